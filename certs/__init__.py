@@ -1,0 +1,1 @@
+"""Certificates: issuing and serving them. Knows nothing of pods or of `webhook`."""

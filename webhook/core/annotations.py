@@ -1,0 +1,139 @@
+"""The words that users type: `rdma.lab/*` annotations of a pod, read and checked.
+
+Opting in (the namespace carries the label besides, which the API server checks):
+
+    rdma.lab/enable   meaning
+    ---------------   -------------------------------------------------------
+    absent, "false"   not opted in: no patch, no warning
+    "true"            opted in
+    anything else     denied with a message, so that `yes` is not silently inert
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+from webhook.core.pod import describe
+from webhook.errors import Denial
+
+PREFIX = "rdma.lab/"
+ENABLE = "rdma.lab/enable"
+FABRIC = "rdma.lab/fabric"
+CONTAINERS = "rdma.lab/containers"
+DEVICES = "rdma.lab/devices"
+MEMORY_LIMIT = "rdma.lab/memory-limit"
+SKIP = "rdma.lab/skip"
+NVLINK = "rdma.lab/nvlink"
+STATUS = "rdma.lab/status"
+NCCL_CONF = "rdma.lab/nccl-conf"
+
+REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
+WRITTEN = (STATUS, NCCL_CONF)
+
+MemoryLimit = Literal["drop", "keep"]
+
+
+class Requests(NamedTuple):
+    """What a pod asks for in its annotations; None where it leaves the choice to us."""
+
+    fabric: str | None = None
+    containers: tuple[str, ...] | None = None
+    devices: int | None = None
+    memory_limit: MemoryLimit | None = None
+    skip: frozenset[str] = frozenset()
+    nvlink: bool = False
+    #: `rdma.lab/*` keys that mean nothing, each with what may have been meant.
+    unknown: tuple[str, ...] = ()
+
+
+def opted_in(annotations: Mapping[str, Any]) -> bool:
+    """Whether the pod asks for us; a value that is neither "true" nor "false" is a Denial."""
+    value = annotations.get(ENABLE)
+    if value == "true" and value.__class__ is str:
+        return True
+    if value is None or value == "false":
+        return False
+    raise _malformed(ENABLE, value, '"true" or "false"')
+
+
+def parse_requests(annotations: Mapping[str, Any], mutations: frozenset[str]) -> Requests:
+    """Read all requests; a malformed one is a Denial naming annotation, value and remedy."""
+    ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
+    if len(ours) <= 1 and ENABLE in ours:
+        return _NOTHING
+    return Requests(
+        fabric=_word(ours, FABRIC, "the name of a fabric"),
+        containers=_names(ours, CONTAINERS, "container names separated by commas"),
+        devices=_count(ours),
+        memory_limit=_choice(ours, MEMORY_LIMIT, ("drop", "keep")),
+        skip=_skip(ours, mutations),
+        nvlink=_choice(ours, NVLINK, ("share",)) is not None,
+        unknown=tuple(_unknown(ours)),
+    )
+
+
+_NOTHING = Requests()
+
+
+def _malformed(key: str, value: object, wanted: str) -> Denial:
+    shown = describe(value) if value.__class__ is not str else repr(value)
+    return Denial("InvalidAnnotation", f"annotation {key} is {shown:.200}: it must be {wanted}")
+
+
+def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
+    value = ours.get(key)
+    if value is None:
+        return None
+    if value.__class__ is not str or not value.strip():
+        raise _malformed(key, value, wanted)
+    return value.strip()  # type: ignore[no-any-return]
+
+
+def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | None:
+    value = _word(ours, key, wanted)
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    if not all(names):
+        raise _malformed(key, value, wanted)
+    return names
+
+
+def _count(ours: Mapping[str, Any]) -> int | None:
+    wanted = "a whole number of RDMA devices for each container, 0 for none"
+    value = _word(ours, DEVICES, wanted)
+    if value is None:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= len("1000")):
+        raise _malformed(DEVICES, value, wanted)
+    return int(value)
+
+
+def _choice(ours: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> Any:
+    wanted = " or ".join(f'"{choice}"' for choice in choices)
+    value = _word(ours, key, wanted)
+    if value is not None and value not in choices:
+        raise _malformed(key, value, wanted)
+    return value
+
+
+def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
+    names = _names(ours, SKIP, "mutation names separated by commas") or ()
+    for name in names:
+        if name not in mutations:
+            known = ", ".join(sorted(mutations))
+            raise _malformed(SKIP, name, f"of these: {known}{_meant(name, mutations)}")
+    return frozenset(names)
+
+
+def _unknown(ours: Iterable[str]) -> Iterable[str]:
+    for key in ours:
+        if key not in REQUESTED and key not in WRITTEN:
+            yield f"annotation {key!r:.80} is not known{_meant(key, REQUESTED)}"
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

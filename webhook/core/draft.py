@@ -1,0 +1,126 @@
+"""The draft of a pod: the only writer of pods and the only maker of operations.
+
+Each edit is really made on a copy, so the operations are those of a patch that
+applies. Copies are made along the edited path only (copy on write): the pod
+that came in, and whatever of it is shared by YAML aliases, stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.decision import Outcome, PatchOp, Reason, Status
+from webhook.core.path import Path, pointer
+from webhook.core.pod import PodManifest, at
+
+
+class Draft:
+    """A pod under edit, the operations so far, and the outcomes that they belong to."""
+
+    __slots__ = ("_own", "_pending", "mutation", "ops", "outcomes", "pod")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self.pod = pod
+        self.ops: list[PatchOp] = []
+        self.outcomes: list[Outcome] = []
+        self.mutation = ""
+        self._pending = 0  # ops before this index belong to an outcome
+        self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
+
+    def get(self, path: Path) -> Any:
+        """Return what stands at `path` now, None where absent or null. Never keep or edit it."""
+        return at(self.pod, path)
+
+    def set(self, path: Path, value: Any) -> None:
+        """Put a value at a mapping key; missing or null parents travel in the same operation."""
+        value, path = self._with_missing_parents(path, value)
+        parent = self._owned(path[:-1])
+        self._record("replace" if path[-1] in parent else "add", path, value)
+        parent[path[-1]] = value
+
+    def append(self, path: Path, *values: Any) -> None:
+        """Add values to the end of the list at `path`, which is made where it is missing."""
+        if self.get(path) is None:
+            self.set(path, list(values))
+            return
+        target = self._owned(path)
+        for value in values:
+            self._record("add", (*path, "-"), value)
+            target.append(value)
+
+    def insert(self, path: Path, index: int, *values: Any) -> None:
+        """Insert values before `index` of the existing list at `path`."""
+        target = self._owned(path)
+        for offset, value in enumerate(values):
+            self._record("add", (*path, index + offset), value)
+            target.insert(index + offset, value)
+
+    def replace(self, path: Path, value: Any) -> None:
+        """Replace what stands at `path`, a key or a list item that exists."""
+        parent = self._owned(path[:-1])
+        self._record("replace", path, value)
+        parent[path[-1]] = value
+
+    def remove(self, path: Path) -> None:
+        """Remove the key or the item at `path`, which exists."""
+        parent = self._owned(path[:-1])
+        self.ops.append({"op": "remove", "path": pointer(path)})
+        del parent[path[-1]]
+
+    def applied(self, where: str, reason: Reason, message: str) -> None:
+        """Close the operations since the last verdict: they were applied to `where`."""
+        ops = tuple(self.ops[self._pending :])
+        if not ops:
+            msg = f"{self.mutation} says applied, but changed nothing"
+            raise AssertionError(msg)
+        self._verdict(where, "applied", reason, message, ops)
+
+    def already(self, where: str, reason: Reason, message: str) -> None:
+        """Say that what the mutation would do is there already."""
+        self._verdict(where, "already", reason, message)
+
+    def skipped(self, where: str, reason: Reason, message: str) -> None:
+        """Say that the mutation left `where` alone, and why."""
+        self._verdict(where, "skipped", reason, message)
+
+    def failed(self, where: str, reason: Reason, message: str) -> None:
+        """Say that the pod cannot be let through like this: the decision denies it."""
+        self._verdict(where, "failed", reason, message)
+
+    def warned(self, where: str, reason: Reason, message: str) -> None:
+        """Add a warning; the user sees it at creation and in the status annotation."""
+        self._verdict(where, "warned", reason, message)
+
+    def _verdict(
+        self, where: str, status: Status, reason: Reason, message: str, ops: tuple[PatchOp, ...] = ()
+    ) -> None:
+        if len(self.ops) - self._pending != len(ops):
+            msg = f"{self.mutation} says {status}, but has operations pending"
+            raise AssertionError(msg)
+        self._pending = len(self.ops)
+        self.outcomes.append(Outcome(self.mutation, where, status, reason, message, ops))
+
+    def _record(self, op: str, path: Path, value: Any) -> None:
+        self.ops.append({"op": op, "path": pointer(path), "value": value})
+
+    def _with_missing_parents(self, path: Path, value: Any) -> tuple[Any, Path]:
+        while len(path) > 1 and self.get(path[:-1]) is None:
+            value = {path[-1]: value}
+            path = path[:-1]
+        return value, path
+
+    def _owned(self, path: Path) -> Any:
+        """Return the node at `path`, copied (with all above it) unless this draft made it."""
+        own = self._own
+        if id(self.pod) not in own:
+            self.pod = self.pod.copy()
+            own[id(self.pod)] = self.pod
+        node: Any = self.pod
+        for step in path:
+            child = node[step]
+            if id(child) not in own:
+                child = child.copy()
+                own[id(child)] = child
+                node[step] = child
+            node = child
+        return node

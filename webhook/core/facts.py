@@ -1,0 +1,164 @@
+"""The cluster's facts as values: what is known of a pod's namespace, and of the nodes.
+
+They are made of real Kubernetes objects (`Facts.from_objects`), wherever those
+come from: a file that `kubectl get ns,limitrange,quota,node -o yaml` printed, or
+a watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.core.fabric import Fabrics, matches
+from webhook.core.pod import items, mapping
+
+LABEL = "rdma.lab/enable"
+PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
+_NONE: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceFacts:
+    """What is known of one namespace."""
+
+    name: str = ""
+    #: False: a source of facts exists and does not know this namespace (yet).
+    known: bool = True
+    #: None where nobody told us.
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    #: Why a pod without a memory limit would be rejected here, e.g.
+    #: "LimitRange lab-limits sets max.memory"; "" where it would not.
+    memory_limit_required: str = ""
+
+    @property
+    def enforced_pod_security(self) -> str:
+        """`baseline` or `restricted` where the namespace enforces it, else ""."""
+        level = (self.labels or _NONE).get(PSA_ENFORCE, "")
+        return level if level in ("baseline", "restricted") else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What a decision needs of one node."""
+
+    labels: Mapping[str, str]
+    resources: frozenset[str]  #: extended resources with a quantity above zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInventory:
+    """The nodes seen through the fabrics: compiled once, O(1) for each pod."""
+
+    #: Node name, and kubernetes.io/hostname → names of the fabrics it may belong to.
+    by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: GPU resource → names of the fabrics with a node that offers it.
+    by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Names of the fabrics with at least one node.
+    inhabited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that is known of a cluster; `complete` says that an absent namespace is unknown."""
+
+    namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    complete: bool = False
+
+    def namespace(self, name: str) -> NamespaceFacts:
+        """Return what is known of a namespace, in O(1)."""
+        found = self.namespaces.get(name)
+        return found or NamespaceFacts(name=name, known=not self.complete)
+
+    @staticmethod
+    def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
+        """Build facts out of Namespace, LimitRange, ResourceQuota and Node objects."""
+        namespaces: dict[str, Mapping[str, Any]] = {}
+        required: dict[str, str] = {}
+        nodes: dict[str, Node] = {}
+        for item in objects:
+            meta = mapping(item, ("metadata",))
+            name, space = str(meta.get("name", "")), str(meta.get("namespace", ""))
+            match item.get("kind"):
+                case "Namespace":
+                    namespaces[name] = meta
+                case "Node":
+                    nodes[name] = _node(item)
+                case "LimitRange" | "ResourceQuota" as kind:
+                    why = _limit_range(item) if kind == "LimitRange" else _quota(item)
+                    if why and space not in required:
+                        required[space] = f"{kind} {name} {why}"
+                case _:
+                    pass
+        return Facts(
+            namespaces={
+                name: NamespaceFacts(
+                    name=name,
+                    labels=mapping(meta, ("labels",)),
+                    annotations=mapping(meta, ("annotations",)),
+                    memory_limit_required=required.get(name, ""),
+                )
+                for name, meta in namespaces.items()
+            },
+            nodes=nodes,
+            complete=True,
+        )
+
+    def inventory(self, fabrics: Fabrics) -> NodeInventory:
+        """Look at the nodes through the fabrics; once per change of either, never per pod."""
+        by_node: dict[str, frozenset[str]] = {}
+        by_gpu: dict[str, frozenset[str]] = {}
+        for name, node in self.nodes.items():
+            homes = frozenset(_homes(node, fabrics))
+            by_node[name] = by_node[node.labels.get("kubernetes.io/hostname", name)] = homes
+            for gpu in node.resources & fabrics.by_gpu.keys():
+                claiming = homes & fabrics.by_gpu[gpu]
+                by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
+        inhabited = frozenset[str]().union(*by_node.values())
+        return NodeInventory(by_node=by_node, by_gpu=by_gpu, inhabited=inhabited)
+
+
+def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
+    for fabric in fabrics.fabrics.values():
+        fits = all(
+            key in node.labels and matches(globs, product_of(key, node.labels[key]))
+            for key, globs in fabric.node_labels.items()
+        )
+        if fits and (not fabric.gpu_resources or fabric.gpu_resources & node.resources):
+            yield fabric.name
+
+
+def product_of(key: str, value: str) -> str:
+    """Strip what the GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
+
+    Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
+    """
+    if key != "nvidia.com/gpu.product":
+        return value
+    return value.split("-MIG-", 1)[0].removesuffix("-SHARED")
+
+
+def _node(item: Mapping[str, Any]) -> Node:
+    allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
+    offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
+    return Node(labels=mapping(item, ("metadata", "labels")), resources=frozenset(offered))
+
+
+def _limit_range(item: Mapping[str, Any]) -> str:
+    """Say why LimitRanger's validation rejects a container without a memory limit, if it does."""
+    for limit in items(item, ("spec", "limits")):
+        if limit.get("type") not in ("Container", "Pod"):
+            continue
+        for key in ("max", "maxLimitRequestRatio"):
+            if "memory" in mapping(limit, (key,)):
+                return f"sets {key}.memory"
+    return ""
+
+
+def _quota(item: Mapping[str, Any]) -> str:
+    """Say why the quota rejects a container without a memory limit, if it does."""
+    hard = mapping(item, ("spec", "hard"))
+    return "counts limits.memory" if "limits.memory" in hard else ""

@@ -1,0 +1,32 @@
+"""Where something is inside a document: a tuple of keys and indexes, in its two written forms."""
+
+from __future__ import annotations
+
+import re
+
+Path = tuple[str | int, ...]
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def dotted(path: Path) -> str:
+    """Write a path as people read it: `spec.containers[0].resources.limits["nvidia.com/gpu"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _PLAIN.fullmatch(step):
+            text += f".{step}" if text else step
+        else:
+            text += f'["{step}"]'
+    return text
+
+
+def pointer(path: Path) -> str:
+    """Write a path as an RFC 6901 pointer: `/spec/containers/0/resources/limits/nvidia.com~1gpu`."""
+    text = ""
+    for step in path:
+        if step.__class__ is str and ("~" in step or "/" in step):  # type: ignore[operator]
+            step = step.replace("~", "~0").replace("/", "~1")  # type: ignore[union-attr] # noqa: PLW2901
+        text += f"/{step}"
+    return text

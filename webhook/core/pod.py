@@ -1,0 +1,126 @@
+"""A pod stays the plain dict that arrived; these readers say where its shape is wrong.
+
+Absent and null are the same to Kubernetes, so every reader answers both alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from webhook.core.path import Path, dotted
+from webhook.errors import ShapeError
+
+PodManifest = dict[str, Any]
+Kind = Literal["app", "init", "sidecar", "ephemeral"]
+
+_NO_MAPPING: dict[str, Any] = {}
+_NO_SEQUENCE: list[Any] = []
+
+
+class Container(NamedTuple):
+    """One container of a pod, of any kind, and where it stands."""
+
+    kind: Kind
+    name: str
+    path: Path  #: ("spec", "containers", 0)
+    manifest: dict[str, Any]  #: as read; stale as soon as a draft edits it
+
+
+def at(node: Any, path: Path) -> Any:
+    """Return what stands at `path` below `node`; None where anything on the way is absent."""
+    for step in path:
+        try:
+            node = node[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return node
+
+
+def mapping(node: Any, path: Path) -> dict[str, Any]:
+    """Return the mapping at `path`, empty where absent; anything else is a ShapeError."""
+    found = at(node, path)
+    if found.__class__ is dict:
+        return found  # type: ignore[no-any-return]
+    if found is None:
+        return _NO_MAPPING
+    raise _shape(path, found, "a mapping")
+
+
+def sequence(node: Any, path: Path) -> list[Any]:
+    """Return the list at `path`, empty where absent; anything else is a ShapeError."""
+    found = at(node, path)
+    if found.__class__ is list:
+        return found  # type: ignore[no-any-return]
+    if found is None:
+        return _NO_SEQUENCE
+    raise _shape(path, found, "a list")
+
+
+def items(node: Any, path: Path) -> list[dict[str, Any]]:
+    """Return the list of mappings at `path`, empty where absent."""
+    found = sequence(node, path)
+    for index, item in enumerate(found):
+        if item.__class__ is not dict:
+            raise _shape((*path, index), item, "a mapping")
+    return found
+
+
+def strings(node: Any, path: Path) -> list[str]:
+    """Return the list of strings at `path`, empty where absent."""
+    found = sequence(node, path)
+    for index, item in enumerate(found):
+        if item.__class__ is not str:
+            raise _shape((*path, index), item, "a string")
+    return found
+
+
+def text(node: Any, path: Path) -> str | None:
+    """Return the string at `path`, None where absent."""
+    found = at(node, path)
+    if found is None or found.__class__ is str:
+        return found  # type: ignore[no-any-return]
+    raise _shape(path, found, "a string")
+
+
+def flag(node: Any, path: Path) -> bool:
+    """Return the boolean at `path`, False where absent."""
+    found = at(node, path)
+    if found is None or found.__class__ is bool:
+        return bool(found)
+    raise _shape(path, found, "true or false")
+
+
+def containers_of(pod: PodManifest) -> list[Container]:
+    """List all containers: init and native sidecars, then app, then ephemeral ones."""
+    found: list[Container] = []
+    for field, kind in _FIELDS:
+        path = ("spec", field)
+        for index, manifest in enumerate(items(pod, path)):
+            where = (*path, index)
+            actual: Kind = kind
+            if kind == "init" and manifest.get("restartPolicy") == "Always":
+                actual = "sidecar"
+            found.append(Container(actual, text(manifest, ("name",)) or "", where, manifest))
+    return found
+
+
+_FIELDS: tuple[tuple[str, Kind], ...] = (
+    ("initContainers", "init"),
+    ("containers", "app"),
+    ("ephemeralContainers", "ephemeral"),
+)
+
+
+def describe(value: object) -> str:
+    """Say what a value is, in a few words and short enough for a message."""
+    kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
+    shown = repr(value)
+    shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return f"{kinds.get(value.__class__, 'a number')} ({shown})"
+
+
+_LONGEST = 60
+
+
+def _shape(path: Path, value: object, wanted: str) -> ShapeError:
+    return ShapeError(f"{dotted(path) or 'the pod'} must be {wanted}, but is {describe(value)}")

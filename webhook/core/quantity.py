@@ -1,0 +1,56 @@
+"""Kubernetes quantities, compared as numbers: "0", 0, "1", 1e0 and "1000m" alike.
+
+The grammar is that of apimachinery's `resource.Quantity`.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+_SUFFIXES = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
+    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)},
+}
+_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]i?|Ki)?)")
+_LONGEST = 64
+
+
+def parse(value: Any) -> Decimal:
+    """Return the number that a quantity stands for.
+
+    Raises ValueError, with a sentence, for what is none.
+    """
+    if value.__class__ is int:
+        return Decimal(value)
+    written = repr(value) if value.__class__ is float else value
+    if written.__class__ is str and len(written) <= _LONGEST and written.isascii():
+        match = _FORM.fullmatch(written)
+        if match and (match[3] or "") in _SUFFIXES:
+            return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
+    msg = f"{value!r:.80} is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+    raise ValueError(msg)
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a quantity is nothing; ValueError for what is no quantity."""
+    if value.__class__ is str and value.isdigit() and value.isascii():
+        return not value.strip("0")
+    return parse(value) == 0
+
+
+def whole(value: Any) -> int:
+    """Return a quantity as a whole number, rounded up as Kubernetes does."""
+    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _LONGEST:
+        return int(value)
+    return int(parse(value).to_integral_value(rounding="ROUND_CEILING"))
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two quantities are the same number, however they are written."""
+    return left == right or parse(left) == parse(right)

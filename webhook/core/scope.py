@@ -1,0 +1,84 @@
+"""What a mutation may know of the pod besides the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from webhook.core.annotations import Requests
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.fabric import Fabric, Fabrics
+from webhook.core.facts import NamespaceFacts, NodeInventory
+from webhook.core.path import Path
+from webhook.core.pod import Container, Kind, PodManifest
+
+
+class Target(NamedTuple):
+    """A container that gets the whole set."""
+
+    name: str
+    path: Path  #: ("spec", "containers", 0)
+    kind: Kind
+    #: Whole GPUs of its own; 0 for none, and for MIG or shared ones.
+    gpus: int
+    #: MIG slices or time-sliced GPUs: a GPU, but never NICs per GPU, nor NVLink.
+    shared_gpu: bool
+
+
+class Launcher(NamedTuple):
+    """A container that starts MPI ranks elsewhere: `env` and `hcoll` only."""
+
+    name: str
+    path: Path
+
+
+class Needs(Enum):
+    """How much must be known of the fabric before a mutation may act."""
+
+    NOTHING = "nothing"
+    #: The fabric, or that the pod uses another vendor's NIC.
+    NIC = "a fabric or a foreign NIC"
+    FABRIC = "a fabric"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything that a decision depends on besides the pod."""
+
+    fabrics: Fabrics
+    namespace: NamespaceFacts
+    inventory: NodeInventory
+    #: Decide as if the pod had opted in.
+    enable: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """One pod's decision so far; mutations read it and never write it."""
+
+    fabric: Fabric | None
+    targets: tuple[Target, ...]
+    launchers: tuple[Launcher, ...]
+    requests: Requests
+    namespace: NamespaceFacts
+    fabrics: Fabrics
+    #: What the user wrote, before us.
+    original: PodManifest
+    #: All containers of the original, of every kind.
+    containers: tuple[Container, ...]
+    host_network: bool
+    annotations: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """One mutation: a record with a function, listed in `webhook.mutations.MUTATIONS`."""
+
+    name: str  #: kebab-case, as in rdma.lab/skip
+    summary: str
+    needs: Needs
+    reasons: tuple[Reason, ...]
+    mutate: Callable[[Draft, Scope], None]

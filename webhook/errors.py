@@ -1,0 +1,41 @@
+"""Every error that this package raises on purpose.
+
+    WebhookError
+    ├─ ConfigError     a fabrics or facts file that cannot be used  → exit 2; a server keeps its last good one
+    ├─ DocumentError   input that is no readable YAML or JSON       → exit 2, HTTP 400
+    ├─ ReviewError     a body that is no AdmissionReview v1         → HTTP 4xx
+    ├─ ShapeError      a pod field of a type that Kubernetes refuses → the pod is denied
+    └─ Denial          a pod that we refuse, with a reason code      → `allowed: false`
+
+A message says what was wrong, the value, where, and what would be right.
+"""
+
+from __future__ import annotations
+
+
+class WebhookError(Exception):
+    """The base of all of them: `str(error)` is a sentence for a person."""
+
+
+class ConfigError(WebhookError):
+    """A configuration or facts file cannot be used."""
+
+
+class DocumentError(WebhookError):
+    """A document cannot be read: not YAML, not JSON, too deep, too large."""
+
+
+class ReviewError(WebhookError):
+    """A request body is not an AdmissionReview v1 that can be decided."""
+
+
+class ShapeError(WebhookError):
+    """A field of a pod has a type or a value that the API server would refuse."""
+
+
+class Denial(WebhookError):
+    """A pod must be refused; `code` is a stable reason code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
