@@ -1,0 +1,35 @@
+# Both stages start from the same image, so that the interpreter the venv points to is there in both.
+ARG BASE=python:3.13-slim-bookworm
+
+FROM ${BASE} AS build
+WORKDIR /src
+RUN python3 -m venv /app
+COPY requirements.lock ./
+RUN /app/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements.lock
+COPY pyproject.toml LICENSE ./
+COPY webhook/ webhook/
+COPY certs/ certs/
+# pip and setuptools are of no use at run time, and pip can fetch code.
+RUN /app/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
+    && /app/bin/pip uninstall --yes --quiet setuptools pip
+
+FROM ${BASE}
+ARG VERSION=0.1.0
+ARG REVISION=
+LABEL org.opencontainers.image.title="rdma-webhook" \
+      org.opencontainers.image.description="A Kubernetes admission webhook that makes NCCL, UCX and MPI run over RDMA in pods that ask for it" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app /app
+# The root file system is read-only where this runs: no bytecode to write, and logs at once.
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+# A number, so that the kubelet can check runAsNonRoot.
+USER 65532:65532
+WORKDIR /
+# /mutate, /preview, then health and metrics
+EXPOSE 8443 8444 8080
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/app/bin/rdma-webhook"]
+CMD ["serve"]

@@ -1,0 +1,120 @@
+# The one runner: `make` lists what it can do.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+
+# Stamps: an install is repeated only when what it installs from has changed.
+RUNTIME := $(VENV)/.runtime
+DEV := $(VENV)/.dev
+
+# The rings of tests that exist, cheapest first; `test` fails if there is none.
+FAST_TESTS := $(wildcard tests/unit tests/property tests/golden)
+ALL_TESTS := $(FAST_TESTS) $(wildcard tests/integration)
+
+# The floors below config: pure, so every branch is tested.
+PURE := webhook/core/*,webhook/mutations/*,webhook/pipeline.py,webhook/admission/*
+
+SCHEMA := webhook/config/fabrics.schema.json
+SCHEMA_COMMAND = $(BIN)/rdma-webhook schema
+
+# `make lock` resolves with this; it is installed into a venv of its own.
+UV_VERSION := 0.13.8
+LOCK_VENV := .cache/lock
+COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install dev run lint type fmt test-fast test golden cov bench schema lock clean distclean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(RUNTIME)  ## set up .venv with what the webhook needs to run
+	@:
+
+dev: $(DEV)  ## set up .venv with the development tools as well
+	@:
+
+run: $(RUNTIME)  ## serve on 127.0.0.1 with certificates of its own; Ctrl-C stops
+	@exec $(BIN)/rdma-webhook serve --dev
+
+lint: $(DEV)  ## check style, formatting and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+type: $(DEV)  ## check types
+	$(BIN)/mypy
+
+fmt: $(DEV)  ## format the code and repair what ruff can
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, under a minute
+	$(if $(FAST_TESTS),,$(error there is no test to run))
+	$(PYTEST) -n 2 $(FAST_TESTS)
+
+test: lint type $(DEV)  ## everything: lint, type, all tests
+	$(if $(ALL_TESTS),,$(error there is no test to run))
+	$(PYTEST) -n 2 $(ALL_TESTS)
+
+golden: $(DEV)  ## rewrite the expected files of tests/golden; look at the diff before you commit
+	UPDATE_GOLDEN=1 $(PYTEST) tests/golden
+
+cov: $(DEV)  ## branch coverage: 95% of everything, 100% of the pure floors
+	$(if $(ALL_TESTS),,$(error there is no test to run))
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(ALL_TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --fail-under=100 --include='$(PURE)'
+
+bench: $(DEV)  ## print the table of ratios
+	$(BIN)/python -m tests.benchmarks
+
+schema: $(RUNTIME)  ## rewrite the JSON Schema of the configuration
+	@mkdir -p .cache
+	$(SCHEMA_COMMAND) > .cache/schema.json
+	mv .cache/schema.json $(SCHEMA)
+
+lock: $(LOCK_VENV)/.uv-$(UV_VERSION)  ## resolve both locks again (UPGRADE=--upgrade also raises indirect ones)
+	$(COMPILE) $(UPGRADE) --group build --output-file requirements.lock
+	$(COMPILE) $(UPGRADE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+clean:  ## remove caches and build products
+	rm -rf .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
+		.ruff_cache build dist htmlcov
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## the same, and .venv
+	rm -rf $(VENV) *.egg-info
+
+# The dev lock holds all of the runtime lock, so it stamps both.
+$(DEV): requirements-dev.lock pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) from requirements-dev.lock"
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(RUNTIME) $@
+
+$(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) from requirements.lock"
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: try make PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' has no venv module: install it (on Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+
+$(LOCK_VENV)/.uv-$(UV_VERSION): | $(BIN)/python
+	@$(BIN)/python -m venv --clear $(LOCK_VENV)
+	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@

@@ -1,0 +1,9 @@
+"""Settings of Hypothesis: no deadline, for slow machines; in CI the same examples each time."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("developer", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "developer")
