@@ -14,7 +14,7 @@ RUN /app/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /app/bin/pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE}
-ARG VERSION=0.1.0
+ARG VERSION=
 ARG REVISION=
 LABEL org.opencontainers.image.title="rdma-webhook" \
       org.opencontainers.image.description="A Kubernetes admission webhook that makes NCCL, UCX and MPI run over RDMA in pods that ask for it" \

@@ -12,7 +12,7 @@ DEV := $(VENV)/.dev
 
 # The rings of tests that exist, cheapest first; `test` fails if there is none.
 FAST_TESTS := $(wildcard tests/unit tests/property tests/golden)
-ALL_TESTS := $(FAST_TESTS) $(wildcard tests/integration)
+ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
 
 # The floors below config: pure, so every branch is tested.
 PURE := webhook/core/*,webhook/mutations/*,webhook/pipeline.py,webhook/admission/*
@@ -46,7 +46,7 @@ run: $(RUNTIME)  ## serve on 127.0.0.1 with certificates of its own; Ctrl-C stop
 lint: $(DEV)  ## check style, formatting and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 type: $(DEV)  ## check types
 	$(BIN)/mypy
