@@ -1,0 +1,47 @@
+"""The environment that a container's manifest spells out."""
+
+from __future__ import annotations
+
+from webhook.core.path import Path
+from webhook.core.pod import PodManifest, items, sequence, text
+
+
+def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
+    """Read the `env` of the container at `path`: name → literal value, in the pod's order.
+
+    None stands for a value that only the kubelet knows: a `valueFrom`, or one that
+    is not `literal`. As in Kubernetes an absent or null value is "", and the last
+    of several entries of one name wins.
+    """
+    where = (*path, "env")
+    found: dict[str, str | None] = {}
+    for index, item in enumerate(items(pod, where)):
+        name = item.get("name")
+        value = item.get("value")
+        if name.__class__ is not str and text(pod, (*where, index, "name")) is None:
+            continue  # the API server refuses it, with a better message
+        if item.get("valueFrom") is not None:
+            found[name] = None
+        elif value.__class__ is str:
+            found[name] = value if "$" not in value else literal(value)
+        else:
+            found[name] = text(pod, (*where, index, "value")) or ""
+    return found
+
+
+def literal(value: str) -> str | None:
+    """Return a value as the process sees it, None where the kubelet would change it.
+
+    The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
+    """
+    return None if "$(" in value or "$$" in value else value
+
+
+def has_env_from(pod: PodManifest, path: Path) -> bool:
+    """Whether the container takes variables whose names its manifest does not tell."""
+    return bool(sequence(pod, (*path, "envFrom")))
+
+
+def entry(name: str, value: str) -> dict[str, str]:
+    """Write a variable as an item of `env`."""
+    return {"name": name, "value": value}
