@@ -1,0 +1,77 @@
+"""Write an AdmissionReview answer.
+
+Limits of the API server (staging/src/k8s.io/apiserver, pkg/endpoints/filters/warning.go
+and pkg/admission/plugin/webhook): warnings of more than 4096 characters in all are cut
+or dropped; a patch needs its type and the reverse; `status` counts only in a refusal.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from webhook.admission.review import API_VERSION, KIND
+from webhook.core.decision import Decision
+
+#: Below the API server's 4096, over all warnings of one answer.
+WARNINGS_IN_ALL = 4095
+#: A longer reason than anyone reads is somebody's annotation, echoed.
+MESSAGE_LENGTH = 2048
+
+#: The reasons of metav1.Status that we use, by code.
+_REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
+
+
+def answer(uid: str, decision: Decision) -> dict[str, Any]:
+    """Answer with a decision that has no error."""
+    if not decision.allowed:
+        refusal = refuse(uid, 403, decision.message or decision.reason.code)
+        _describe(refusal["response"], decision)
+        return refusal
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if decision.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = b2a_base64(orjson.dumps(decision.patch), newline=False).decode()
+    _describe(response, decision)
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def leave(uid: str, why: str) -> dict[str, Any]:
+    """Answer a request that is none of ours: allowed, unchanged, with a warning that says so."""
+    warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()
+    response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def refuse(uid: str, code: int, message: str) -> dict[str, Any]:
+    """Answer that a request is refused, and why."""
+    status = {
+        "status": "Failure",
+        "code": code,
+        "reason": _REASONS[code],
+        "message": message[:MESSAGE_LENGTH],
+    }
+    response = {"uid": uid, "allowed": False, "status": status}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _describe(response: dict[str, Any], decision: Decision) -> None:
+    if decision.warnings:
+        response["warnings"] = _fitting(decision.warnings)
+    if decision.audit:
+        response["auditAnnotations"] = dict(decision.audit)
+
+
+def _fitting(warnings: Iterable[str]) -> list[str]:
+    """Return the first warnings that fit together; the status annotation has all of them."""
+    kept: list[str] = []
+    left = WARNINGS_IN_ALL
+    for warning in warnings:
+        left -= len(warning)
+        if left < 0:
+            break
+        kept.append(warning)
+    return kept

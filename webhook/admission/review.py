@@ -1,0 +1,99 @@
+"""Read an AdmissionReview v1: parsed JSON in, the request to decide out.
+
+Source: k8s.io/api/admission/v1, types.go. Absent and null are the same; fields
+that nothing here depends on are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from webhook.core.pod import PodManifest, at, describe
+from webhook.errors import ReviewError
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+
+
+class AdmissionRequest(NamedTuple):
+    """One request, as far as a decision and the log need it."""
+
+    uid: str
+    namespace: str
+    #: `metadata.name`, or `metadata.generateName` with a `*`; "" where the pod has neither.
+    name: str
+    dry_run: bool
+    #: Why there is nothing to decide, with the place: "request.operation is 'DELETE', …"; else "".
+    ignored: str
+    #: The pod to be created; empty where `ignored`.
+    pod: PodManifest
+
+
+def read_review(document: Any) -> AdmissionRequest:
+    """Return the request of a parsed AdmissionReview.
+
+    Raises ReviewError, naming the place, for what is no AdmissionReview v1.
+    """
+    if document.__class__ is not dict:
+        raise _wrong("the body", document, "an AdmissionReview")
+    if document.get("apiVersion") != API_VERSION:
+        raise _wrong("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
+    if document.get("kind") != KIND:
+        raise _wrong("kind", document.get("kind"), f'"{KIND}"')
+    request = document.get("request")
+    if request.__class__ is not dict:
+        raise _wrong("request", request, "an AdmissionRequest")
+    uid = request.get("uid")
+    if uid.__class__ is not str or not uid:
+        raise _wrong("request.uid", uid, "a string that is not empty")
+    pod = request.get("object")
+    if pod is not None and pod.__class__ is not dict:
+        raise _wrong("request.object", pod, "a Pod")
+    return AdmissionRequest(
+        uid,
+        _text(request, "namespace"),
+        _name(request, pod),
+        request.get("dryRun") is True,
+        _not_ours(request, pod),
+        pod or {},
+    )
+
+
+def uid_of(document: Any) -> str:
+    """Return the uid of whatever was sent, "" where none can be read."""
+    uid = at(document, ("request", "uid"))
+    return uid if uid.__class__ is str else ""
+
+
+def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
+    """Say why a request is none that creates a pod; we are not registered for such requests."""
+    operation = request.get("operation")
+    if operation is not None and operation != "CREATE":
+        return f"request.operation is {operation!r:.40}, and only pods at CREATE are changed"
+    kind = at(request, ("kind", "kind"))
+    if (kind is not None and kind != "Pod") or at(request, ("kind", "group")):
+        return f"request.kind is {kind!r:.40}, and only pods are changed"
+    subresource = request.get("subResource")
+    if subresource:
+        return f"request.subResource is {subresource!r:.40}, and only pods themselves are changed"
+    if pod is None:
+        return "request.object is null, so there is no pod to change"
+    return ""
+
+
+def _name(request: dict[str, Any], pod: PodManifest | None) -> str:
+    metadata = pod.get("metadata") if pod else None
+    if metadata.__class__ is not dict:
+        return _text(request, "name")
+    generated = _text(metadata, "generateName")
+    return _text(request, "name") or _text(metadata, "name") or (generated and f"{generated}*")
+
+
+def _text(node: Any, key: str) -> str:
+    value = node.get(key)
+    return value if value.__class__ is str else ""
+
+
+def _wrong(place: str, value: object, wanted: str) -> ReviewError:
+    found = "is missing" if value is None else f"is {describe(value)}"
+    return ReviewError(f"{place} {found}: it must be {wanted}")
