@@ -1,7 +1,7 @@
 """Every error that this package raises on purpose.
 
     WebhookError
-    ├─ ConfigError     a fabrics or facts file that cannot be used  → exit 2; a server keeps its last good one
+    ├─ ConfigError     a fabrics or facts file that cannot be used  → exit 2; last good one kept
     ├─ DocumentError   input that is no readable YAML or JSON       → exit 2, HTTP 400
     ├─ ReviewError     a body that is no AdmissionReview v1         → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes refuses → the pod is denied
@@ -33,7 +33,7 @@ class ShapeError(WebhookError):
     """A field of a pod has a type or a value that the API server would refuse."""
 
 
-class Denial(WebhookError):
+class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault
     """A pod must be refused; `code` is a stable reason code."""
 
     def __init__(self, code: str, message: str) -> None:

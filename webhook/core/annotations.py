@@ -88,7 +88,7 @@ def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
         return None
     if value.__class__ is not str or not value.strip():
         raise _malformed(key, value, wanted)
-    return value.strip()  # type: ignore[no-any-return]
+    return value.strip()
 
 
 def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | None:

@@ -92,7 +92,12 @@ class Draft:
         self._verdict(where, "warned", reason, message)
 
     def _verdict(
-        self, where: str, status: Status, reason: Reason, message: str, ops: tuple[PatchOp, ...] = ()
+        self,
+        where: str,
+        status: Status,
+        reason: Reason,
+        message: str,
+        ops: tuple[PatchOp, ...] = (),
     ) -> None:
         if len(self.ops) - self._pending != len(ops):
             msg = f"{self.mutation} says {status}, but has operations pending"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, sequence, text
 
@@ -16,7 +18,7 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     where = (*path, "env")
     found: dict[str, str | None] = {}
     for index, item in enumerate(items(pod, where)):
-        name = item.get("name")
+        name: Any = item.get("name")
         value = item.get("value")
         if name.__class__ is not str and text(pod, (*where, index, "name")) is None:
             continue  # the API server refuses it, with a better message

@@ -6,11 +6,11 @@ is computed twice for two pods.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
-import re
 from typing import Literal
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]

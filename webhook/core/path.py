@@ -26,7 +26,8 @@ def pointer(path: Path) -> str:
     """Write a path as an RFC 6901 pointer: `/spec/containers/0/resources/limits/nvidia.com~1gpu`."""
     text = ""
     for step in path:
-        if step.__class__ is str and ("~" in step or "/" in step):  # type: ignore[operator]
-            step = step.replace("~", "~0").replace("/", "~1")  # type: ignore[union-attr] # noqa: PLW2901
-        text += f"/{step}"
+        if step.__class__ is str and ("~" in step or "/" in step):
+            text += "/" + step.replace("~", "~0").replace("/", "~1")
+        else:
+            text += f"/{step}"
     return text

@@ -40,7 +40,7 @@ def mapping(node: Any, path: Path) -> dict[str, Any]:
     """Return the mapping at `path`, empty where absent; anything else is a ShapeError."""
     found = at(node, path)
     if found.__class__ is dict:
-        return found  # type: ignore[no-any-return]
+        return found
     if found is None:
         return _NO_MAPPING
     raise _shape(path, found, "a mapping")
@@ -50,7 +50,7 @@ def sequence(node: Any, path: Path) -> list[Any]:
     """Return the list at `path`, empty where absent; anything else is a ShapeError."""
     found = at(node, path)
     if found.__class__ is list:
-        return found  # type: ignore[no-any-return]
+        return found
     if found is None:
         return _NO_SEQUENCE
     raise _shape(path, found, "a list")
@@ -78,7 +78,7 @@ def text(node: Any, path: Path) -> str | None:
     """Return the string at `path`, None where absent."""
     found = at(node, path)
     if found is None or found.__class__ is str:
-        return found  # type: ignore[no-any-return]
+        return found
     raise _shape(path, found, "a string")
 
 

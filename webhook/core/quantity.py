@@ -17,7 +17,9 @@ _SUFFIXES = {
     **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
     **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)},
 }
-_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]i?|Ki)?)")
+_FORM = re.compile(
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]i?|Ki)?)"
+)
 _LONGEST = 64
 
 
@@ -33,7 +35,7 @@ def parse(value: Any) -> Decimal:
         match = _FORM.fullmatch(written)
         if match and (match[3] or "") in _SUFFIXES:
             return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
-    msg = f"{value!r:.80} is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+    msg = f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
     raise ValueError(msg)
 
 

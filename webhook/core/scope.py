@@ -82,3 +82,5 @@ class Mutation:
     needs: Needs
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, Scope], None]
+    #: Whether it acts on launchers too; without targets only such mutations run.
+    on_launchers: bool = False

@@ -1,0 +1,55 @@
+"""Which variables a container on a fabric should have, given those that it has.
+
+Used by `env`, which writes them, and by `config-files`, whose /etc/nccl.conf
+carries the NCCL ones to processes that sshd starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from webhook.core.fabric import EnvPairs, Fabric
+
+NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
+GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
+UCX_DEVICES = "UCX_NET_DEVICES"
+
+
+def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: bool) -> EnvPairs:
+    """List all variables of the fabric for a container whose env is `own`.
+
+    Names in `own` are listed too, with the fabric's value: the caller compares.
+    """
+    env = fabric.env
+    libraries = fabric.libraries
+    interface = fabric.host_socket_interface if host_network else fabric.socket_interface
+    wanted = list(env.nccl) if "nccl" in libraries else []
+    if interface is not None and NCCL_SOCKET not in own and GLOO_SOCKET not in own:
+        if "nccl" in libraries:
+            wanted.append((NCCL_SOCKET, interface))
+        if "gloo" in libraries:
+            wanted.append((GLOO_SOCKET, interface))
+    if "ucx" in libraries:
+        if env.ucx_devices:
+            devices = _ucx_devices(env.ucx_devices, interface, own)
+            if devices is not None:
+                wanted.append((UCX_DEVICES, devices))
+        wanted += env.ucx
+    if "nvshmem" in libraries:
+        wanted += env.nvshmem
+    return (*wanted, *env.site)
+
+
+def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | None]) -> str | None:
+    """Write UCX_NET_DEVICES: the HCAs and the IP interface, without which UCX has no TCP.
+
+    None where the user's interface has no plain name: then nothing we write is right.
+    """
+    for name in (NCCL_SOCKET, GLOO_SOCKET):
+        if name in own:
+            value = own[name]
+            if value is None or value.startswith("^") or not value.strip("="):
+                return None
+            interface = value.removeprefix("=")
+            break
+    return devices if interface is None else f"{devices},{interface}"

@@ -1,0 +1,90 @@
+"""What a pod's memory limit holds together: its QoS class, readers of the limit, memory volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from webhook.core.path import Path
+from webhook.core.pod import Container, PodManifest, at, items, mapping
+from webhook.core.quantity import equal, is_zero
+
+_BOTH = ("cpu", "memory")
+
+
+def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
+    """Whether the QoS class is Guaranteed: all limits there and requests equal to them.
+
+    Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS; with pod-level
+    resources only those count.
+    """
+    level = mapping(pod, ("spec", "resources"))
+    if level:
+        return _equal(level)
+    return all(_equal(mapping(one.manifest, ("resources",))) for one in containers)
+
+
+def _equal(resources: dict[str, Any]) -> bool:
+    limits, requests = mapping(resources, ("limits",)), mapping(resources, ("requests",))
+    try:
+        return all(
+            name in limits
+            and not is_zero(limits[name])
+            and equal(requests.get(name, limits[name]), limits[name])
+            for name in _BOTH
+        )
+    except ValueError:
+        return False
+
+
+def reads_limit(pod: PodManifest) -> str:
+    """Say what reads limits.memory through the downward API, "" for nothing.
+
+    Without a limit it would read the node's allocatable memory instead.
+    """
+    return _env_reader(pod) or _volume_reader(pod)
+
+
+def _env_reader(pod: PodManifest) -> str:
+    for field in ("containers", "initContainers"):
+        for container in items(pod, ("spec", field)):
+            for variable in items(container, ("env",)):
+                if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
+                    return f"env {variable.get('name')} of container {container.get('name')}"
+    return ""
+
+
+def _volume_reader(pod: PodManifest) -> str:
+    for volume in items(pod, ("spec", "volumes")):
+        if "downwardAPI" in volume or "projected" in volume:
+            if any(_is_limit(item) for item in _downward_items(volume)):
+                return f"volume {volume.get('name')}"
+    return ""
+
+
+def _is_limit(source: Any) -> bool:
+    return bool(at(source, ("resourceFieldRef", "resource")) == "limits.memory")
+
+
+def _downward_items(volume: dict[str, Any]) -> Iterable[Any]:
+    yield from items(volume, ("downwardAPI", "items"))
+    for source in items(volume, ("projected", "sources")):
+        yield from items(source, ("downwardAPI", "items"))
+
+
+def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:
+    """Name a memory emptyDir without sizeLimit that the container mounts, "" for none.
+
+    Its size is then bounded by the pod's memory limit only, else by the node.
+    """
+    mounts = items(pod, (*path, "volumeMounts"))
+    if not mounts:
+        return ""
+    mounted = {mount.get("name") for mount in mounts}
+    for volume in items(pod, ("spec", "volumes")):
+        source = volume.get("emptyDir")
+        if source and volume.get("name") in mounted:
+            source = mapping(volume, ("emptyDir",))
+            if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
+                return str(volume.get("name"))
+    return ""

@@ -1,0 +1,55 @@
+"""The Multus networks annotation: `ns/name@if` lists and their JSON form.
+
+Format: k8snetworkplumbingwg multi-net-spec v1.3, section 4.1 (comma list, or a
+JSON list of mappings with `name`, `namespace`, `interface`).
+"""
+
+from __future__ import annotations
+
+import orjson
+
+ANNOTATION = "k8s.v1.cni.cncf.io/networks"
+
+
+def networks_of(written: str, namespace: str) -> list[str] | None:
+    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read."""
+    if not written.lstrip().startswith("["):
+        return [qualified(item, namespace) for item in written.split(",") if item.strip()]
+    try:
+        entries = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return None
+    found: list[str] = []
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            return None
+        found.append(f"{entry.get('namespace') or namespace}/{entry['name']}")
+    return found
+
+
+def qualified(network: str, namespace: str) -> str:
+    """Write one `[ns/]name[@if]` as `ns/name`."""
+    name = network.strip().split("@", 1)[0]
+    return name if "/" in name else f"{namespace}/{name}"
+
+
+def extended(written: str, more: list[str]) -> str:
+    """Append networks in the form that is there; what was written stays to the byte."""
+    if not written.strip():
+        return ",".join(more)
+    if not written.lstrip().startswith("["):
+        return f"{written.rstrip().rstrip(',')},{','.join(more)}"
+    head = written.rstrip()[:-1].rstrip()
+    comma = "" if head.endswith("[") else ","
+    return f"{head}{comma}{','.join(_entry(network) for network in more)}]"
+
+
+def _entry(network: str) -> str:
+    name, _, interface = network.partition("@")
+    namespace, _, name = name.rpartition("/")
+    entry = {"name": name}
+    if namespace:
+        entry["namespace"] = namespace
+    if interface:
+        entry["interface"] = interface
+    return orjson.dumps(entry).decode()

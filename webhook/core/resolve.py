@@ -1,0 +1,189 @@
+"""Which fabric a pod is on, with the evidence for it.
+
+Each evidence narrows the candidates, strongest first: the pod's annotation, an
+RDMA resource, the GPU resource, nodeSelector, required node affinity, the node
+inventory; the first that leaves exactly one wins. All of them are looked at, so
+that two that contradict each other are found: that is a Denial naming both. The
+namespace's annotation and the default only choose among what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from webhook.core.annotations import FABRIC, Requests
+from webhook.core.decision import Reason
+from webhook.core.fabric import Fabric, Fabrics
+from webhook.core.nodes import Narrowing, from_affinity, from_inventory, from_selector
+from webhook.core.pod import Container, PodManifest, mapping
+from webhook.core.quantity import is_zero
+from webhook.core.resources import Usage, is_foreign_annotation
+from webhook.core.scope import Context
+from webhook.errors import Denial
+
+FABRIC_UNKNOWN = Reason("FabricUnknown", "Nothing in the pod or its namespace says which fabric.")
+FABRIC_AMBIGUOUS = Reason(
+    "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
+)
+FOREIGN_NIC = Reason(
+    "ForeignNIC", "The pod uses another vendor's NIC (EFA, SR-IOV, GKE, …) that no fabric claims."
+)
+
+#: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
+_EXPLICIT = ("annotation", "resource")
+
+
+class Resolution(NamedTuple):
+    """The fabric, or why there is none."""
+
+    fabric: Fabric | None
+    evidence: str
+    why: Reason | None = None
+    message: str = ""
+
+
+class _Evidence(NamedTuple):
+    kind: Literal["annotation", "resource", "gpu", "node"]
+    says: str
+    narrowing: Narrowing
+
+
+def resolve(
+    pod: PodManifest,
+    pairs: list[tuple[Container, Usage]],
+    requests: Requests,
+    context: Context,
+) -> Resolution:
+    """Find the fabric of a pod whose targets and launchers are `pairs`."""
+    fabrics = context.fabrics
+    candidates = frozenset(fabrics.fabrics)
+    first: _Evidence | None = None  # the first that named fabrics
+    winner: _Evidence | None = None
+    for evidence in _evidences(pod, pairs, requests, context):
+        left = evidence.narrowing.of(candidates)
+        if not left:
+            if first is not None and evidence.narrowing.named:
+                raise _conflict(first, evidence)
+            if first is not None and first.kind in _EXPLICIT:
+                continue
+            msg = f"{evidence.says} fits no fabric"
+            return Resolution(None, "", FABRIC_UNKNOWN, msg)
+        candidates = left
+        if first is None and evidence.narrowing.named:
+            first = evidence
+        if winner is None and first is not None and len(candidates) == 1:
+            winner = evidence
+    if winner is not None:
+        (name,) = candidates
+        return Resolution(fabrics.fabrics[name], winner.says)
+    return _by_default(candidates, first, context)
+
+
+def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:
+    """Say which other vendor's NIC the pod uses, "" for none."""
+    for container, usage in pairs:
+        if usage.foreign:
+            return f"{usage.foreign[0]} in container {container.name}"
+    for key in mapping(pod, ("metadata", "annotations")):
+        if is_foreign_annotation(key, fabrics.foreign_annotations):
+            return f"annotation {key}"
+    return _nic_claim(pod, pairs)
+
+
+def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
+    """Find a NIC that comes by DRA claim; only its name can tell, the device class is elsewhere."""
+    if not pod["spec"].get("resourceClaims"):
+        return ""
+    for container, _ in pairs:
+        for claim in mapping(container.manifest, ("resources",)).get("claims") or ():
+            name = str(claim.get("name", "")) if isinstance(claim, dict) else ""
+            if any(word in name.lower() for word in _NIC_WORDS):
+                return f"resource claim {name} in container {container.name}"
+    return ""
+
+
+_NIC_WORDS = ("nic", "rdma", "roce", "sriov", "hca", "efa", "infiniband")
+
+
+def _evidences(
+    pod: PodManifest,
+    pairs: list[tuple[Container, Usage]],
+    requests: Requests,
+    context: Context,
+) -> Iterator[_Evidence]:
+    fabrics = context.fabrics
+    if requests.fabric is not None:
+        yield _annotated(requests.fabric, fabrics)
+    yield from _resources(pairs, fabrics)
+    gpus = _claimed_gpus(pairs, fabrics)
+    for gpu, container in gpus.items():
+        yield _Evidence("gpu", f"{gpu} in container {container}", Narrowing(fabrics.by_gpu[gpu]))
+    spec = mapping(pod, ("spec",))
+    if "nodeSelector" in spec or "affinity" in spec:
+        for says, narrowing in from_selector(pod, fabrics):
+            yield _Evidence("node", says, narrowing)
+        found = from_affinity(pod, fabrics)
+        if found is not None:
+            yield _Evidence("node", "the required node affinity", found)
+    for says, narrowing in from_inventory(pod, list(gpus), fabrics, context.inventory):
+        yield _Evidence("node", says, narrowing)
+
+
+def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:
+    """Return the GPU resources that a fabric claims, each with the first container that has it."""
+    found: dict[str, str] = {}
+    for container, usage in pairs:
+        for gpu in usage.gpus:
+            if gpu in fabrics.by_gpu:
+                found.setdefault(gpu, container.name)
+    return found
+
+
+def _annotated(name: str, fabrics: Fabrics) -> _Evidence:
+    if name not in fabrics.fabrics:
+        have = ", ".join(fabrics.fabrics) or "none"
+        msg = f"annotation {FABRIC} names {name!r:.80}, but the fabrics are: {have}"
+        raise Denial("InvalidAnnotation", msg)
+    return _Evidence(
+        "annotation", f"annotation {FABRIC}={name}", Narrowing(named=frozenset({name}))
+    )
+
+
+def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> Iterator[_Evidence]:
+    for container, usage in pairs:
+        for name, amount in usage.rdma:
+            having = fabrics.by_resource.get(name)
+            if having and not is_zero(amount):
+                yield _Evidence(
+                    "resource", f"{name} in container {container.name}", Narrowing(named=having)
+                )
+
+
+def _by_default(
+    candidates: frozenset[str], first: _Evidence | None, context: Context
+) -> Resolution:
+    fabrics = context.fabrics
+    space = context.namespace
+    choices = (
+        (
+            space.annotations.get(FABRIC) if space.known else None,
+            f"annotation {FABRIC} of the namespace",
+        ),
+        (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
+    )
+    for name, says in choices:
+        if name in candidates and name is not None:
+            return Resolution(fabrics.fabrics[name], says)
+    if not fabrics.fabrics:
+        return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
+    if first is None:
+        return Resolution(None, "", FABRIC_UNKNOWN, FABRIC_UNKNOWN.when)
+    several = " and ".join(sorted(candidates))
+    return Resolution(None, "", FABRIC_AMBIGUOUS, f"{first.says} fits {several}")
+
+
+def _conflict(first: _Evidence, second: _Evidence) -> Denial:
+    one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, second))
+    msg = f"{first.says} means fabric {one}, but {second.says} means fabric {other}"
+    return Denial("FabricConflict", msg)

@@ -1,0 +1,154 @@
+"""What the resource names of a container stand for: GPUs, RDMA devices, other vendors' NICs.
+
+Names are compared exactly with a table or with the fabrics; never by a mere
+prefix, since `nvidia.com/gpumem` is memory and `nvidia.com/gpu` is a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import translate
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from webhook.core.fabric import Fabrics
+from webhook.core.path import Path, dotted
+from webhook.core.pod import mapping
+from webhook.core.quantity import is_zero, whole
+from webhook.errors import ShapeError
+
+#: The NVIDIA device plugin's name for a whole GPU.
+GPU = "nvidia.com/gpu"
+
+#: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
+SHARED_GPU = "nvidia.com/gpu.shared"
+
+#: MIG slices of the mixed strategy: `nvidia.com/mig-1g.5gb`.
+MIG = "nvidia.com/mig-"
+
+#: Shares of a GPU that HAMi and Volcano's vGPU plugin hand out. None is a GPU by itself; where
+#: one is there, the GPU beside it is virtual and has no GPUDirect.
+VIRTUAL_GPU = frozenset(
+    {
+        "nvidia.com/gpumem",
+        "nvidia.com/gpumem-percentage",
+        "nvidia.com/gpucores",
+        "nvidia.com/priority",
+        "volcano.sh/vgpu-number",
+        "volcano.sh/vgpu-memory",
+        "volcano.sh/vgpu-memory-percentage",
+        "volcano.sh/vgpu-cores",
+    }
+)
+
+#: NICs of other vendors and injectors, unless a fabric claims the name as its own.
+FOREIGN_RESOURCES = (
+    "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
+    "*/*sriov*",  # the SR-IOV network device plugin's usual names
+    "*/hostdev*",  # NVIDIA network operator, host-device network
+    "*mlnxnics*",  # older SR-IOV examples
+    "*volcengine.com/rdma",  # vke.volcengine.com/rdma: bound to its own CNI
+    "amd.com/nic",
+    "amd.com/vnic",
+    "networking.gke.io*",  # GKE multi-networking, GPUDirect-TCPXO and -RDMA
+    "aliyun/erdma",
+    "koordinator.sh/rdma",
+)
+FOREIGN_ANNOTATIONS = ("networking.gke.io/*",)
+
+
+class Usage(NamedTuple):
+    """What one container requests of what matters here."""
+
+    #: GPU resource names with a quantity above zero.
+    gpus: tuple[str, ...]
+    #: Whole GPUs, 0 where they are slices, shared or virtual.
+    whole_gpus: int
+    shared_gpu: bool
+    virtual_gpu: bool
+    #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, also zero.
+    rdma: tuple[tuple[str, Any], ...]
+    foreign: tuple[str, ...]
+
+    @property
+    def has_rdma(self) -> bool:
+        """Whether an RDMA resource is requested with a quantity above zero."""
+        return any(not is_zero(quantity) for _, quantity in self.rdma)
+
+
+_NOTHING = Usage((), 0, False, False, (), ())
+
+
+def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
+    """Read what a container requests; limits count before requests, as for the scheduler."""
+    requests = mapping(container, ("resources", "requests"))
+    limits = mapping(container, ("resources", "limits"))
+    if not limits and not requests:
+        return _NOTHING
+    amounts = {**requests, **limits} if requests != limits else limits
+    extended = [name for name in amounts if "/" in name]
+    return _classify(extended, amounts, path, fabrics) if extended else _NOTHING
+
+
+def _classify(
+    extended: list[str], amounts: Mapping[str, Any], path: Path, fabrics: Fabrics
+) -> Usage:
+    gpus: list[str] = []
+    rdma: list[tuple[str, Any]] = []
+    foreign: list[str] = []
+    count, shared, virtual = 0, False, False
+    for name in extended:
+        amount = amounts[name]
+        if is_rdma(name, fabrics):
+            _none(amount, path, name)
+            rdma.append((name, amount))
+        elif is_gpu(name, fabrics):
+            if not _none(amount, path, name):
+                gpus.append(name)
+                sliced = name == SHARED_GPU or name.startswith(MIG)
+                shared = shared or sliced
+                count += 0 if sliced else whole(amount)
+        elif name in VIRTUAL_GPU:
+            virtual = True
+        elif is_foreign(name, fabrics.foreign_resources) and not _none(amount, path, name):
+            foreign.append(name)
+    if virtual or shared:
+        count = 0
+    return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
+
+
+def is_gpu(name: str, fabrics: Fabrics) -> bool:
+    """Whether a resource is a GPU, whole or a slice."""
+    return name in (GPU, SHARED_GPU) or name in fabrics.by_gpu or name.startswith(MIG)
+
+
+def is_rdma(name: str, fabrics: Fabrics) -> bool:
+    """Whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
+    return name in fabrics.by_resource or name.startswith("rdma/")
+
+
+@lru_cache(maxsize=1024)
+def is_foreign(name: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a resource is another vendor's NIC; `more` are the site's globs."""
+    return _any_of((*FOREIGN_RESOURCES, *more)).fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a pod annotation belongs to another vendor's NICs."""
+    return _any_of((*FOREIGN_ANNOTATIONS, *more)).fullmatch(key) is not None
+
+
+@lru_cache(maxsize=16)
+def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(glob) for glob in globs))
+
+
+def _none(amount: Any, path: Path, name: str) -> bool:
+    try:
+        return is_zero(amount)
+    except ValueError as error:
+        place = dotted((*path, "resources", "limits", name))
+        msg = f"{place}: {error}"
+        raise ShapeError(msg) from error

@@ -1,0 +1,102 @@
+"""Who gets something: the containers that hold GPUs or RDMA devices, or that launch MPI ranks.
+
+The first rule that fits decides (see `select`); the order is that of the documentation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.core.annotations import CONTAINERS, FABRIC, Requests
+from webhook.core.decision import Reason
+from webhook.core.launchers import is_launcher
+from webhook.core.pod import Container, PodManifest, at, items
+from webhook.core.resources import Usage
+from webhook.core.scope import Launcher, Target
+from webhook.errors import Denial
+
+NO_TARGET = Reason("NoTarget", "No container has a GPU or an RDMA device, and none was named.")
+GPU_BY_CLAIM = Reason(
+    "GPUByClaim",
+    "The pod's devices come by DRA claims, which do not say what they are: name the containers.",
+)
+
+
+class Selection(NamedTuple):
+    """The containers to work on; `why` is set where there are none."""
+
+    targets: tuple[Target, ...] = ()
+    launchers: tuple[Launcher, ...] = ()
+    why: Reason | None = None
+
+
+def select(
+    pod: PodManifest,
+    containers: tuple[Container, ...],
+    usages: tuple[Usage, ...],
+    requests: Requests,
+) -> Selection:
+    """Choose the targets; a name that no container has, or an open choice, is a Denial."""
+    if requests.containers is not None:
+        return Selection(_named(containers, usages, requests.containers))
+    pairs = [pair for pair in zip(containers, usages, strict=True) if pair[0].kind == "app"]
+    targets = tuple(_target(*pair) for pair in pairs if pair[1].gpus) or tuple(
+        _target(*pair) for pair in pairs if pair[1].has_rdma
+    )
+    if targets:
+        return Selection(targets)
+    launchers = tuple(
+        Launcher(container.name, container.path)
+        for container, _ in pairs
+        if is_launcher(pod, container.manifest)
+    )
+    if launchers:
+        return Selection(launchers=launchers)
+    if requests.fabric is not None and pairs:
+        return Selection((_only(pairs),))
+    return Selection(why=GPU_BY_CLAIM if _claims(pod, containers) else NO_TARGET)
+
+
+def _target(container: Container, usage: Usage) -> Target:
+    return Target(
+        container.name,
+        container.path,
+        container.kind,
+        usage.whole_gpus,
+        usage.shared_gpu or usage.virtual_gpu,
+    )
+
+
+def _named(
+    containers: tuple[Container, ...], usages: tuple[Usage, ...], names: tuple[str, ...]
+) -> tuple[Target, ...]:
+    by_name = {
+        container.name: _target(container, usage)
+        for container, usage in zip(containers, usages, strict=True)
+        if container.kind != "ephemeral"
+    }
+    for name in names:
+        if name not in by_name:
+            have = ", ".join(by_name) or "none"
+            msg = (
+                f"annotation {CONTAINERS} names {name!r:.80}, but the pod's containers are: {have}"
+            )
+            raise Denial("InvalidAnnotation", msg)
+    return tuple(by_name[name] for name in names)
+
+
+def _only(pairs: list[tuple[Container, Usage]]) -> Target:
+    if len(pairs) == 1:
+        return _target(*pairs[0])
+    have = ", ".join(container.name for container, _ in pairs)
+    msg = (
+        f"annotation {FABRIC} asks for a fabric, but no container has a GPU or an RDMA device: "
+        f"name the ones that need it with {CONTAINERS} (the pod has: {have})"
+    )
+    raise Denial("ContainersRequired", msg)
+
+
+def _claims(pod: PodManifest, containers: tuple[Container, ...]) -> bool:
+    return bool(at(pod, ("spec", "resourceClaims"))) and any(
+        items(container.manifest, ("resources", "claims")) for container in containers
+    )

@@ -1,0 +1,58 @@
+"""A pod's volumes, and what is mounted where in a container."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+from webhook.core.path import Path
+from webhook.core.pod import PodManifest, items, text
+
+VOLUMES: Path = ("spec", "volumes")
+
+
+def mount_at(pod: PodManifest, path: Path, where: str) -> dict[str, Any] | None:
+    """Return what the container at `path` mounts exactly at `where`, an absolute clean path."""
+    last = where.rpartition("/")[2]
+    for mount_path, mount in _mounts(pod, path):
+        if last in mount_path and clean(mount_path) == where:
+            return mount
+    return None
+
+
+def mount_over(pod: PodManifest, path: Path, where: str) -> str | None:
+    """Return the mounted directory above `where` that hides the image's own, such as `/etc`."""
+    for mount_path, _ in _mounts(pod, path):
+        above = clean(mount_path)
+        if where.startswith(above if above == "/" else f"{above}/"):
+            return above
+    return None
+
+
+def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
+    """Return the pod's volume of that name."""
+    for volume in items(pod, VOLUMES):
+        if volume.get("name") == name:
+            return volume
+    return None
+
+
+def clean(mount_path: str) -> str:
+    """Write a mountPath as the container runtime resolves it: absolute, no `//`, `.` or `..`.
+
+    The kubelet puts `/` before a relative one (pkg/kubelet/kubelet_pods.go,
+    makeMounts), containerd cleans the rest.
+    """
+    return posixpath.normpath("/" + mount_path.lstrip("/"))
+
+
+def _mounts(pod: PodManifest, path: Path) -> list[tuple[str, dict[str, Any]]]:
+    where = (*path, "volumeMounts")
+    found = []
+    for index, mount in enumerate(items(pod, where)):
+        mount_path: Any = mount.get("mountPath")
+        if mount_path.__class__ is not str:
+            mount_path = text(pod, (*where, index, "mountPath")) or ""
+        if mount_path:
+            found.append((mount_path, mount))
+    return found

@@ -1,0 +1,117 @@
+"""`env`: the variables that point NCCL, UCX, Gloo and NVSHMEM at the fabric.
+
+A name that the container has is never written again. NCCL_SOCKET_IFNAME and
+GLOO_SOCKET_IFNAME are one group: where the user set either, neither is written,
+and UCX gets the user's plain name. A container with `envFrom` may hold any of
+these names in a ConfigMap that we do not see: there NCCL's go by `config-files`
+(where the process environment wins) and the rest is reported.
+"""
+
+from __future__ import annotations
+
+from webhook.core.commands import forwards_by_ssh, mentions
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.environment import entry, env_of, has_env_from
+from webhook.core.fabric import EnvPairs
+from webhook.core.fabric_env import wanted_env
+from webhook.core.pod import mapping
+from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
+
+ADDED = Reason("Added", "Variables were added.")
+PRESENT = Reason("Present", "The container has all of them already.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", quiet=True)
+ENV_FROM = Reason("EnvFrom", "envFrom may hold these names; NCCL's go by /etc/nccl.conf.")
+USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and stays.")
+UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
+IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.")
+NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
+
+#: UCX transports that use an RDMA device (UCX documentation, "UCX_TLS" aliases).
+_RDMA_TLS = ("all", "ib", "rc", "ud", "dc")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add what is missing to every target and launcher."""
+    for target in scope.targets:
+        _add(draft, scope, target)
+    for launcher in scope.launchers:
+        _add(draft, scope, launcher)
+        _warn_not_forwarded(draft, scope, launcher)
+
+
+def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+    fabric = scope.fabric
+    assert fabric is not None
+    own = env_of(draft.pod, container.path)
+    wanted = wanted_env(fabric, own, host_network=scope.host_network)
+    missing = [entry(name, value) for name, value in wanted if name not in own]
+    if not wanted:
+        draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
+    elif not missing:
+        draft.already(container.name, PRESENT, "all variables are there already")
+    elif has_env_from(draft.pod, container.path):
+        _leave_to_files(draft, container, [item["name"] for item in missing])
+    else:
+        draft.append((*container.path, "env"), *missing)
+        listed = ", ".join([item["name"] for item in missing])
+        draft.applied(container.name, ADDED, f"set {listed}")
+    if own:
+        _warn_user_values(draft, container, own, wanted)
+
+
+def _leave_to_files(draft: Draft, container: Target | Launcher, names: list[str]) -> None:
+    draft.skipped(container.name, ENV_FROM, "envFrom may hold them: NCCL_* go by /etc/nccl.conf")
+    rest = [name for name in names if not name.startswith("NCCL_")]
+    if isinstance(container, Launcher):
+        rest = names
+    if rest:
+        message = f"envFrom may hold {', '.join(rest)}: not set; put them into env yourself"
+        draft.warned(container.name, ENV_FROM, message)
+
+
+def _warn_user_values(
+    draft: Draft, container: Target | Launcher, own: dict[str, str | None], wanted: EnvPairs
+) -> None:
+    differing = [name for name, value in wanted if name in own and own[name] != value]
+    if differing:
+        message = f"kept your {', '.join(differing)}, which differ from the fabric's"
+        draft.warned(container.name, USER_VALUE, message)
+    tls = own.get("UCX_TLS")
+    if tls and not tls.startswith("^") and not _has_rdma(tls):
+        draft.warned(container.name, UCX_TLS, f"your UCX_TLS={tls} leaves no RDMA transport")
+    if own.get("NCCL_IB_DISABLE") == "1":
+        draft.warned(container.name, IB_DISABLED, "your NCCL_IB_DISABLE=1 turns RDMA off")
+
+
+def _has_rdma(tls: str) -> bool:
+    return any(item.strip().split("_")[0] in _RDMA_TLS for item in tls.split(","))
+
+
+def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
+    fabric = scope.fabric
+    if fabric is None or not (fabric.env.ucx_devices or fabric.env.ucx):
+        return
+    manifest = mapping(draft.pod, launcher.path)
+    if forwards_by_ssh(manifest) and not mentions(manifest, "UCX_NET_DEVICES"):
+        message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
+        draft.warned(launcher.name, NOT_FORWARDED, message)
+
+
+MUTATION = Mutation(
+    name="env",
+    summary="sets the fabric's NCCL, UCX, Gloo and NVSHMEM variables",
+    needs=Needs.FABRIC,
+    reasons=(
+        ADDED,
+        PRESENT,
+        NOT_CONFIGURED,
+        ENV_FROM,
+        USER_VALUE,
+        UCX_TLS,
+        IB_DISABLED,
+        NOT_FORWARDED,
+    ),
+    mutate=mutate,
+    on_launchers=True,
+)

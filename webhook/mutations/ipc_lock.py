@@ -1,0 +1,128 @@
+"""`ipc-lock`: let the container pin the memory that it registers with the RDMA device.
+
+Registering memory pins pages; beyond RLIMIT_MEMLOCK (8 MiB in a container) the
+kernel refuses with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c).
+
+    securityContext                          outcome
+    privileged: true                         already: it has every capability
+    capabilities.add: [IPC_LOCK] or [ALL]    already
+    capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes CAP_CAP_IPC_LOCK of it
+    capabilities.drop: [IPC_LOCK]            left alone: containerd drops after it adds
+    capabilities.drop: [ALL]                 added: containerd treats ALL apart
+"""
+
+from __future__ import annotations
+
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.pod import at, flag, strings
+from webhook.core.scope import Mutation, Needs, Scope, Target
+
+CAPABILITY = "IPC_LOCK"
+
+ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.")
+PRESENT = Reason("Present", "The container has IPC_LOCK already.")
+PRIVILEGED = Reason("Privileged", "The container is privileged and has every capability.")
+DROPPED = Reason("DroppedByUser", "The container drops IPC_LOCK itself; adding it has no effect.")
+POD_SECURITY = Reason(
+    "PodSecurity", "The namespace enforces a Pod Security level that refuses IPC_LOCK."
+)
+MISSPELT = Reason(
+    "CapPrefix", "CAP_IPC_LOCK is no capability for Kubernetes, which adds the prefix itself."
+)
+NON_ROOT = Reason(
+    "NonRoot", "IPC_LOCK does nothing for a user other than root; the node must raise memlock."
+)
+USER_NAMESPACE = Reason(
+    "UserNamespace", "IPC_LOCK does nothing with hostUsers: false; the node must raise memlock."
+)
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add IPC_LOCK to every target that lacks it."""
+    for target in scope.targets:
+        _lock(draft, scope, target)
+
+
+def _lock(draft: Draft, scope: Scope, target: Target) -> None:
+    path = (*target.path, "securityContext")
+    context = draft.get(path)
+    added: list[str] = []
+    if context is not None:
+        if flag(draft.pod, (*path, "privileged")):
+            draft.already(target.name, PRIVILEGED, "privileged: it has every capability")
+            return
+        added = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "add"))]
+        dropped = strings(draft.pod, (*path, "capabilities", "drop"))
+        if CAPABILITY in added or "ALL" in added:
+            draft.already(target.name, PRESENT, "the container has it already")
+            _warn_where_inert(draft, scope, target)
+            return
+        if any(name.upper() == CAPABILITY for name in dropped):
+            message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
+            draft.skipped(target.name, DROPPED, message)
+            return
+    level = scope.namespace.enforced_pod_security
+    if level:
+        _refuse(draft, scope, target, level)
+        return
+    draft.append((*path, "capabilities", "add"), CAPABILITY)
+    draft.applied(target.name, ADDED, "added capability IPC_LOCK, so that memory can be registered")
+    if "CAP_IPC_LOCK" in added:
+        draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not known: write IPC_LOCK")
+    _warn_where_inert(draft, scope, target)
+
+
+def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
+    message = (
+        f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
+        "label it pod-security.kubernetes.io/enforce: privileged"
+    )
+    deny = scope.fabrics.defaults.pod_security == "deny"
+    (draft.failed if deny else draft.skipped)(target.name, POD_SECURITY, message)
+
+
+def _warn_where_inert(draft: Draft, scope: Scope, target: Target) -> None:
+    """Warn where the kernel does not honour the capability (kubernetes/kubernetes#56374)."""
+    if scope.fabrics.defaults.memlock_unlimited:
+        return
+    spec = draft.pod["spec"]
+    if spec.get("hostUsers") is False:
+        message = "IPC_LOCK is inert with hostUsers: false; containerd needs LimitMEMLOCK=infinity"
+        draft.warned(target.name, USER_NAMESPACE, message)
+    elif _other_user(draft, target):
+        message = "IPC_LOCK is inert for non-root users; containerd needs LimitMEMLOCK=infinity"
+        draft.warned(target.name, NON_ROOT, message)
+
+
+def _other_user(draft: Draft, target: Target) -> bool:
+    """Whether the container surely runs as another user than root."""
+    own, pod = (*target.path, "securityContext"), ("spec", "securityContext")
+    if at(draft.pod, own) is None and at(draft.pod, pod) is None:
+        return False
+    for field in ("runAsUser", "runAsNonRoot"):
+        value = at(draft.pod, (*own, field))
+        value = at(draft.pod, (*pod, field)) if value is None else value
+        if value:
+            return True
+        if field == "runAsUser" and value == 0:
+            return False
+    return False
+
+
+MUTATION = Mutation(
+    name="ipc-lock",
+    summary="adds the IPC_LOCK capability, without which registering memory fails",
+    needs=Needs.NOTHING,
+    reasons=(
+        ADDED,
+        PRESENT,
+        PRIVILEGED,
+        DROPPED,
+        POD_SECURITY,
+        MISSPELT,
+        NON_ROOT,
+        USER_NAMESPACE,
+    ),
+    mutate=mutate,
+)

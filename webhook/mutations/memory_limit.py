@@ -1,0 +1,139 @@
+"""`memory-limit`: take the memory limit off the targets, keeping the request.
+
+Registered memory is pinned and counts against the limit; a limit that is too
+small does not fail the registration, it OOM-kills the process. What breaks
+registration is RLIMIT_MEMLOCK, which `ipc-lock` is for. The request stays (or
+is made of the limit), so the scheduler reserves as much as before. The price,
+QoS Guaranteed becomes Burstable, is warned of.
+
+Not where the namespace would then reject the pod (a LimitRange's max or ratio,
+a quota on limits.memory), nor where something reads the limit.
+"""
+
+from __future__ import annotations
+
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.memory import is_guaranteed, reads_limit, unbounded_memory_volume
+from webhook.core.path import Path
+from webhook.core.pod import mapping
+from webhook.core.scope import Mutation, Needs, Scope, Target
+
+DROPPED = Reason("Dropped", "The memory limit was removed; the request holds what it reserved.")
+NO_LIMIT = Reason("NoLimit", "There is no memory limit.")
+KEPT = Reason("Kept", "The pod or the configuration says keep.", quiet=True)
+UNKNOWN = Reason("NamespaceUnknown", "The namespace's LimitRanges and quotas are not known yet.")
+REQUIRED = Reason("LimitRequired", "The namespace rejects pods without a memory limit.")
+READ = Reason("LimitRead", "The downward API hands limits.memory to the pod.")
+GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed keeps it so.")
+POD_LEVEL = Reason("PodLimitShared", "Containers that are no targets live under the pod's limit.")
+BURSTABLE = Reason(
+    "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
+)
+UNBOUNDED = Reason("UnboundedMemory", "A memory emptyDir without sizeLimit may fill the node.")
+POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by the limit.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Drop the limit of every target, and the pod's own where only targets live under it."""
+    kept = _why_kept(scope)
+    lost = kept is None and is_guaranteed(scope.original, scope.containers)
+    for target in scope.targets:
+        path = (*target.path, "resources")
+        if "memory" not in mapping(draft.pod, (*path, "limits")):
+            draft.already(target.name, NO_LIMIT, "there is no memory limit")
+        elif kept is not None:
+            _keep(draft, target.name, *kept)
+        else:
+            limit = _drop(draft, path)
+            message = f"removed limits.memory {limit}; the request reserves the memory"
+            draft.applied(target.name, DROPPED, message)
+            _warn(draft, target, lost=lost)
+    if mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None:
+        _pod_level(draft, scope, kept)
+
+
+def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
+    asked = scope.requests.memory_limit
+    policy = asked or scope.fabrics.defaults.memory_limit
+    if policy == "keep":
+        says = "the pod" if asked else "the configuration"
+        return KEPT, f"{says} says keep"
+    if not scope.namespace.known:
+        return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
+    if scope.namespace.memory_limit_required:
+        return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
+    reader = reads_limit(scope.original)
+    if reader:
+        return READ, f"kept: {reader} reads limits.memory"
+    if policy == "keep-guaranteed" and is_guaranteed(scope.original, scope.containers):
+        return GUARANTEED, "kept: the pod is Guaranteed"
+    return None
+
+
+def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
+    draft.skipped(where, reason, message)
+    if reason is REQUIRED:
+        draft.warned(where, reason, f"memory limit {message}")
+
+
+def _drop(draft: Draft, path: Path) -> str:
+    limit = draft.get((*path, "limits", "memory"))
+    if draft.get((*path, "requests", "memory")) is None:
+        draft.set((*path, "requests", "memory"), limit)
+    draft.remove((*path, "limits", "memory"))
+    return str(limit)
+
+
+def _warn(draft: Draft, target: Target, *, lost: bool) -> None:
+    if lost:
+        message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+        draft.warned(target.name, BURSTABLE, message)
+    if not target.gpus and not target.shared_gpu:
+        message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
+        draft.warned(target.name, POOL, message)
+    volume = unbounded_memory_volume(draft.pod, target.path)
+    if volume:
+        message = f"volume {volume} is memory without sizeLimit: it may fill the node"
+        draft.warned(target.name, UNBOUNDED, message)
+
+
+def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None) -> None:
+    """Drop `spec.resources.limits.memory`: a container without its own limit inherits it."""
+    targets = {target.path for target in scope.targets}
+    others = [
+        one.name
+        for one in scope.containers
+        if one.kind != "ephemeral"
+        and one.path not in targets
+        and mapping(one.manifest, ("resources", "limits")).get("memory") is None
+    ]
+    if kept is not None:
+        _keep(draft, "", *kept)
+    elif others:
+        message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
+        draft.skipped("", POD_LEVEL, message)
+    else:
+        limit = _drop(draft, ("spec", "resources"))
+        draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
+
+
+MUTATION = Mutation(
+    name="memory-limit",
+    summary="removes the memory limit, since registered memory counts against it",
+    needs=Needs.NIC,
+    reasons=(
+        DROPPED,
+        NO_LIMIT,
+        KEPT,
+        UNKNOWN,
+        REQUIRED,
+        READ,
+        GUARANTEED,
+        POD_LEVEL,
+        BURSTABLE,
+        UNBOUNDED,
+        POOL,
+    ),
+    mutate=mutate,
+)

@@ -1,0 +1,96 @@
+"""`networks`: attach the pod to the fabric's secondary networks through Multus.
+
+RoCE in a pod's own network namespace has an empty GID table until a secondary
+network gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The
+fabric's `networks` come once, a resource's `network` once for each device; the
+user's own entries count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.multus import ANNOTATION, extended, networks_of, qualified
+from webhook.core.pod import at, mapping, text
+from webhook.core.quantity import whole
+from webhook.core.scope import Mutation, Needs, Scope
+
+APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
+PRESENT = Reason("Present", "The pod is attached to all networks already.")
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", quiet=True)
+HOST_NETWORK = Reason("HostNetwork", "The pod is in the host's network; Multus adds none there.")
+UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
+
+_PATH = ("metadata", "annotations", ANNOTATION)
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Append the networks that are missing."""
+    wanted = _wanted(draft, scope)
+    if not wanted:
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
+    elif scope.host_network:
+        draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
+    else:
+        _append(draft, _namespace(scope), wanted)
+
+
+def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
+    written = text(draft.pod, _PATH) or ""
+    have = networks_of(written, namespace)
+    if have is None:
+        draft.skipped(
+            "", UNREADABLE, f"annotation {ANNOTATION} is neither a list nor its JSON form"
+        )
+        return
+    missing = _missing(wanted, Counter(have), namespace)
+    if not missing:
+        draft.already("", PRESENT, PRESENT.when)
+        return
+    draft.set(_PATH, extended(written, missing))
+    draft.applied("", APPENDED, f"appended {', '.join(missing)}")
+
+
+def _wanted(draft: Draft, scope: Scope) -> list[str]:
+    fabric = scope.fabric
+    assert fabric is not None
+    wanted = list(fabric.networks)
+    for resource in fabric.resources:
+        if resource.network is not None:
+            count = sum(_devices(draft, target.path, resource.name) for target in scope.targets)
+            # A second device cannot have the first one's interface name.
+            bare = resource.network.split("@", 1)[0]
+            wanted += [resource.network, *[bare] * (count - 1)] if count else []
+    return wanted
+
+
+def _devices(draft: Draft, path: tuple[str | int, ...], name: str) -> int:
+    limits = mapping(draft.pod, (*path, "resources", "limits"))
+    return whole(limits[name]) if name in limits else 0
+
+
+def _missing(wanted: list[str], have: Counter[str], namespace: str) -> list[str]:
+    missing: list[str] = []
+    for network in wanted:
+        name = qualified(network, namespace)
+        if have[name]:
+            have[name] -= 1
+        else:
+            missing.append(network)
+    return missing
+
+
+def _namespace(scope: Scope) -> str:
+    own = at(scope.original, ("metadata", "namespace"))
+    return scope.namespace.name or (own if isinstance(own, str) else "") or "default"
+
+
+MUTATION = Mutation(
+    name="networks",
+    summary="appends the fabric's Multus networks",
+    needs=Needs.FABRIC,
+    reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, UNREADABLE),
+    mutate=mutate,
+)
