@@ -56,9 +56,9 @@ def _env_reader(pod: PodManifest) -> str:
 
 def _volume_reader(pod: PodManifest) -> str:
     for volume in items(pod, ("spec", "volumes")):
-        if "downwardAPI" in volume or "projected" in volume:
-            if any(_is_limit(item) for item in _downward_items(volume)):
-                return f"volume {volume.get('name')}"
+        downward = "downwardAPI" in volume or "projected" in volume
+        if downward and any(_is_limit(item) for item in _downward_items(volume)):
+            return f"volume {volume.get('name')}"
     return ""
 
 

@@ -23,7 +23,7 @@ def dotted(path: Path) -> str:
 
 
 def pointer(path: Path) -> str:
-    """Write a path as an RFC 6901 pointer: `/spec/containers/0/resources/limits/nvidia.com~1gpu`."""
+    """Write a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
     text = ""
     for step in path:
         if step.__class__ is str and ("~" in step or "/" in step):

@@ -1,0 +1,24 @@
+"""Run all benchmarks and print one table: `make bench`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+from tests.benchmarks import decide, serving
+
+
+def main() -> int:
+    """Print the table; exit 1 where a goal was missed."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "orjson"))
+    print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
+    rows = [*decide.run(), *serving.run()]
+    print("| what | measured | goal | met |\n|---|---|---|---|")
+    for row in rows:
+        print(f"| {row.what} | {row.measured} | {row.goal} | {'yes' if row.met else 'NO'} |")
+    return 0 if all(row.met for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""What a decision costs, as a ratio to reading and writing the same review with stdlib json."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.benchmarks.reviews import pod, review
+from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, Hca, RdmaResource, index
+from webhook.core.facts import Facts, NamespaceFacts
+from webhook.core.scope import Context
+from webhook.pipeline import decide
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    measured: str
+    goal: str
+    met: bool
+
+
+def run() -> list[Row]:
+    """Measure the decision's rows of the table."""
+    typical = pod()
+    sizes = [
+        pod(containers=containers, variables=variables)
+        for containers in (1, 2, 3, 5)
+        for variables in (0, 6, 12, 24, 48)
+    ]
+    return [
+        _at_most("decide, typical pod", [typical], 1.4),
+        _at_most("decide, median of 20 sizes", sizes, 1.6),
+        _at_most("decide, launcher script", [pod(script=True)], 2.0),
+        _linear(),
+        _flat(),
+    ]
+
+
+def _at_most(what: str, pods: list[dict[str, Any]], goal: float) -> Row:
+    ratios = [_ratio(one, _context()) for one in pods]
+    middle = statistics.median(ratios)
+    spread = f" (worst {max(ratios):.2f})" if len(ratios) > 1 else ""
+    sizes = sorted(len(json.dumps(review(one), separators=(",", ":"))) for one in pods)
+    kib = " to ".join(f"{size / 1000:.1f}" for size in dict.fromkeys((sizes[0], sizes[-1])))
+    return Row(f"{what}, {kib} kB", f"{middle:.2f}{spread}", f"<= {goal}", middle <= goal)
+
+
+def _linear() -> Row:
+    """A pod of 50 containers may cost at most as much for each as a pod of one."""
+    context = _context()
+    one, fifty = pod(), pod(containers=50)
+    ratio = _seconds(lambda: decide(fifty, context)) / _seconds(lambda: decide(one, context)) / 50
+    return Row("50 containers, each, / 1 container", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
+
+
+def _flat() -> Row:
+    """The number of nodes watched must not matter to a decision."""
+    one = pod()
+    few, many = _context(nodes=10), _context(nodes=10_000)
+    ratio = _seconds(lambda: decide(one, many)) / _seconds(lambda: decide(one, few))
+    return Row("10,000 nodes / 10 nodes", f"{ratio:.2f}", "<= 1.1", ratio <= 1.1)
+
+
+def _ratio(manifest: dict[str, Any], context: Context) -> float:
+    """Alternate the two in one run, so that a noisy machine is noisy for both."""
+    written = json.dumps(review(manifest), separators=(",", ":"))
+    assert decide(manifest, context).patch
+    pairs = [
+        (
+            _once(lambda: decide(manifest, context)),
+            _once(lambda: json.dumps(json.loads(written))),
+        )
+        for _ in range(15)
+    ]
+    return min(pair[0] for pair in pairs) / min(pair[1] for pair in pairs)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    return min(_once(work) for _ in range(15))
+
+
+def _once(work: Callable[[], object], times: int = 40) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - start) / times
+
+
+def _context(nodes: int = 0) -> Context:
+    fabrics = _fabrics()
+    facts = Facts.from_objects(_node(number) for number in range(nodes))
+    return Context(
+        fabrics=fabrics,
+        namespace=NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"}),
+        inventory=facts.inventory(fabrics),
+    )
+
+
+def _node(number: int) -> dict[str, Any]:
+    return {
+        "kind": "Node",
+        "metadata": {
+            "name": f"gpu-{number}",
+            "labels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"},
+        },
+        "status": {"allocatable": {"nvidia.com/gpu": "8", "rdma/hca": "64"}},
+    }
+
+
+def _fabrics() -> Fabrics:
+    hcas = [Hca(name=f"mlx5_{number}") for number in range(8)]
+    names = ",".join(hca.name for hca in hcas)
+    env = FabricEnv(
+        nccl=(("NCCL_IB_HCA", f"={names}"),),
+        ucx_devices=",".join(f"{hca.name}:1" for hca in hcas),
+        site=(("NCCL_DEBUG", "WARN"),),
+    )
+    return index(
+        (
+            Fabric(
+                name="h100-ib",
+                gpu_resources=frozenset({"nvidia.com/gpu"}),
+                node_labels={"nvidia.com/gpu.product": ("NVIDIA-H100-*",)},
+                resources=(RdmaResource(name="rdma/hca"),),
+                env=env,
+                socket_interface="eth0",
+            ),
+            Fabric(
+                name="a100-ib",
+                gpu_resources=frozenset({"nvidia.com/gpu"}),
+                node_labels={"nvidia.com/gpu.product": ("NVIDIA-A100-*", "A100-*")},
+                resources=(RdmaResource(name="rdma/hca_a100"),),
+                env=env,
+                socket_interface="eth0",
+            ),
+        ),
+        defaults=Defaults(),
+        config_hash="0123456789ab",
+    )
