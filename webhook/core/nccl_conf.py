@@ -1,0 +1,96 @@
+"""/etc/nccl.conf: how a pod carries it, and its text for all containers of a pod at once.
+
+The text stands in an annotation, which a downwardAPI volume shows as a file: so
+no namespace needs a ConfigMap of ours.
+
+NCCL reads lines `NAME=VALUE` without trimming, `#` only in the first column, and
+cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin
+with `=`, as in `NCCL_IB_HCA==mlx5_0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from webhook.core.annotations import NCCL_CONF, STATUS
+from webhook.core.environment import env_of, literal
+from webhook.core.fabric import Fabric
+from webhook.core.fabric_env import GLOO_SOCKET, NCCL_SOCKET, wanted_env
+from webhook.core.path import Path
+from webhook.core.pod import PodManifest, at, mapping, text
+from webhook.core.status import ANNOTATIONS_LIMIT
+from webhook.core.status import LONGEST as LONGEST_STATUS
+
+KEY = "nccl.conf"
+FILE = f"/etc/{KEY}"
+VOLUME_NAME = "rdma-lab-nccl-conf"
+LONGEST = 1023
+
+_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
+VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
+#: By subPath, so that the rest of /etc stays the image's.
+MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
+
+
+def nccl_conf(
+    pod: PodManifest, paths: Iterable[Path], fabric: Fabric, *, host_network: bool
+) -> tuple[str, list[str]]:
+    """Write the text for the containers at `paths`, and name the variables that it leaves out.
+
+    A variable of a container's own `env` goes in as it stands there. It is left
+    out where the containers differ on it, and where its value is known to the
+    kubelet only or does not fit into a line.
+    """
+    fabrics_own = _nccl(fabric, host_network=host_network)
+    each = [_values(fabrics_own, fabric, env_of(pod, path)) for path in paths]
+    lines: list[str] = []
+    left_out: list[str] = []
+    for name in dict.fromkeys(name for values in each for name in values):
+        value, *others = {values.get(name) for values in each}
+        if others or value is None or not _fits(value):
+            left_out.append(name)
+        else:
+            lines.append(f"{name}={value}\n")
+    return "".join(lines), left_out
+
+
+def is_ours(volume: dict[str, Any]) -> bool:
+    """Whether a volume shows the annotation, whatever the API server added to it."""
+    field = at(volume, ("downwardAPI", "items", 0, "fieldRef", "fieldPath"))
+    return bool(field == _FIELD["fieldPath"])
+
+
+def has_room(pod: PodManifest, conf: str) -> bool:
+    """Whether all annotations stay within 256 KiB with this text and a status of full length."""
+    annotations = mapping(pod, ("metadata", "annotations"))
+    others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
+    total = sum(_size(key) + _size(text(annotations, (key,)) or "") for key in others)
+    ours = _size(NCCL_CONF) + _size(conf) + _size(STATUS) + LONGEST_STATUS
+    return total + ours <= ANNOTATIONS_LIMIT
+
+
+def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
+    wanted = wanted_env(fabric, {}, host_network=host_network)
+    return {name: literal(value) for name, value in wanted if name.startswith("NCCL_")}
+
+
+def _values(
+    fabrics_own: dict[str, str | None], fabric: Fabric, own: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Decide what one container should find: as `env` does, also after `env` did it."""
+    values = {name: own.get(name, value) for name, value in fabrics_own.items()}
+    if NCCL_SOCKET in own:
+        if "nccl" in fabric.libraries:
+            values[NCCL_SOCKET] = own[NCCL_SOCKET]
+    elif GLOO_SOCKET in own:
+        values.pop(NCCL_SOCKET, None)
+    return values
+
+
+def _fits(value: str) -> bool:
+    return _size(value) <= LONGEST and "\n" not in value
+
+
+def _size(written: str) -> int:
+    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,130 @@
+"""`config-files`: the fabric's NCCL settings as /etc/nccl.conf, which also sshd's children read.
+
+A process that sshd starts does not inherit the container's environment. NCCL
+reads this file last and never overwrites the environment (nccl, src/misc/param.cc).
+
+`configFiles: auto` mounts it into workers of MPI jobs, where `sshd` is a word of
+the command, and where `envFrom` keeps `env` from writing the variables.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.annotations import NCCL_CONF
+from webhook.core.commands import mentions, runs_sshd
+from webhook.core.decision import Reason
+from webhook.core.draft import Draft
+from webhook.core.environment import has_env_from
+from webhook.core.launchers import role_of
+from webhook.core.nccl_conf import FILE, KEY, MOUNT, VOLUME, has_room, is_ours, nccl_conf
+from webhook.core.pod import mapping, text
+from webhook.core.scope import Mutation, Needs, Scope, Target
+from webhook.core.volumes import VOLUMES, mount_at, mount_over, volume_named
+
+_ANNOTATION = ("metadata", "annotations", NCCL_CONF)
+_NAME = str(VOLUME["name"])
+
+MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")
+PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
+NOT_NEEDED = Reason("NotNeeded", "The container's processes inherit its env.", quiet=True)
+NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
+USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
+MENTIONED = Reason("MentionedInCommand", "The command handles nccl.conf itself.")
+NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {_NAME}.")
+NO_ROOM = Reason("AnnotationsTooLarge", "With our text the annotations would exceed 256 KiB.")
+LEFT_OUT = Reason("LeftOut", "Containers differ on a variable, or its value is no literal.")
+DIFFERS = Reason("AnnotationDiffers", f"The user's own {NCCL_CONF} is not what we would write.")
+UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Mount the file into every target that needs it."""
+    targets = [target for target in scope.targets if _takes(draft, scope, target)]
+    if not targets or not _provide(draft, scope, targets):
+        if draft.get(_ANNOTATION) is not None:
+            draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
+        return
+    for target in targets:
+        if mount_at(draft.pod, target.path, FILE) is None:
+            draft.append((*target.path, "volumeMounts"), MOUNT)
+            draft.applied(target.name, MOUNTED, f"mounted {FILE}; one in the image is hidden")
+        else:
+            draft.already(target.name, PRESENT, f"{FILE} is mounted already")
+
+
+def _takes(draft: Draft, scope: Scope, target: Target) -> bool:
+    pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
+    manifest = mapping(pod, path)
+    if policy == "never":
+        draft.skipped(target.name, NOTHING, "the configuration says configFiles: never")
+        return False
+    if policy == "auto" and not (
+        has_env_from(pod, path) or role_of(pod, manifest) == "worker" or runs_sshd(manifest)
+    ):
+        draft.skipped(target.name, NOT_NEEDED, "no sshd and no envFrom: env reaches every process")
+        return False
+    mount = mount_at(pod, path, FILE)
+    above = mount_over(pod, path, FILE)
+    if (mount is not None and mount.get("name") != _NAME) or above is not None:
+        draft.skipped(target.name, USER_MOUNT, f"your own mount at {above or FILE} stays")
+    elif mentions(manifest, KEY):
+        draft.skipped(target.name, MENTIONED, f"the command handles {KEY} itself")
+    else:
+        return True
+    return False
+
+
+def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
+    """Put text and volume into the pod; say why not, where that cannot be."""
+    assert scope.fabric is not None
+    paths = [target.path for target in targets]
+    conf, left_out = nccl_conf(draft.pod, paths, scope.fabric, host_network=scope.host_network)
+    own, volume = text(draft.pod, _ANNOTATION), volume_named(draft.pod, _NAME)
+    obstacle = _obstacle(draft, conf, volume)
+    for target in targets if obstacle else ():
+        draft.skipped(target.name, *obstacle)
+    if not obstacle and own is not None and own != conf:
+        must = f"must be absent or {conf!r}, as the webhook writes it"
+        draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
+    elif not obstacle:
+        _carry(draft, conf, own is None, volume is None)
+    if left_out:
+        message = f"{FILE} leaves out {', '.join(left_out)}: not one literal for all containers"
+        draft.warned("", LEFT_OUT, message)
+    return not obstacle
+
+
+def _obstacle(
+    draft: Draft, conf: str, volume: dict[str, Any] | None
+) -> tuple[Reason, str] | tuple[()]:
+    if volume is not None and not is_ours(volume):
+        return NAME_TAKEN, f"rename your volume {_NAME}: the name is ours"
+    if not conf:
+        return NOTHING, "there is no NCCL variable to write"
+    if not has_room(draft.pod, conf):
+        return NO_ROOM, "all annotations together would exceed 256 KiB"
+    return ()
+
+
+def _carry(draft: Draft, conf: str, text_missing: bool, volume_missing: bool) -> None:
+    if text_missing:
+        draft.set(_ANNOTATION, conf)
+    if volume_missing:
+        draft.append(VOLUMES, VOLUME)
+    if text_missing or volume_missing:
+        draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
+    else:
+        draft.already("", PRESENT, f"the pod carries {FILE} already")
+
+
+MUTATION = Mutation(
+    name="config-files",
+    summary="mounts the NCCL settings as /etc/nccl.conf, for processes that sshd starts",
+    needs=Needs.FABRIC,
+    reasons=(
+        *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, UNUSED),
+    ),
+    mutate=mutate,
+)
