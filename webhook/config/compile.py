@@ -1,0 +1,73 @@
+"""Turn a checked fabrics file into the records that a decision uses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from webhook.config.model import DefaultsEntry, FabricConfiguration, FabricEntry, ResourceEntry
+from webhook.config.rendered import fabric_env
+from webhook.config.rules.matching import labels_of
+from webhook.core.fabric import Defaults, Fabric, Fabrics, RdmaResource, index
+
+_HASH_DIGITS = 12
+
+
+def compile_fabrics(model: FabricConfiguration) -> Fabrics:
+    """Compile a file that keeps all the rules."""
+    return index(
+        tuple(_fabric(fabric) for fabric in model.fabrics),
+        defaults=_defaults(model.defaults),
+        nvlink_namespaces=frozenset(model.nvlink.allow_namespaces),
+        foreign_resources=tuple(model.foreign_nics.resources),
+        foreign_annotations=tuple(model.foreign_nics.annotations),
+        config_hash=config_hash(model),
+    )
+
+
+def config_hash(model: FabricConfiguration) -> str:
+    """Hash what the file means: defaults filled in; comments and the order of keys do not count."""
+    meaning = json.dumps(model.model_dump(mode="json", by_alias=True), sort_keys=True)
+    return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def _defaults(entry: DefaultsEntry) -> Defaults:
+    return Defaults(
+        fabric=entry.fabric,
+        memory_limit=entry.memory_limit,
+        hcoll=entry.hcoll,
+        config_files=entry.config_files,
+        on_ambiguous=entry.on_ambiguous,
+        pod_security=entry.pod_security,
+        memlock_unlimited=entry.memlock == "unlimited",
+    )
+
+
+def _fabric(entry: FabricEntry) -> Fabric:
+    return Fabric(
+        name=entry.name,
+        mode=entry.mode,
+        link_layer=entry.link_layer,
+        gpu_resources=frozenset(entry.match.gpu_resources),
+        node_labels=labels_of(entry),
+        resources=tuple(_resource(resource) for resource in entry.resources),
+        inject_resources=entry.inject_resources,
+        libraries=frozenset(entry.libraries),
+        env=fabric_env(entry),
+        socket_interface=entry.socket_interface,
+        host_socket_interface=entry.host_socket_interface,
+        networks=tuple(entry.networks),
+        shared_memory=entry.shared_memory,
+        pin=dict(entry.node_selector) if entry.pin == "always" else None,
+    )
+
+
+def _resource(entry: ResourceEntry) -> RdmaResource:
+    return RdmaResource(
+        name=entry.name,
+        count=None if entry.count == "per-gpu" else entry.count,
+        gpus_per_device=entry.gpus_per_device,
+        maximum=entry.maximum,
+        aliases=tuple(entry.aliases),
+        network=entry.network,
+    )

@@ -1,0 +1,74 @@
+"""Read the facts of a cluster out of a file, for a preview without a cluster.
+
+It is what `kubectl get ns,limitrange,quota,node -A -o yaml` (or json) prints: a List.
+Typed lists, as the API gives them, and several documents one after another are
+read as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path as File
+from typing import Any
+
+from webhook.config.findings import refused
+from webhook.config.messages import shown
+from webhook.config.read import Limits, decode, read_documents, read_file
+from webhook.core.facts import Facts
+from webhook.errors import ShapeError
+
+KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")
+#: 10,000 nodes with their images are about 150 MB.
+_LIMITS = Limits(octets=256 << 20, nodes=20_000_000)
+_HOW = "give what `kubectl get ns,limitrange,quota,node -A -o yaml` prints"
+
+
+def load_facts(path: File) -> Facts:
+    """Load facts; InvalidConfiguration says what the file holds instead."""
+    name = str(path)
+    text = decode(read_file(path, _LIMITS), name)
+    found = [item for data in _documents(text, name) for item in _objects(data, name)]
+    if not found:
+        raise refused(name, f"holds no object: {_HOW}")
+    try:
+        return Facts.from_objects(found)
+    except ShapeError as error:
+        raise refused(name, f"holds an object that no cluster has: {error}") from None
+
+
+def _documents(text: str, name: str) -> Iterator[Any]:
+    """Read JSON, which is many times faster for a large cluster, or else YAML."""
+    if not text.lstrip().startswith("{"):
+        yield from (document.data for document in read_documents(text, name, _LIMITS))
+        return
+    try:
+        yield json.loads(text)
+    except RecursionError:
+        raise refused(name, "is nested too deeply") from None
+    except ValueError:  # YAML that begins with a brace, or several documents
+        yield from (document.data for document in read_documents(text, name, _LIMITS))
+
+
+def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:
+    if data is None:
+        return
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind in KINDS:
+        yield data
+        return
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        raise refused(name, f"holds {_what(data, kind)}: {_HOW}")
+    items = data.get("items")
+    if not isinstance(items, list):
+        raise refused(name, f"holds a {kind} whose items are {shown(items)}: {_HOW}")
+    for item in items:
+        # A typed list leaves its items' kind out.
+        of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
+        if of not in KINDS:
+            raise refused(name, f"holds {_what(item, of)}: {_HOW}")
+        yield {**item, "kind": of}
+
+
+def _what(data: object, kind: object) -> str:
+    return f"an object of kind {kind!r:.80}" if kind else f"{shown(data)} without a kind"

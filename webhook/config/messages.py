@@ -1,0 +1,128 @@
+"""What pydantic finds, in our words: the value, and what would do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from webhook.config.model import FabricConfiguration
+
+#: What people call the link layers; the file's words are those of `ibstat`.
+_SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
+
+
+def explain(error: ErrorDetails) -> str:
+    """Say what is wrong with a value and what would be right."""
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        said = _unknown(error["loc"])
+    elif kind == "missing":
+        said = f"is missing: {_description(error['loc'])}"
+    elif kind == "literal_error":
+        said = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
+    elif kind == "value_error":
+        said = str(context["error"])
+    elif "ge" in context:
+        said = f"{shown(value)} is too small: at least {context['ge']}"
+    elif "le" in context:
+        said = f"{shown(value)} is too large: at most {context['le']}"
+    else:
+        said = _wrong_type(kind, value)
+    return said
+
+
+def shown(value: object) -> str:
+    """Show a value briefly, mappings and lists by their kind only."""
+    match value:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return f"{value!r:.80}"
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """Suggest the known word that is closest, whatever its case; "" where none is close."""
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(str(word).lower(), list(by_lower), n=1)
+    return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+
+
+def _wrong_type(kind: str, value: object) -> str:
+    if kind == "string_type" and value is None:
+        return 'has no value: write "" for an empty one'
+    wanted = {
+        "string_type": "a string",
+        "bool_type": "true or false",
+        "int_type": "a whole number, without quotes",
+        "list_type": "a list, each item on a line that begins with `- `, or as [a, b]",
+        "dict_type": "a mapping of names to values",
+        "model_type": "a mapping of the fields below it",
+    }[kind]
+    return f"{shown(value)} must be {wanted}"
+
+
+def _choice(value: object, choices: list[str]) -> str:
+    one_of = " or ".join(choices) if len(choices) <= len("or") else "one of " + ", ".join(choices)
+    synonym = _SYNONYMS.get(str(value).lower())
+    hint = f" (did you mean {synonym}?)" if synonym in choices else meant(value, choices)
+    return f"{shown(value)} must be {one_of}{hint}"
+
+
+class Row(NamedTuple):
+    """One field of the file, as the reference lists it."""
+
+    path: str  #: `fabrics[].match.gpuResources`
+    name: str
+    description: str
+
+
+def _unknown(place: tuple[int | str, ...]) -> str:
+    word, home = str(place[-1]), _home(place[:-1])
+    known = [row.name for row in rows() if _parent(row) == home]
+    elsewhere = [row for row in rows() if row.name == word]
+    if elsewhere:
+        return f"unknown field: it belongs into {_parent(elsewhere[0]) or 'the top level'}"
+    return f"unknown field{meant(word, known) or ': known are ' + ', '.join(known)}"
+
+
+def _description(place: tuple[int | str, ...]) -> str:
+    found = {row.path: row.description for row in rows()}
+    return found[".".join(part for part in (_home(place[:-1]), str(place[-1])) if part)]
+
+
+def _home(place: tuple[int | str, ...]) -> str:
+    """Write a place as the rows do: `fabrics[].match`."""
+    return "".join("[]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
+
+
+def _parent(row: Row) -> str:
+    return row.path.removesuffix(row.name).removesuffix(".")
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every field of the file in the order of the models, each before the fields below it."""
+    return tuple(_rows("", FabricConfiguration))
+
+
+def _rows(home: str, model: type[BaseModel]) -> Iterator[Row]:
+    for name, field in model.model_fields.items():
+        alias = field.alias or name
+        path = f"{home}.{alias}" if home else alias
+        yield Row(path, alias, " ".join((field.description or "").split()))
+        listed = get_origin(field.annotation) is list
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from _rows(path + "[]" * listed, kind)

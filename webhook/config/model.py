@@ -1,0 +1,302 @@
+"""The fabrics file as pydantic sees it: its fields, their types, ranges and choices.
+
+What a field means stands in the string below it: the JSON Schema, an editor's
+hover and docs/configuration.md show that string. Whether values make sense, alone
+and together, is for `webhook.config.rules`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeGuard
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from webhook.core.fabric import LinkLayer, MemoryPolicy, Mode
+
+API_VERSION = "rdma.lab/v1alpha1"
+KIND = "FabricConfiguration"
+_HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
+#: The upper bit of a partition key says "full member"; UCX_IB_PKEY is without it (0 to 0x7fff).
+_PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
+#: Devices per container: no node has that many.
+_MOST = 1000
+
+
+def _as_written(value: object) -> object:
+    """Turn a number or a truth value back into its text: `NCCL_CROSS_NIC: 1` means "1"."""
+    if value.__class__ is bool:
+        return "true" if value else "false"
+    return str(value) if value.__class__ is int else value
+
+
+def _whole(value: object) -> TypeGuard[int]:
+    return value.__class__ is int
+
+
+def _count(value: object) -> object:
+    if value == "per-gpu" or (_whole(value) and 1 <= value <= _MOST):
+        return value
+    raise ValueError(f"{value!r:.80} is neither a whole number from 1 to {_MOST} nor per-gpu")
+
+
+def _partition_key(value: object) -> int:
+    number = int(value, 16) if isinstance(value, str) and _HEX.fullmatch(value) else value
+    if _whole(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
+        return number & _PARTITION
+    raise ValueError(f"{value!r:.80} is no partition key: 1 to 0x7fff, such as 0x8001 or 0x0001")
+
+
+def _list_of_one(value: object) -> object:
+    return [value] if isinstance(value, str | int) else value
+
+
+Text = Annotated[str, BeforeValidator(_as_written)]
+Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
+Globs = Annotated[
+    list[Text],
+    BeforeValidator(_list_of_one),
+    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1}),
+]
+Count = Annotated[
+    int | Literal["per-gpu"],
+    PlainValidator(_count),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "per-gpu"}]}),
+]
+PartitionKey = Annotated[
+    int,
+    PlainValidator(_partition_key),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": _FULL_MEMBER | _PARTITION},
+                {"type": "string", "pattern": f"^{_HEX.pattern}$"},
+            ]
+        }
+    ),
+]
+
+
+class Entry(BaseModel):
+    """What all parts share: unknown fields are errors, null is as absent."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")  # type: ignore[pydantic-alias] # nobody calls these models
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if data.__class__ is not dict:
+            return data
+        known = {field.alias for field in cls.model_fields.values()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+class DefaultsEntry(Entry):
+    """What holds for every pod that opted in."""
+
+    fabric: Text | None = None
+    """Name of the fabric of pods that give no evidence at all; null: such pods are ambiguous."""
+
+    memory_limit: MemoryPolicy = "drop"
+    """What happens to `limits.memory` of the targets: `drop` removes it, `keep` leaves it,
+    `keep-guaranteed` leaves it where the pod's QoS class is Guaranteed. A pod's
+    `rdma.lab/memory-limit` goes before."""
+
+    hcoll: Literal["auto", "env", "off"] = "auto"
+    """How Open MPI's hcoll is switched off: `env` by `OMPI_MCA_coll_hcoll_enable=0`, `auto` also
+    by `-mca coll_hcoll_enable 0` after a launcher that provably is Open MPI's, `off` not at all."""
+
+    config_files: Literal["auto", "always", "never"] = "auto"
+    """Whether NCCL's settings are also put into `/etc/nccl.conf`, which reaches processes that ssh
+    starts: `auto` where a container needs it."""
+
+    on_ambiguous: Literal["skip", "deny"] = "skip"
+    """What happens to a pod that fits several fabrics: `skip` does only what every fabric needs
+    and says so, `deny` refuses the pod."""
+
+    pod_security: Literal["skip", "deny"] = "skip"
+    """What happens in a namespace that enforces Pod Security `baseline` or `restricted`, where
+    IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` refuses the pod."""
+
+    memlock: Literal["default", "unlimited"] = "default"
+    """`unlimited`: the nodes' containerd has `LimitMEMLOCK=infinity`, so that nothing needs to be
+    said where IPC_LOCK has no effect (a user other than root, `hostUsers: false`)."""
+
+
+class NvlinkEntry(Entry):
+    """NVLink between pods on one node, `rdma.lab/nvlink: share`."""
+
+    allow_namespaces: list[Text] = []
+    """Namespaces whose privileged pods may share NVLink; nobody else can."""
+
+
+class ForeignNicsEntry(Entry):
+    """NICs of other vendors, besides the built-in list: their pods get no RDMA of ours."""
+
+    resources: list[Text] = []
+    """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
+
+    annotations: list[Text] = []
+    """Globs of pod annotation keys that attach such a NIC."""
+
+
+class MatchEntry(Entry):
+    """How a pod or a node is known to belong to the fabric."""
+
+    gpu_resources: list[Text] = ["nvidia.com/gpu"]
+    """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
+
+    gpu_products: list[Text] = []
+    """Globs of GPU products; shorthand for `nodeLabels` with the key `nvidia.com/gpu.product`.
+    `-SHARED` and `-MIG-...` are cut off the node's value before it is compared."""
+
+    node_labels: dict[str, Globs] = {}
+    """Node label key to globs, one of which the node's value matches; case matters. All keys must
+    match."""
+
+
+class ResourceEntry(Entry):
+    """One extended resource that a pod on the fabric requests."""
+
+    name: Text
+    """Extended resource that the device plugin offers, e.g. `rdma/rdma_v100`."""
+
+    count: Count = 1
+    """Devices per container: a whole number, or `per-gpu` for as many as its GPUs need."""
+
+    gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
+    """With `per-gpu`: how many GPUs share one device; rounded up, at least one device."""
+
+    maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
+    """With `per-gpu`: no more devices than this per container."""
+
+    aliases: list[Text] = []
+    """Names that users or tools write for this resource, e.g. `rdma/hca`; renamed to `name`."""
+
+    network: Text | None = None
+    """Multus network `[namespace/]name[@interface]`, appended once per device."""
+
+
+class QosEntry(Entry):
+    """Quality of service, as the switches are set up; what is absent is not written."""
+
+    traffic_class: Annotated[int | None, Field(ge=0, le=255)] = None
+    """IP traffic class of RoCE packets (DSCP times 4): NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS,
+    NVSHMEM_IB_TRAFFIC_CLASS."""
+
+    service_level: Annotated[int | None, Field(ge=0, le=15)] = None
+    """InfiniBand service level, or RoCE priority: NCCL_IB_SL, UCX_IB_SL, NVSHMEM_IB_SL."""
+
+    fifo_traffic_class: Annotated[int | None, Field(ge=0, le=255)] = None
+    """Traffic class of NCCL's control messages (NCCL 2.22.3 or newer): NCCL_IB_FIFO_TC."""
+
+    gid_index: Annotated[int | None, Field(ge=0, le=255)] = None
+    """GID table index, for NCCL older than 2.21 (newer ones choose by themselves):
+    NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX."""
+
+    pkey: PartitionKey | None = None
+    """InfiniBand partition key, with or without the membership bit, e.g. `0x8001`: UCX_IB_PKEY.
+    NCCL_IB_PKEY is not written: it is an index into each port's table, not a key."""
+
+
+class FabricEntry(Entry):
+    """One fabric: what its nodes look like, and what a pod needs to use it."""
+
+    name: Text
+    """Name, as in the annotation `rdma.lab/fabric`: lower case letters, digits and `-`."""
+
+    match: MatchEntry = MatchEntry()
+    """How a pod or a node is known to belong to the fabric."""
+
+    mode: Mode = "shared-device"
+    """How a pod gets at the devices: `shared-device` (the RDMA shared device plugin),
+    `host-network` (pods that have hostNetwork themselves), `sr-iov` (a virtual function each),
+    `host-device` (a whole device each)."""
+
+    resources: list[ResourceEntry] = []
+    """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
+
+    inject_resources: bool = True
+    """`false`: another injector requests the resources; here they are only evidence."""
+
+    link_layer: LinkLayer = "InfiniBand"
+    """`InfiniBand`, or `Ethernet` for RoCE."""
+
+    rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
+    """Rate of one device in Gb/s; for people and for `verify`, pods do not see it."""
+
+    hcas: list[Text] = []
+    """The fabric's RDMA devices by exact name, `name[:port]`, the same on all its nodes."""
+
+    exclude_hcas: list[Text] = []
+    """Instead of `hcas`: all devices but these, `name[:port]`. NCCL only: UCX and NVSHMEM take no
+    exclusion and choose by themselves."""
+
+    hca_prefixes: list[Text] = []
+    """Instead of `hcas`: devices whose names begin so, where names differ between nodes (`ibp`).
+    NCCL only."""
+
+    socket_interface: Text | None = None
+    """Interface in the pod network, e.g. `eth0`: NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME, and the
+    TCP part of UCX_NET_DEVICES."""
+
+    host_socket_interface: Text | None = None
+    """The same for pods with hostNetwork: an interface of the node."""
+
+    networks: list[Text] = []
+    """Multus networks `[namespace/]name[@interface]` to append to every pod."""
+
+    libraries: list[Literal["nccl", "ucx", "gloo", "nvshmem"]] = ["nccl", "ucx", "gloo"]
+    """Libraries whose variables are written."""
+
+    qos: QosEntry = QosEntry()
+    """Quality of service, as the switches are set up."""
+
+    shared_memory: Text | None = None
+    """Size of a memory volume at /dev/shm, e.g. `64Gi`; absent: none is added."""
+
+    pin: Literal["never", "always"] = "never"
+    """`always`: add `nodeSelector` to pods, but for keys that they select on."""
+
+    node_selector: dict[str, Scalar] = {}
+    """Node labels that `pin: always` adds."""
+
+    env: dict[str, Scalar] = {}
+    """Other variables for every target; a name that is written here is not rendered from above."""
+
+
+class FabricConfiguration(Entry):
+    """The fabrics of a cluster, and how pods get at them."""
+
+    api_version: Literal["rdma.lab/v1alpha1"]
+    """Always `rdma.lab/v1alpha1`."""
+
+    kind: Literal["FabricConfiguration"]
+    """Always `FabricConfiguration`."""
+
+    defaults: DefaultsEntry = DefaultsEntry()
+    """What holds for every pod that opted in."""
+
+    nvlink: NvlinkEntry = NvlinkEntry()
+    """NVLink between pods on one node."""
+
+    foreign_nics: ForeignNicsEntry = ForeignNicsEntry()
+    """NICs of other vendors, besides the built-in list."""
+
+    fabrics: list[FabricEntry]
+    """The fabrics; `[]` where there is none yet."""

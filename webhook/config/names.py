@@ -1,0 +1,103 @@
+"""The forms of names that Kubernetes, Multus, the device plugins and Linux accept.
+
+Sources: apimachinery's util/validation (labels, qualified names, DNS names),
+core/v1's IsExtendedResourceName, Linux's IFNAMSIZ and dev_valid_name(),
+rdma-core's IBV_SYSFS_NAME_MAX, k8s-rdma-shared-dev-plugin's resource names.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_ENV = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+_GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
+_NICKNAME = re.compile(r"[A-Za-z0-9_]+")
+_HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3}))?")
+#: The longest name of an interface in bytes: IFNAMSIZ is 16 with the final NUL.
+INTERFACE_BYTES = 15
+_SUBDOMAIN_BYTES = 253
+#: A quota counts `requests.DOMAIN/NAME`, which must be a qualified name itself.
+_DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
+_MAX_PORT = 254
+
+
+def is_dns_label(name: str) -> bool:
+    """Whether it is an RFC 1123 label, as namespaces are named."""
+    return bool(_LABEL.fullmatch(name))
+
+
+def is_dns_subdomain(name: str) -> bool:
+    """Whether it is an RFC 1123 subdomain, as most objects are named."""
+    return len(name) <= _SUBDOMAIN_BYTES and bool(_SUBDOMAIN.fullmatch(name))
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether nodes can offer a resource of that name: `domain/name`, not of kubernetes.io."""
+    domain, slash, short = name.partition("/")
+    return (
+        bool(slash)
+        and "kubernetes.io" not in domain
+        and len(domain) <= _DOMAIN_BYTES
+        and is_dns_subdomain(domain)
+        and bool(_NAME.fullmatch(short))
+    )
+
+
+def is_plugin_resource(name: str) -> bool:
+    """Whether the RDMA shared device plugin accepts it as `resourceName`: no `-`, no `/`."""
+    return bool(_NICKNAME.fullmatch(name))
+
+
+def is_label_key(key: str) -> bool:
+    """Whether it is a label key: `name` or `domain/name`."""
+    domain, slash, name = key.rpartition("/")
+    return bool(_NAME.fullmatch(name)) and (not slash or is_dns_subdomain(domain))
+
+
+def is_label_value(value: str) -> bool:
+    """Whether it is a label value: up to 63 letters, digits, `-`, `_` and `.`; or nothing."""
+    return not value or bool(_NAME.fullmatch(value))
+
+
+def is_label_glob(glob: str) -> bool:
+    """Whether it has only characters that a label value has, and those of globs."""
+    return bool(_GLOB.fullmatch(glob))
+
+
+def is_env_name(name: str) -> bool:
+    """Whether every Kubernetes version accepts it as the name of a variable."""
+    return bool(_ENV.fullmatch(name)) and name not in (".", "..")
+
+
+def is_interface(name: str) -> bool:
+    """Whether Linux can name a network interface so, and no library reads it as a list or glob."""
+    if not name or name in (".", "..") or len(name.encode()) > INTERFACE_BYTES:
+        return False
+    return not any(char.isspace() or char in "/:,^=*%" for char in name)
+
+
+def is_network(name: str) -> bool:
+    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it."""
+    place, at, interface = name.partition("@")
+    namespace, slash, short = place.rpartition("/")
+    return (
+        is_dns_subdomain(short)
+        and (not slash or is_dns_label(namespace))
+        and (not at or is_interface(interface))
+    )
+
+
+def split_hca(written: str) -> tuple[str, int | None] | None:
+    """Split `name[:port]`; None for what is no RDMA device."""
+    match = _HCA.fullmatch(written)
+    if not match or (match[2] and not 1 <= int(match[2]) <= _MAX_PORT):
+        return None
+    return match[1], int(match[2]) if match[2] else None
+
+
+def is_hca_prefix(written: str) -> bool:
+    """Whether names of RDMA devices can begin so."""
+    return ":" not in written and split_hca(written + "0") is not None

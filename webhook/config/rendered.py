@@ -1,0 +1,98 @@
+"""What a fabric puts into the environment, from its fields: names and values.
+
+The forms: NCCL_IB_HCA `=mlx5_0,mlx5_1:1` exact, `^=mlx5_bond_0` all but these,
+`ibp` a prefix (NCCL's env.rst); UCX_NET_DEVICES and NVSHMEM_HCA_LIST want the port
+always. NCCL_IB_PKEY is never written: NCCL takes it as an index into the port's
+table (`pkey_index` of ibv_qp_attr), while UCX_IB_PKEY is the key itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.config.model import FabricEntry
+from webhook.config.names import split_hca
+from webhook.core.fabric import EnvPairs, FabricEnv
+
+#: Field of `qos` → the variable of each library.
+_QOS = {
+    "traffic_class": {
+        "nccl": "NCCL_IB_TC",
+        "ucx": "UCX_IB_TRAFFIC_CLASS",
+        "nvshmem": "NVSHMEM_IB_TRAFFIC_CLASS",
+    },
+    "service_level": {"nccl": "NCCL_IB_SL", "ucx": "UCX_IB_SL", "nvshmem": "NVSHMEM_IB_SL"},
+    "fifo_traffic_class": {"nccl": "NCCL_IB_FIFO_TC"},
+    "gid_index": {
+        "nccl": "NCCL_IB_GID_INDEX",
+        "ucx": "UCX_IB_GID_INDEX",
+        "nvshmem": "NVSHMEM_IB_GID_INDEX",
+    },
+}
+
+
+def fabric_env(fabric: FabricEntry) -> FabricEnv:
+    """Render a fabric's environment; a name in the site's `env` is left to it."""
+    return FabricEnv(
+        nccl=_of(fabric, "nccl"),
+        ucx=_of(fabric, "ucx"),
+        nvshmem=_of(fabric, "nvshmem"),
+        ucx_devices="" if "UCX_NET_DEVICES" in fabric.env else ucx_devices(fabric),
+        site=tuple(fabric.env.items()),
+    )
+
+
+def rendered(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
+    """Give every variable that the fields say, whether `env` has it or not."""
+    for library in ("nccl", "ucx", "nvshmem"):
+        if library in fabric.libraries:
+            yield from _library(fabric, library)
+
+
+def nccl_ib_hca(fabric: FabricEntry) -> str:
+    """Return the value of NCCL_IB_HCA; "" where no device is named, or none can be."""
+    if not _names_devices(fabric):
+        return ""
+    if fabric.hcas:
+        return "=" + ",".join(fabric.hcas)
+    if fabric.exclude_hcas:
+        return "^=" + ",".join(fabric.exclude_hcas)
+    return ",".join(fabric.hca_prefixes)
+
+
+def ucx_devices(fabric: FabricEntry) -> str:
+    """Return `mlx5_0:1,mlx5_1:1`, from exact names only."""
+    if "ucx" not in fabric.libraries:
+        return ""
+    return _with_ports(fabric)
+
+
+def _of(fabric: FabricEntry, library: str) -> EnvPairs:
+    if library not in fabric.libraries:
+        return ()
+    return tuple(pair for pair in _library(fabric, library) if pair[0] not in fabric.env)
+
+
+def _library(fabric: FabricEntry, library: str) -> Iterator[tuple[str, str]]:
+    if library == "nccl" and nccl_ib_hca(fabric):
+        yield "NCCL_IB_HCA", nccl_ib_hca(fabric)
+    if library == "nvshmem" and _with_ports(fabric):
+        yield "NVSHMEM_HCA_LIST", _with_ports(fabric)
+    for field, variables in _QOS.items():
+        value = getattr(fabric.qos, field)
+        if value is not None and library in variables:
+            yield variables[library], str(value)
+    if library == "ucx" and fabric.qos.pkey is not None:
+        yield "UCX_IB_PKEY", f"0x{fabric.qos.pkey:04x}"
+
+
+def _with_ports(fabric: FabricEntry) -> str:
+    if not _names_devices(fabric):
+        return ""
+    split = filter(None, map(split_hca, fabric.hcas))
+    return ",".join(f"{name}:{port or 1}" for name, port in split)
+
+
+def _names_devices(fabric: FabricEntry) -> bool:
+    """Whether device names are the same in all of the fabric's pods."""
+    return fabric.mode in ("shared-device", "host-network")

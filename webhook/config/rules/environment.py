@@ -1,0 +1,257 @@
+"""Rules for what goes into the environment: qos, socket interfaces and the site's `env`.
+
+Sources: NCCL's env.rst, which tells system configuration from debugging, and its
+misc/param.cc (nccl.conf); UCX's uct/ib configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from webhook.config.model import FabricEntry
+from webhook.config.rendered import nccl_ib_hca, rendered
+from webhook.config.rules.parts import Problem, per_fabric
+from webhook.core import quantity
+
+#: NCCL's reader of configuration files cuts names and values here (misc/param.cc).
+_NCCL_BYTES = 1023
+_MAX_HCAS = 32
+#: env.rst, "Debugging" ("should generally not be set in production"), and what hangs jobs.
+_DEBUGGING = frozenset(
+    {
+        "NCCL_ALGO",
+        "NCCL_BUFFSIZE",
+        "NCCL_CHECKS_DISABLE",
+        "NCCL_COLLNET_ENABLE",
+        "NCCL_CUMEM_ENABLE",
+        "NCCL_CUMEM_HOST_ENABLE",
+        "NCCL_DMABUF_ENABLE",
+        "NCCL_IB_CUDA_SUPPORT",
+        "NCCL_IB_MERGE_NICS",
+        "NCCL_LAUNCH_MODE",
+        "NCCL_MAX_NCHANNELS",
+        "NCCL_MIN_NCHANNELS",
+        "NCCL_MNNVL_ENABLE",
+        "NCCL_NET_GDR_LEVEL",
+        "NCCL_NET_GDR_READ",
+        "NCCL_NTHREADS",
+        "NCCL_NVLS_ENABLE",
+        "NCCL_P2P_DISABLE",
+        "NCCL_P2P_LEVEL",
+        "NCCL_PROTO",
+        "NCCL_SHM_DISABLE",
+    }
+)
+_SOCKET_NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
+#: UCX_TLS words that bring an RDMA transport, besides those that begin with rc, dc or ud.
+_UCX_RDMA = frozenset({"all", "ib"})
+#: What containerd gives every container at /dev/shm.
+_SHM_DEFAULT = "64Mi"
+
+
+@per_fabric
+def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
+
+    An error: it contradicts the fabric.
+    """
+    off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
+    if off != "0":
+        yield Problem(("env", "NCCL_IB_DISABLE"), f"{off!r:.80} switches RDMA off: remove it")
+    if fabric.env.get("NCCL_NET", "").strip().lower() == "socket":
+        yield Problem(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
+
+
+@per_fabric
+def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of variables in `env` that NCCL documents for debugging only.
+
+    A warning: forced levels and switched-off paths hang or slow jobs, yet a site may have
+    measured.
+    """
+    for name in fabric.env:
+        if name in _DEBUGGING:
+            yield Problem(
+                ("env", name), "is for debugging: NCCL chooses better by itself, remove it"
+            )
+
+
+@per_fabric
+def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
+
+    An error: 0 and 32 or more wait for ever, so that a broken link hangs the job.
+    """
+    written = fabric.env.get("NCCL_IB_TIMEOUT")
+    if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
+        yield Problem(
+            ("env", "NCCL_IB_TIMEOUT"), f"{written!r:.80} must be 1 to 31; NCCL's own is 20"
+        )
+
+
+@per_fabric
+def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface.
+
+    An error: which of the two should hold?
+    """
+    if fabric.socket_interface or fabric.host_socket_interface:
+        for name in _SOCKET_NAMES:
+            if name in fabric.env:
+                yield Problem(
+                    ("env", name), "socketInterface writes it already: remove one of them"
+                )
+
+
+@per_fabric
+def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
+
+    A warning: from `env` pods with hostNetwork get the same name, and UCX gets none.
+    """
+    if not fabric.socket_interface and not fabric.host_socket_interface:
+        for name in _SOCKET_NAMES:
+            if name in fabric.env:
+                yield Problem(
+                    ("env", name),
+                    "write socketInterface (and hostSocketInterface), which serves all libraries",
+                )
+
+
+@per_fabric
+def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a name in `env` that `hcas` or `qos` writes otherwise.
+
+    A warning: the one in `env` wins, so the field has no effect on that library.
+    """
+    for name, value in rendered(fabric):
+        if name in fabric.env and fabric.env[name] != value:
+            yield Problem(
+                ("env", name),
+                f"{fabric.env[name]!r:.80} is written instead of {value!r:.80}, which hcas and qos "
+                "say: remove one",
+            )
+
+
+@per_fabric
+def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse NCCL_* values of more than 1023 bytes or one line, or with spaces around them.
+
+    An error: `/etc/nccl.conf` cannot carry others, NCCL cuts them off.
+    """
+    for name, value in fabric.env.items():
+        if not name.startswith("NCCL_"):
+            continue
+        if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
+            yield Problem(
+                ("env", name),
+                f"{value!r:.40}: at most {_NCCL_BYTES} bytes on one line, no space around them",
+            )
+    if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
+        yield Problem(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
+
+
+@per_fabric
+def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse an NCCL_IB_HCA in `env` that NCCL reads otherwise than it looks.
+
+    An error: NCCL matches nothing then and falls back to sockets without a word.
+    """
+    value = fabric.env.get("NCCL_IB_HCA")
+    if value is None:
+        return
+    listed = value.removeprefix("^").removeprefix("=").split(",")
+    if len(listed) > _MAX_HCAS or not all(
+        re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*(:[0-9]+){0,3}", item) for item in listed
+    ):
+        yield Problem(
+            ("env", "NCCL_IB_HCA"),
+            f"{value!r:.80} must be a list such as =mlx5_0,mlx5_1 without spaces (^ before =), or "
+            "better the field hcas",
+        )
+
+
+@per_fabric
+def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a UCX_TLS in `env` without an RDMA transport.
+
+    A warning: UCX goes over TCP without one, but a site may want that of UCX alone.
+    """
+    written = fabric.env.get("UCX_TLS", "all")
+    words = [word.strip() for word in written.removeprefix("^").split(",")]
+    named = any(word in _UCX_RDMA or word[:2] in ("rc", "dc", "ud") for word in words)
+    if named == written.startswith("^") and "ucx" in fabric.libraries:
+        yield Problem(("env", "UCX_TLS"), f"{written!r:.80} has no RDMA transport: add rc")
+
+
+@per_fabric
+def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of `qos.gidIndex` where pods have interfaces of their own.
+
+    A warning: the index differs from pod to pod there; NCCL 2.21 or newer finds it.
+    """
+    own = fabric.mode in ("sr-iov", "host-device") or bool(fabric.networks)
+    own = own or any(resource.network for resource in fabric.resources)
+    if fabric.qos.gid_index is not None and own:
+        yield Problem(
+            ("qos", "gidIndex"),
+            f"{fabric.qos.gid_index} is not right in every pod with Multus networks: leave it out, "
+            "NCCL 2.21 or newer finds the index",
+        )
+
+
+@per_fabric
+def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse `qos.pkey` on Ethernet.
+
+    An error: RoCE has no partitions; UCX fails where the key is not in the port's table.
+    """
+    if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
+        yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, VLANs do that there")
+
+
+@per_fabric
+def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of `qos.pkey` where NCCL is not told its index by NCCL_IB_PKEY in `env`.
+
+    A warning: NCCL wants the key's index in the port's table, which only the site knows
+    (net_ib gives it as `pkey_index`); without it NCCL uses index 0.
+    """
+    if fabric.qos.pkey is not None and "nccl" in fabric.libraries:
+        if "NCCL_IB_PKEY" in fabric.env:
+            return
+        yield Problem(
+            ("qos", "pkey"),
+            f"0x{fabric.qos.pkey:04x} reaches UCX only: NCCL wants an index, set env.NCCL_IB_PKEY "
+            "(0 where the key is the first of the table on all nodes)",
+        )
+
+
+@per_fabric
+def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse a `qos.serviceLevel` above 7 on Ethernet.
+
+    An error: there are eight.
+    """
+    level = fabric.qos.service_level
+    if level is not None and level > len(range(7)) and fabric.link_layer == "Ethernet":
+        yield Problem(("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7")
+
+
+@per_fabric
+def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a `sharedMemory` below 64Mi, which every container has anyway.
+
+    A warning: less works for nothing that needs RDMA; `64m` and `64` are typing errors.
+    """
+    written = fabric.shared_memory
+    try:
+        small = written is not None and 0 < quantity.parse(written) < quantity.parse(_SHM_DEFAULT)
+    except ValueError:
+        return  # naming.shared_memory says so
+    if small:
+        yield Problem(
+            ("sharedMemory",),
+            f"{written!r} is less than the {_SHM_DEFAULT} of every container: did you mean Gi?",
+        )

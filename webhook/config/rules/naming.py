@@ -1,0 +1,209 @@
+"""Rules for names and values that something outside refuses; all are errors, as pods break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.config import names
+from webhook.config.messages import meant
+from webhook.config.model import FabricEntry
+from webhook.config.rules.parts import Parts, Problem, per_fabric
+from webhook.core import quantity
+from webhook.core.path import Path
+
+_PLUGIN_DOMAIN = "rdma/"
+
+
+@per_fabric
+def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse a fabric's name that is no DNS label: lower case letters, digits, `-`, at most 63.
+
+    It stands in annotations, metric labels and messages.
+    """
+    if not names.is_dns_label(fabric.name):
+        yield Problem(
+            ("name",),
+            f"{fabric.name!r:.80} must be lower case letters, digits and -, at most 63, such as "
+            "v100-ib",
+        )
+
+
+def unique_names(parts: Parts) -> Iterator[Problem]:
+    """Refuse two fabrics of one name."""
+    first: dict[str, int] = {}
+    for path, fabric in parts.fabrics():
+        before = first.setdefault(fabric.name, int(path[1]))
+        if before != path[1]:
+            where = f"fabrics[{before}]"
+            yield Problem((*path, "name"), f"{fabric.name!r} is also {where}: name one otherwise")
+
+
+def default_fabric(parts: Parts) -> Iterator[Problem]:
+    """Refuse a `defaults.fabric` that the file does not have."""
+    name = parts.model.defaults.fabric
+    if name is not None and name not in parts.names:
+        hint = meant(name, parts.names) or f": there are {', '.join(sorted(parts.names)) or 'none'}"
+        yield Problem(("defaults", "fabric"), f"no fabric is called {name!r}{hint}")
+
+
+@per_fabric
+def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse GPU resources, RDMA resources and aliases that are not `domain/name`.
+
+    The API server refuses others, those of kubernetes.io among them (IsExtendedResourceName).
+    """
+    for path, name in _resources(fabric):
+        if not names.is_extended_resource(name):
+            yield Problem(
+                path,
+                f"{name!r:.80} is no extended resource: write domain/name, not of kubernetes.io, "
+                "the name at most 63 letters, digits, -, _ and .",
+            )
+
+
+@per_fabric
+def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse a resource `rdma/NAME` with more than letters, digits and `_` in its name.
+
+    The RDMA shared device plugin refuses any other `resourceName`, so no node can offer it.
+    An alias may be anything: people write what they like.
+    """
+    for place, resource in enumerate(fabric.resources):
+        short = resource.name.removeprefix(_PLUGIN_DOMAIN)
+        if short != resource.name and not names.is_plugin_resource(short):
+            fixed = "".join(char if char.isalnum() else "_" for char in short)
+            yield Problem(
+                ("resources", place, "name"),
+                f"{resource.name!r:.80}: the device plugin takes letters, digits and _ only, such "
+                f"as {_PLUGIN_DOMAIN}{fixed:.63}",
+            )
+
+
+@per_fabric
+def label_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse keys of `nodeLabels`, and keys and values of `nodeSelector`, that are no labels.
+
+    The API server refuses a pod whose nodeSelector holds others.
+    """
+    keys: list[tuple[str, ...]] = [("match", "nodeLabels", key) for key in fabric.match.node_labels]
+    keys += [("nodeSelector", key) for key in fabric.node_selector]
+    for path in keys:
+        if not names.is_label_key(path[-1]):
+            yield Problem(path, f"{path[-1]!r:.80} is no label key: write name or domain/name")
+    for key, value in fabric.node_selector.items():
+        if not names.is_label_value(value):
+            yield Problem(
+                ("nodeSelector", key),
+                f"{value!r:.80} is no label value: at most 63 letters, digits, -, _ and .",
+            )
+
+
+@per_fabric
+def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse globs of node labels that no label value can match.
+
+    Another one never matches: GPU feature discovery writes `Tesla-V100-SXM2-32GB`, no spaces.
+    """
+    lists: list[tuple[Path, list[str]]] = [(("match", "gpuProducts"), fabric.match.gpu_products)]
+    lists += [(("match", "nodeLabels", key), of) for key, of in fabric.match.node_labels.items()]
+    for path, globs in lists:
+        if not globs and path[-1] != "gpuProducts":
+            yield Problem(path, 'matches no value: list the values, or write "*" for any')
+        for place, glob in enumerate(globs):
+            if not names.is_label_glob(glob):
+                yield Problem(
+                    (*path, place),
+                    f"{glob!r:.80} matches no label value: those have letters, digits, -, _ and . "
+                    "(a space in a GPU's name is a - in its label)",
+                )
+
+
+@per_fabric
+def env_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse names in `env` that are no names of variables."""
+    for name in fabric.env:
+        if not names.is_env_name(name):
+            yield Problem(
+                ("env", name),
+                f"{name!r:.80} is no variable: letters, digits, _, - and ., no digit first",
+            )
+
+
+@per_fabric
+def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse socket interfaces with `=`, `^`, a list, or more than 15 bytes.
+
+    NCCL would understand those, Gloo and UCX do not, and all three get the same name.
+    """
+    for key, name in (
+        ("socketInterface", fabric.socket_interface),
+        ("hostSocketInterface", fabric.host_socket_interface),
+    ):
+        if name is not None and not names.is_interface(name):
+            yield Problem(
+                (key,),
+                f"{name!r:.80} must be the plain name of one interface, at most "
+                f"{names.INTERFACE_BYTES} bytes, such as eth0",
+            )
+
+
+@per_fabric
+def network_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse networks that are not `[namespace/]name[@interface]`, as Multus reads them."""
+    networks: list[tuple[Path, str | None]] = [
+        (("networks", place), name) for place, name in enumerate(fabric.networks)
+    ]
+    networks += [
+        (("resources", place, "network"), resource.network)
+        for place, resource in enumerate(fabric.resources)
+    ]
+    for path, name in networks:
+        if name is not None and not names.is_network(name):
+            yield Problem(
+                path,
+                f"{name!r:.80} is no network: write namespace/name or namespace/name@interface",
+            )
+
+
+@per_fabric
+def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse a `sharedMemory` that is no quantity above zero."""
+    written = fabric.shared_memory
+    if written is None:
+        return
+    try:
+        enough = quantity.parse(written) > 0
+    except ValueError as error:
+        yield Problem(("sharedMemory",), str(error))
+        return
+    if not enough:
+        yield Problem(("sharedMemory",), f"{written!r} is no size: write 64Gi, or leave it out")
+
+
+def namespaces(parts: Parts) -> Iterator[Problem]:
+    """Refuse names in `nvlink.allowNamespaces` that are no namespaces, globs among them."""
+    for place, name in enumerate(parts.model.nvlink.allow_namespaces):
+        if not names.is_dns_label(name):
+            yield Problem(
+                ("nvlink", "allowNamespaces", place),
+                f"{name!r:.80} is no namespace: lower case letters, digits and -, no globs",
+            )
+
+
+def foreign_resources(parts: Parts) -> Iterator[Problem]:
+    """Refuse items of `foreignNics.resources` that are not `domain/name` with globs."""
+    for place, glob in enumerate(parts.model.foreign_nics.resources):
+        if "/" not in glob or glob.replace("*", "") in ("", "/"):
+            yield Problem(
+                ("foreignNics", "resources", place),
+                f"{glob!r:.80} must be domain/name with globs, such as example.com/efa*",
+            )
+
+
+def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
+    for place, name in enumerate(fabric.match.gpu_resources):
+        yield ("match", "gpuResources", place), name
+    for place, resource in enumerate(fabric.resources):
+        yield ("resources", place, "name"), resource.name
+        for position, alias in enumerate(resource.aliases):
+            yield ("resources", place, "aliases", position), alias

@@ -1,0 +1,64 @@
+"""What a rule sees of the file, and how it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import NamedTuple
+
+from webhook.config.findings import Severity
+from webhook.config.model import FabricConfiguration, FabricEntry
+from webhook.core.path import Path
+
+
+class Problem(NamedTuple):
+    """What a rule found: where, and a sentence with the value and what would do."""
+
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of a file whose fields are all right; a fabric with a wrong one is left out."""
+
+    model: FabricConfiguration
+    #: Where in the file each of the model's fabrics stands.
+    positions: tuple[int, ...]
+    #: Names of all fabrics of the file, also of those that are left out.
+    names: frozenset[str]
+
+    def fabrics(self) -> Iterator[tuple[Path, FabricEntry]]:
+        """Give each fabric with its path."""
+        for position, fabric in zip(self.positions, self.model.fabrics, strict=True):
+            yield ("fabrics", position), fabric
+
+    def pairs(self) -> Iterator[tuple[FabricEntry, Path, FabricEntry]]:
+        """Give each two fabrics once: the earlier one, and the later one after its path."""
+        known: list[FabricEntry] = []
+        for path, fabric in self.fabrics():
+            yield from ((earlier, path, fabric) for earlier in known)
+            known.append(fabric)
+
+
+Check = Callable[[Parts], Iterable[Problem]]
+
+
+class Rule(NamedTuple):
+    """One rule; the first sentence of its function's docstring is its row in the reference."""
+
+    severity: Severity
+    check: Check
+
+
+def per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
+    """Turn a rule over one fabric into one over the file."""
+
+    @wraps(check)
+    def over_all(parts: Parts) -> Iterator[Problem]:
+        for home, fabric in parts.fabrics():
+            for path, message in check(fabric):
+                yield Problem((*home, *path), message)
+
+    return over_all
