@@ -1,0 +1,67 @@
+"""Reports, built by hand: one pod of each fate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.decision import Decision, Outcome, PatchOp, Reason, Status
+from webhook.render.report import Preview
+
+PATCHED = Reason("Patched", "The pod was changed.")
+NOT_OPTED_IN = Reason("NotOptedIn", "The pod did not ask.")
+CONFLICT = Reason("FabricConflict", "Two things name different fabrics.")
+
+
+def outcome(
+    mutation: str,
+    container: str,
+    status: Status,
+    message: str,
+    *ops: PatchOp,
+    quiet: bool = False,
+) -> Outcome:
+    """One outcome; its reason code follows from its status."""
+    code = {"applied": "Added", "already": "Present", "skipped": "NotNeeded"}.get(status, "Odd")
+    return Outcome(mutation, container, status, Reason(code, "", quiet=quiet), message, ops)
+
+
+def patched(*outcomes: Outcome, **more: Any) -> Decision:
+    """Decide for fabric v100-ib with these outcomes, and a patch of their operations."""
+    ops = tuple(op for one in outcomes for op in one.ops)
+    given: dict[str, Any] = {
+        "allowed": True,
+        "reason": PATCHED,
+        "fabric": "v100-ib",
+        "evidence": "nvidia.com/v100 in container trainer",
+        "outcomes": outcomes,
+        "patch": ops,
+        "pod": {"spec": {"containers": []}},
+    }
+    return Decision(**{**given, **more})
+
+
+def not_opted_in() -> Decision:
+    """Leave a pod that did not ask."""
+    return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod={})
+
+
+def denied(message: str = "two fabrics") -> Decision:
+    """Refuse a pod."""
+    return Decision(allowed=False, reason=CONFLICT, message=message, pod={"spec": {}})
+
+
+def preview(decision: Decision, **more: Any) -> Preview:
+    """Put a decision into Deployment lab/trainer of train.yaml, with what else is given."""
+    given: dict[str, Any] = {
+        "source": "train.yaml",
+        "line": 1,
+        "document": 0,
+        "steps": ("spec", "template"),
+        "kind": "Deployment",
+        "name": "trainer",
+        "namespace": "lab",
+        "called": True,
+        "called_because": "namespace lab has the label",
+        "decision": decision,
+    }
+    return Preview(**{**given, **more})

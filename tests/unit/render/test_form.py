@@ -1,0 +1,81 @@
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
+from webhook.core.decision import PatchOp
+from webhook.render.form import form, form_schema, form_text
+from webhook.render.report import Report
+
+OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}
+APPLIED = patched(outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP), warnings=("w",))
+VALIDATOR = Draft202012Validator(json.loads(form_schema()))
+
+
+def test_the_form_of_a_patched_pod() -> None:
+    """Every key of it, as documented."""
+    assert form(Report(previews=(preview(APPLIED),), notes=("a note",))) == {
+        "decisions": [
+            {
+                "document": 0,
+                "path": "spec.template",
+                "kind": "Deployment",
+                "name": "trainer",
+                "namespace": "lab",
+                "called": True,
+                "calledBecause": "namespace lab has the label",
+                "allowed": True,
+                "reason": "Patched",
+                "message": "",
+                "fabric": "v100-ib",
+                "evidence": "nvidia.com/v100 in container trainer",
+                "outcomes": [
+                    {
+                        "mutation": "ipc-lock",
+                        "container": "trainer",
+                        "status": "applied",
+                        "reason": "Added",
+                        "message": "IPC_LOCK added",
+                        "ops": [OP],
+                    }
+                ],
+                "warnings": ["w"],
+                "patch": [OP],
+                "object": {"spec": {"containers": []}},
+            }
+        ],
+        "notes": ["a note"],
+    }
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report(),
+        Report(previews=(preview(APPLIED), preview(not_opted_in(), called=None)), notes=("x",)),
+        Report(previews=(preview(denied(), called=False, steps=()),)),
+        Report(previews=(preview(patched(allowed=False, error=ValueError())),)),
+    ],
+)
+def test_every_form_keeps_to_the_schema(report: Report) -> None:
+    """Read back from its text, as a program does."""
+    VALIDATOR.validate(json.loads(form_text(report)))
+
+
+def test_the_schema_is_one_and_describes_every_key() -> None:
+    """A key that the schema does not name would be refused, so it is complete."""
+    Draft202012Validator.check_schema(json.loads(form_schema()))
+    broken = form(Report(previews=(preview(APPLIED),)))
+    broken["decisions"][0]["more"] = 1
+    assert not VALIDATOR.is_valid(broken)
+
+
+def test_the_text_is_readable_json_that_ends_a_line() -> None:
+    """Other scripts stay as they are; numbers of any size are written."""
+    big = 10**30
+    report = Report(previews=(preview(patched(pod={"x": ["ü", big]})),))
+    text = form_text(report)
+    assert json.loads(text)["decisions"][0]["object"] == {"x": ["ü", big]}
+    assert '"ü"' in text
+    assert text.endswith("}\n")

@@ -1,0 +1,57 @@
+"""The command line: `rdma-webhook serve | preview | check-config | schema`.
+
+Each command is a module that is imported when it runs, so that a preview starts
+without a web server. Exit codes: 0 done, 1 a negative answer (a pod would be
+denied, a file is invalid), 2 usage or unreadable input; 130 after Ctrl-C, 141
+where the reader of a pipe has gone, as shells have it. There is never a
+traceback unless RDMA_WEBHOOK_TRACEBACK is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from webhook.cli.output import discard, say
+from webhook.cli.parser import parser
+from webhook.errors import WebhookError
+
+_USAGE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_TRACEBACK = "RDMA_WEBHOOK_TRACEBACK"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        arguments = parser().parse_args(argv)
+        command = import_module(f"webhook.cli.{arguments.module}")
+        code: int = command.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        discard()
+        return _BROKEN_PIPE
+    except WebhookError as error:
+        return _fail(str(error))
+    except OSError as error:  # of the output: what cannot be read is a WebhookError
+        discard()
+        return _fail(f"cannot write the output: {error.strerror or error}")
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        return _fail(_internal(error))
+    return code
+
+
+def _fail(message: str) -> int:
+    for line in message.splitlines():
+        say("error", line)
+    return _USAGE
+
+
+def _internal(error: Exception) -> str:
+    cause = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"internal error, please report it: {cause:.300} ({_TRACEBACK}=1 shows where)"

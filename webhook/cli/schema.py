@@ -1,0 +1,15 @@
+"""`rdma-webhook schema`: the JSON Schemas of what goes in and of what comes out."""
+
+from __future__ import annotations
+
+import argparse
+
+from webhook.cli.output import write
+from webhook.config.schema import schema_text
+from webhook.render.form import form_schema
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print one of the schemas."""
+    write(form_schema() if arguments.what == "form" else schema_text())
+    return 0

@@ -1,0 +1,46 @@
+"""`rdma-webhook serve`: run the webhook until a signal ends it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from webhook.cli.fabrics import EXAMPLE, configured
+from webhook.errors import ConfigError
+from webhook.server import ServeOptions, serve
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve, and return the exit code."""
+    return serve(
+        ServeOptions(
+            config=_config(arguments),
+            facts=arguments.facts,
+            host=arguments.host,
+            port=arguments.port,
+            preview_port=arguments.preview_port,
+            health_port=arguments.health_port,
+            tls_cert=arguments.tls_cert,
+            tls_key=arguments.tls_key,
+            client_ca=arguments.client_ca,
+            preview=arguments.preview == "on",
+            log_level=arguments.log_level,
+            drain_seconds=arguments.drain_seconds,
+            dev=arguments.dev,
+            announce=_announce,
+        )
+    )
+
+
+def _config(arguments: argparse.Namespace) -> Path:
+    """Return the fabrics file; a try on this machine has the example where none is given."""
+    path = configured(arguments.config)
+    if path is None and not arguments.dev:
+        raise ConfigError("no fabrics: give --config FILE")
+    return path or EXAMPLE
+
+
+def _announce(message: str) -> None:
+    sys.stdout.write(message)
+    sys.stdout.flush()

@@ -1,0 +1,160 @@
+"""What the webhook would do with the pods in some documents; command line and HTTP call this.
+
+A document is decided on as it is written: a missing request counts as its limit,
+so the patch of a template and the patch of a pod made from it come to the same.
+Nothing is learned of a cluster but through `PreviewOptions.facts`; a face whose
+callers may not know what is in the cluster, such as the HTTP preview, leaves
+them out, and no answer can hold what the caller did not send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from webhook.admission.match import called
+from webhook.admission.review import KIND, read_review
+from webhook.core.annotations import ENABLE
+from webhook.core.decision import PatchOp
+from webhook.core.fabric import Fabrics
+from webhook.core.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.core.path import Path, pointer
+from webhook.core.pod import PodManifest, at
+from webhook.core.scope import Context
+from webhook.documents.read import Document
+from webhook.documents.splice import splice
+from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
+from webhook.errors import DocumentError, ReviewError
+from webhook.pipeline import decide
+from webhook.render.report import Preview, Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewOptions:
+    """What a preview depends on besides the documents."""
+
+    fabrics: Fabrics
+    #: None: nothing is known of a cluster, and nothing is held against a namespace.
+    facts: Facts | None = None
+    #: The namespace of objects that name none.
+    namespace: str = "default"
+    #: Labels that the pods' namespaces have besides, or instead of, those in `facts`.
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    #: Decide as if every pod had opted in.
+    enable: bool = False
+
+
+class Rewritten(NamedTuple):
+    """One document after the patches of its pods."""
+
+    text: str
+    warning: str  #: why comments and order are lost; "" where they are kept
+
+
+def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
+    """Decide on every pod and pod template in the documents, of one input or of several.
+
+    Raises DocumentError for a document in which nothing is a Kubernetes object.
+    """
+    inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
+    previews: list[Preview] = []
+    notes: list[str] = []
+    for number, document in enumerate(documents):
+        if stranger := not_kubernetes(document):
+            raise DocumentError(stranger)
+        templates = templates_of(document.value)
+        previews.extend(
+            _preview(document, number, template, inventory, options) for template in templates
+        )
+        notes.extend(document.problems)
+        notes.extend(notes_of(document.value) or ([] if templates else [_no_template(document)]))
+    return Report(previews=tuple(previews), notes=tuple(notes))
+
+
+def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
+    """Return the RFC 6902 patch of each document as a whole; empty where nothing changes."""
+    found: list[list[PatchOp]] = [[] for _ in documents]
+    for preview in report.previews:
+        base = pointer(preview.steps)
+        for op in preview.decision.patch:
+            found[preview.document].append({**op, "path": base + op["path"]})
+    return found
+
+
+def rewrite(documents: Sequence[Document], report: Report) -> list[Rewritten]:
+    """Return the text of each document with the patches in it, comments and order kept."""
+    edits: list[list[tuple[Path, Sequence[PatchOp]]]] = [[] for _ in documents]
+    for preview in report.previews:
+        if preview.decision.patch:
+            edits[preview.document].append((preview.steps, preview.decision.patch))
+    return [
+        _rewritten(document, own) if own else Rewritten(document.text, "")
+        for document, own in zip(documents, edits, strict=True)
+    ]
+
+
+def _rewritten(document: Document, edits: list[tuple[Path, Sequence[PatchOp]]]) -> Rewritten:
+    spliced = splice(document, edits)
+    return Rewritten(spliced.text, spliced.warning)
+
+
+def _no_template(document: Document) -> str:
+    kind = at(document.value, ("kind",))
+    names = (at(document.value, ("metadata", key)) for key in ("namespace", "name"))
+    return f"{kind} {'/'.join(str(name) for name in names if name)}".rstrip() + ": no pod template"
+
+
+def _preview(
+    document: Document,
+    number: int,
+    template: Template,
+    inventory: NodeInventory,
+    options: PreviewOptions,
+) -> Preview:
+    namespace = _namespace(template.namespace or options.namespace, options)
+    context = Context(
+        fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
+    )
+    verdict = _called(document, template, namespace, enable=options.enable)
+    return Preview(
+        source=document.name,
+        line=document.line,
+        document=number,
+        steps=template.path,
+        kind=template.kind,
+        name=template.name,
+        namespace=namespace.name,
+        called=verdict[0],
+        called_because=verdict[1],
+        decision=decide(template.pod, context),
+    )
+
+
+def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
+    known = options.facts.namespace(name) if options.facts else NamespaceFacts(name=name)
+    if not options.namespace_labels:
+        return known
+    return replace(known, labels={**(known.labels or {}), **options.namespace_labels})
+
+
+def _called(
+    document: Document, template: Template, namespace: NamespaceFacts, *, enable: bool
+) -> tuple[bool | None, str]:
+    """Say whether the API server calls us; for an AdmissionReview it has."""
+    if document.value.get("kind") != KIND:
+        return called(_as_if(template.pod, enable=enable), namespace)
+    try:
+        ignored = read_review(document.value).ignored
+    except ReviewError as error:
+        return False, str(error)
+    return not ignored, ignored or "the document is what the API server sends"
+
+
+def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:
+    """Return the pod with the annotation that `enable` supposes; as it is where it has no shape."""
+    metadata = at(pod, ("metadata",)) or {}
+    annotations = at(metadata, ("annotations",)) or {}
+    if not enable or metadata.__class__ is not dict or annotations.__class__ is not dict:
+        return pod
+    return {**pod, "metadata": {**metadata, "annotations": {**annotations, ENABLE: "true"}}}

@@ -1,0 +1,70 @@
+"""The one JSON form of a preview, for `-o json`, the HTTP preview and its page.
+
+It is stable and described by `form.schema.json`: keys are added, never renamed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from webhook.core.decision import Outcome
+from webhook.render.report import Preview, Report
+
+_SCHEMA = Path(__file__).with_name("form.schema.json")
+
+
+def form(report: Report) -> dict[str, Any]:
+    """Return a report as plain JSON values; parts of the pods are shared, not copied."""
+    return {
+        "decisions": [_decision(preview) for preview in report.previews],
+        "notes": list(report.notes),
+    }
+
+
+def form_text(report: Report) -> str:
+    """Return a report as indented JSON.
+
+    The standard library writes it, since orjson refuses integers beyond 64 bits
+    and nesting beyond 254, and a document may hold both.
+    """
+    return json.dumps(form(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def form_schema() -> str:
+    """Return the JSON Schema (draft 2020-12) that every form keeps to."""
+    return _SCHEMA.read_text(encoding="utf-8")
+
+
+def _decision(preview: Preview) -> dict[str, Any]:
+    decision = preview.decision
+    return {
+        "document": preview.document,
+        "path": preview.path,
+        "kind": preview.kind,
+        "name": preview.name,
+        "namespace": preview.namespace,
+        "called": preview.called,
+        "calledBecause": preview.called_because,
+        "allowed": decision.allowed,
+        "reason": decision.reason.code,
+        "message": decision.message,
+        "fabric": decision.fabric,
+        "evidence": decision.evidence,
+        "outcomes": [_outcome(outcome) for outcome in decision.outcomes],
+        "warnings": list(decision.warnings),
+        "patch": list(decision.patch),
+        "object": decision.pod,
+    }
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "mutation": outcome.mutation,
+        "container": outcome.container,
+        "status": outcome.status,
+        "reason": outcome.reason.code,
+        "message": outcome.message,
+        "ops": list(outcome.ops),
+    }
