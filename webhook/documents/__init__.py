@@ -1,0 +1,1 @@
+"""Documents that people hand in: read within limits, searched for pods, edited as text."""

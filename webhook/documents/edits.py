@@ -1,0 +1,89 @@
+"""Replacements in a text, collected in any order and made at once, and arithmetic of its lines."""
+
+from __future__ import annotations
+
+
+class Edits:
+    """A text, and what is to be replaced in it; all offsets are those of the text as it was."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self._edits: list[tuple[int, int, str]] = []
+
+    def replace(self, start: int, end: int, new: str) -> None:
+        """Put `new` in the place of what stands from `start` to `end`."""
+        self._edits.append((start, end, new))
+
+    def insert_lines(self, offset: int, lines: list[str]) -> None:
+        """Put lines below the one that `offset` is in; a second call for it puts its own last."""
+        end = self.line_end(offset)
+        self.replace(end, end, "".join(self.newline + line for line in lines))
+
+    def remove_lines(self, start: int, end: int) -> None:
+        """Remove the lines from that of `start` to that of `end`.
+
+        What goes is the line break above and not the one below, where lines may be put in.
+        """
+        above = self.line_start(start)
+        if above == 0:
+            self.replace(0, self.next_line(end), "")
+        else:
+            self.replace(self.line_end(above - 1), self.line_end(end), "")
+
+    def result(self) -> str:
+        """Return the text with all replacements; at one offset, insertions come first."""
+        parts: list[str] = []
+        done = 0
+        for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
+            parts += (self.text[done:start], new)
+            done = max(done, end)
+        return "".join((*parts, self.text[done:]))
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line of `offset` begins."""
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def line_end(self, offset: int) -> int:
+        """Return where the line of `offset` ends, before its line break."""
+        end = self.text.find("\n", offset)
+        if end < 0:
+            return len(self.text)
+        return end - 1 if end > 0 and self.text[end - 1] == "\r" else end
+
+    def next_line(self, offset: int) -> int:
+        """Return where the line below that of `offset` begins, at most the end of the text."""
+        end = self.text.find("\n", offset)
+        return len(self.text) if end < 0 else end + 1
+
+    def column(self, offset: int) -> int:
+        """Return how many characters stand before `offset` on its line."""
+        return offset - self.line_start(offset)
+
+    def first_on_line(self, offset: int) -> bool:
+        """Say whether nothing but spaces stands before `offset` on its line."""
+        return not self.text[self.line_start(offset) : offset].strip(" \t")
+
+    def after_comments(self, offset: int, column: int) -> int:
+        """Return the end of the line of `offset`, or of the comments below it deeper than `column`.
+
+        Such a comment, often a field that is commented out, belongs to what stands above it.
+        """
+        end = self.line_end(offset)
+        while (start := self.next_line(end)) < len(self.text):
+            line = self.text[start : self.line_end(start)]
+            bare = line.lstrip(" ")
+            if not bare.startswith("#") or len(line) - len(bare) <= column:
+                break
+            end = self.line_end(start)
+        return end
+
+    def before_comments(self, offset: int) -> int:
+        """Return the start of the line of `offset`, or of the comments right above it."""
+        start = self.line_start(offset)
+        while start > 0:
+            above = self.line_start(start - 1)
+            if not self.text[above:start].lstrip(" ").startswith("#"):
+                break
+            start = above
+        return start

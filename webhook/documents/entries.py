@@ -1,0 +1,37 @@
+"""The entries of a mapping in a text, beside the mapping that it is to become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from webhook.documents.nodes import Node, key_of
+from webhook.documents.pairing import same
+
+
+class Entries:
+    """Which entries stay, and which are added; of a key that stands twice, the last one counts."""
+
+    def __init__(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> None:
+        self.pairs = list(node.pairs)
+        self._names = [None if key.merges else key_of(key) for key, _ in self.pairs]
+        #: For each pair whether it stays; `<<` always does.
+        self.stays = [name is None or name in new for name in self._names]
+        #: What the text does not have, other than what `<<` merges in.
+        self.added = {
+            key: value
+            for key, value in new.items()
+            if key not in self._names and not (key in old and same(old[key], value))
+        }
+
+    @property
+    def last_kept(self) -> int:
+        """The index of the last pair that stays."""
+        return max(index for index, stays in enumerate(self.stays) if stays)
+
+    def kept(self) -> Iterator[tuple[str, Node, Node]]:
+        """Yield name, key and value of the entries that stay, changed or not."""
+        last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
+        for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):
+            if name is not None and stays and value is last[name]:
+                yield name, key, value

@@ -1,0 +1,286 @@
+"""A YAML text as a tree whose nodes know where they stand, built within limits.
+
+The tree is built from parser events, without recursion: the composer of PyYAML's C loader
+overflows the C stack on 50,000 nested `[`, and any loader expands an alias bomb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from webhook.documents.scalars import resolve
+
+DEEPEST = 200
+MOST_NODES = 200_000  # about a thousand pods, or three seconds of work
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG = "tag:yaml.org,2002:"
+_TYPED: dict[str, tuple[type, ...]] = {
+    f"{_TAG}int": (int,),
+    f"{_TAG}float": (int, float),
+    f"{_TAG}bool": (bool,),
+    f"{_TAG}null": (type(None),),
+}
+
+_WORDS = {"mapping": "mapping", "sequence": "list"}
+
+Kind = Literal["scalar", "mapping", "sequence", "alias"]
+
+
+class UnreadableError(Exception):
+    """The text cannot be read from `offset` on; becomes a DocumentError with a line."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class Duplicate(NamedTuple):
+    """A key that its mapping has already."""
+
+    offset: int
+    key: str
+
+
+class Node:
+    """A node of the tree; offsets count characters of the text."""
+
+    __slots__ = (
+        "children", "depth", "end", "flow", "kind", "plain",
+        "size", "start", "style", "tag", "text",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind, event: Any) -> None:
+        self.kind = kind
+        self.start: int = event.start_mark.index  #: of its anchor or tag, where it has one
+        self.end: int = event.end_mark.index  #: of a block collection: the next token's start
+        self.tag: str | None = getattr(event, "tag", None)
+        self.text: str = getattr(event, "value", "")
+        self.style: str = getattr(event, "style", None) or ""  #: one of '"|> or nothing
+        self.flow: bool = bool(getattr(event, "flow_style", False))
+        self.plain: bool = kind == "scalar" and bool(event.implicit[0])
+        #: Keys and values in turn, items, or what an alias stands for.
+        self.children: list[Node] = []
+        self.size = 1  # nodes, with aliases expanded
+        self.depth = 0  # levels of collections, with aliases expanded; -1 while it is open
+
+    @property
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """The keys of a mapping with their values."""
+        flat = iter(self.children)
+        return zip(flat, flat, strict=True)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its lines are its own: a block collection, or a literal or folded string."""
+        return bool(self.children and not self.flow and self.kind != "alias") or self.style in (
+            "|",
+            ">",
+        )
+
+    @property
+    def merges(self) -> bool:
+        """Whether this is the key `<<`."""
+        return self.text == "<<" and (self.plain or self.tag == f"{_TAG}merge")
+
+    def content_end(self, text: str) -> int:
+        """Return where the last character of its content ends.
+
+        The mark of a block collection is at the token that follows, and that of a literal or
+        folded string is below the blank lines that follow.
+        """
+        node = self
+        while node.children and not node.flow and node.kind != "alias":
+            node = node.children[-1]
+        if node.style not in ("|", ">"):
+            return node.end
+        source = text[node.start : node.end]
+        keeps = "+" in source.partition("\n")[0].partition("#")[0]
+        return node.end - 1 if keeps else node.start + len(source.rstrip("\r\n"))
+
+
+class Root(NamedTuple):
+    """One document of a stream."""
+
+    start: int  #: of its `---` or directive; of its first token where it has neither
+    node: Node
+
+
+def roots_of(text: str) -> Iterator[Root]:
+    """Parse a stream of documents one by one, empty ones included.
+
+    Raises UnreadableError for what is not YAML and for what is over the limits.
+    """
+    grower = _Grower()
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, yaml.DocumentStartEvent):
+                grower.begin(event)
+            elif isinstance(event, yaml.DocumentEndEvent):
+                yield Root(grower.start, grower.root[0])
+            else:
+                grower.take(event)
+    except yaml.YAMLError as error:
+        raise _syntax_error(error) from None
+
+
+def _syntax_error(error: yaml.YAMLError) -> UnreadableError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return UnreadableError(mark.index if mark else 0, f"not YAML: {problem}")
+
+
+class _Grower:
+    """Grows the tree of one document at a time."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.root: list[Node] = []
+        self._open: list[Node] = []
+        self._anchors: dict[str, Node] = {}
+        self._nodes = 0
+
+    def begin(self, event: Any) -> None:
+        self.start = event.start_mark.index
+        self.root = []
+        self._anchors = {}
+
+    def take(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._add(self._named(Node("scalar", event), event))
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._down(self._named(Node("mapping", event), event))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._down(self._named(Node("sequence", event), event))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._up(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._add(self._alias(event))
+
+    def _named(self, node: Node, event: Any) -> Node:
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _down(self, node: Node) -> None:
+        if len(self._open) >= DEEPEST:
+            raise _too_deep(node)
+        node.depth = -1
+        self._open.append(node)
+
+    def _up(self, event: Any) -> None:
+        node = self._open.pop()
+        node.end = event.end_mark.index
+        node.depth = 1 + max((child.depth for child in node.children), default=0)
+        self._add(node)
+
+    def _alias(self, event: Any) -> Node:
+        node = Node("alias", event)
+        target = self._anchors.get(event.anchor)
+        if target is None:
+            raise UnreadableError(node.start, f"not YAML: no anchor &{event.anchor} for this alias")
+        if target.depth < 0:
+            raise UnreadableError(node.start, f"the alias *{event.anchor} stands inside itself")
+        node.children = [target]
+        node.size, node.depth = target.size, target.depth
+        if len(self._open) + node.depth > DEEPEST:
+            raise _too_deep(node)
+        return node
+
+    def _add(self, node: Node) -> None:
+        self._nodes += node.size if node.kind == "alias" else 1
+        if self._nodes > MOST_NODES:
+            raise UnreadableError(
+                node.start, f"more than {MOST_NODES} values, with aliases expanded, are not read"
+            )
+        if self._open:
+            self._open[-1].children.append(node)
+            self._open[-1].size += node.size
+        else:
+            self.root.append(node)
+
+
+def _too_deep(node: Node) -> UnreadableError:
+    return UnreadableError(node.start, f"nested deeper than {DEEPEST} levels")
+
+
+class Values:
+    """Makes the JSON values that nodes stand for; what is shared by aliases stays shared."""
+
+    def __init__(self) -> None:
+        self.duplicates: list[Duplicate] = []
+        self._made: dict[Node, Any] = {}  # what aliases stand for
+
+    def of(self, node: Node) -> Any:
+        """Return the value of a node, or raise UnreadableError."""
+        if node.kind == "scalar":
+            return _scalar(node)
+        if node.kind == "mapping":
+            return self._mapping(node)
+        if node.kind == "sequence":
+            return [self.of(child) for child in node.children]
+        return self._shared(node.children[0])
+
+    def _shared(self, target: Node) -> Any:
+        if target not in self._made:
+            self._made[target] = self.of(target)
+        return self._made[target]
+
+    def _mapping(self, node: Node) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        merged: list[Node] = []
+        for key_node, value_node in node.pairs:
+            if key_node.merges:
+                merged.append(value_node)
+                continue
+            key = key_of(key_node)
+            if key in made:
+                self.duplicates.append(Duplicate(key_node.start, key))
+            made[key] = self.of(value_node)
+        for value_node in merged:
+            self._merge(value_node, made)
+        return made
+
+    def _merge(self, node: Node, made: dict[str, Any]) -> None:
+        value = self.of(node)
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                raise UnreadableError(node.start, "`<<` merges mappings, and this is none")
+            for key, inner in source.items():
+                made.setdefault(key, inner)
+
+
+def key_of(node: Node) -> str:
+    """Return the key that a node stands for, as a string as kubectl does: 1 is "1".
+
+    Raises UnreadableError for null and for collections, as an unrendered `{{ name }}` is.
+    """
+    node = node.children[0] if node.kind == "alias" else node
+    if node.kind != "scalar":
+        raise UnreadableError(node.start, f"a key must be a string, but is a {_WORDS[node.kind]}")
+    key = _scalar(node)
+    if key is None:
+        raise UnreadableError(node.start, "a key must be a string, but is null")
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+def _scalar(node: Node) -> str | float | bool | None:
+    """Return a scalar's value; a tag of no JSON type leaves the text as it is."""
+    if node.tag is None and not node.plain:
+        return node.text
+    wanted = _TYPED.get(node.tag or "")
+    if node.tag is not None and wanted is None:
+        return node.text
+    try:
+        value = resolve(node.text)
+    except ValueError as error:
+        raise UnreadableError(node.start, str(error)) from None
+    if wanted and type(value) not in wanted:
+        short = (node.tag or "").removeprefix(_TAG)
+        raise UnreadableError(node.start, f"{node.text!r:.60} is no !!{short}")
+    return value

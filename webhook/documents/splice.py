@@ -1,0 +1,150 @@
+"""Apply a patch to the text of a document, so that everything untouched stays to the byte.
+
+The patch is applied to the value first. Where old and new value differ, the
+text is edited: comments, order, quotes and indentation of the rest stay. The
+result is always read again and compared; where aliases or other unusual syntax
+made it mean something else, the document is written anew, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from webhook.core.decision import PatchOp
+from webhook.core.draft import Draft
+from webhook.core.path import Path
+from webhook.documents.edits import Edits
+from webhook.documents.nodes import Node, UnreadableError, roots_of
+from webhook.documents.pairing import same
+from webhook.documents.read import Document, read_documents
+from webhook.documents.rewrite import Rewriter
+from webhook.documents.write import Style, flow, json_lines, mapping_lines
+from webhook.errors import DocumentError
+
+_ANEW = "written anew, without its comments and layout: {}"
+_WHY = "aliases or unusual syntax stand where the patch edits"
+
+
+class Spliced(NamedTuple):
+    """The text of a document after a patch."""
+
+    text: str
+    plain: bool  #: whether the document was written anew
+    warning: str  #: what was lost by that, and why; "" for nothing
+
+
+def splice(document: Document, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Spliced:
+    """Return the document's text with patches of its pods applied.
+
+    Each edit is the path of a pod in the document (`Template.path`) and RFC 6902 operations
+    whose pointers begin there, `Decision.patch`. The operations must apply to the document.
+    """
+    value = patched(document.value, edits)
+    for fine in (True, False):
+        text = _edited(document, value, fine=fine)
+        if text is not None and _reads_as(text, document, value):
+            return Spliced(text, plain=False, warning="")
+    if document.syntax == "json":
+        return Spliced(_json(document.text, value), plain=True, warning="")
+    return _anew(document, value)
+
+
+def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
+    """Return the value with the operations applied; what they do not touch stays shared."""
+    draft = Draft(value)
+    for base, ops in edits:
+        for op in ops:
+            _apply(draft, base, op)
+    return draft.pod
+
+
+def _apply(draft: Draft, base: Path, op: PatchOp) -> None:
+    tokens = [token.replace("~1", "/").replace("~0", "~") for token in op["path"].split("/")[1:]]
+    path = base
+    for token in tokens[:-1]:
+        path = (*path, int(token) if isinstance(draft.get(path), list) else token)
+    last = tokens[-1]
+    listed = isinstance(draft.get(path), list)
+    if op["op"] == "add" and listed and last == "-":
+        draft.append(path, op["value"])
+    elif op["op"] == "add" and listed:
+        draft.insert(path, int(last), op["value"])
+    elif op["op"] == "add":
+        draft.set((*path, last), op["value"])
+    elif op["op"] == "replace":
+        draft.replace((*path, int(last) if listed else last), op["value"])
+    else:
+        draft.remove((*path, int(last) if listed else last))
+
+
+def _edited(document: Document, value: dict[str, Any], *, fine: bool) -> str | None:
+    """Return the text with the differences edited into it; None where it has no tree of YAML."""
+    root = _root(document.text)
+    if root is None:
+        return None
+    edits = Edits(document.text)
+    Rewriter(edits, _style(edits, root), fine=fine).change_root(root, document.value, value)
+    return edits.result()
+
+
+def _root(text: str) -> Node | None:
+    try:
+        return next((root.node for root in roots_of(text) if root.node.kind == "mapping"), None)
+    except UnreadableError:  # JSON that is no YAML: it has escapes of its own
+        return None
+
+
+def _style(edits: Edits, root: Node) -> Style:
+    """Learn how a document indents: the first level's step, and what most lists do."""
+    step, deeper, level = 0, 0, 0
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.flow or node.kind == "alias":
+            continue
+        stack.extend(node.children)
+        if node.kind != "mapping":
+            continue
+        for key, value in node.pairs:
+            if value.is_block and value.kind == "mapping" and not step:
+                step = edits.column(value.children[0].start) - edits.column(key.start)
+            elif value.is_block and value.kind == "sequence":
+                indented = edits.column(value.start) > edits.column(key.start)
+                deeper, level = deeper + indented, level + (not indented)
+    return Style(step if step > 0 else 2, indented_lists=deeper > level)
+
+
+def _reads_as(text: str, document: Document, value: Any) -> bool:
+    try:
+        read = read_documents(text, document.name)
+    except DocumentError:
+        return False
+    return len(read) == 1 and same(read[0].value, value)
+
+
+def _json(text: str, value: Any) -> str:
+    """Write JSON with the indentation that the text has, on one line where it has none."""
+    indent = re.match(r"\s*\{\r?\n([ \t]+)", text)
+    if indent is None:
+        return flow(value, as_json=True) + "\n"
+    return "\n".join(json_lines(value, indent[1])) + "\n"
+
+
+def _anew(document: Document, value: dict[str, Any]) -> Spliced:
+    """Write a document plainly, between the comments in front of it and those behind it."""
+    warning = _ANEW.format(_WHY)
+    root = _root(document.text)
+    lines = [f"# {warning}", *mapping_lines(value, 0, Style())]
+    plain = "".join(f"{line}\n" for line in lines)
+    if root is not None:
+        head, tail = document.text[: root.start], document.text[root.content_end(document.text) :]
+        text = f"{head.rstrip(' ')}{_break(head)}{plain}{tail.partition(chr(10))[2]}"
+        if _reads_as(text, document, value):
+            return Spliced(text, plain=True, warning=warning)
+    return Spliced(f"---\n{plain}", plain=True, warning=warning)
+
+
+def _break(head: str) -> str:
+    return "" if not head or head.endswith("\n") else "\n"
