@@ -35,20 +35,20 @@ def read_review(document: Any) -> AdmissionRequest:
     Raises ReviewError, naming the place, for what is no AdmissionReview v1.
     """
     if document.__class__ is not dict:
-        raise _wrong("the body", document, "an AdmissionReview")
+        raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
         raise _wrong("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
     if document.get("kind") != KIND:
         raise _wrong("kind", document.get("kind"), f'"{KIND}"')
     request = document.get("request")
     if request.__class__ is not dict:
-        raise _wrong("request", request, "an AdmissionRequest")
+        raise _wrong_type("request", request, "an AdmissionRequest")
     uid = request.get("uid")
     if uid.__class__ is not str or not uid:
         raise _wrong("request.uid", uid, "a string that is not empty")
     pod = request.get("object")
     if pod is not None and pod.__class__ is not dict:
-        raise _wrong("request.object", pod, "a Pod")
+        raise _wrong_type("request.object", pod, "a Pod")
     return AdmissionRequest(
         uid,
         _text(request, "namespace"),
@@ -97,3 +97,9 @@ def _text(node: Any, key: str) -> str:
 def _wrong(place: str, value: object, wanted: str) -> ReviewError:
     found = "is missing" if value is None else f"is {describe(value)}"
     return ReviewError(f"{place} {found}: it must be {wanted}")
+
+
+def _wrong_type(place: str, value: object, wanted: str) -> ReviewError:
+    """Leave the value out: the message is logged, and this may be a whole pod."""
+    found = "missing" if value is None else describe(value).partition(" (")[0]
+    return ReviewError(f"{place} is {found}: it must be {wanted}")

@@ -1,0 +1,1 @@
+"""What the listeners serve: `/mutate`, `/preview`, health, metrics and the log."""

@@ -1,0 +1,92 @@
+"""Keep the state in step with the configuration file and the certificate files."""
+
+from __future__ import annotations
+
+from certs.serving import CertificateFiles, ServingContext
+from webhook.app.log import Log
+from webhook.app.observe import Metrics
+from webhook.app.state import Check, Snapshot, State
+from webhook.config.watch import ConfigWatch
+from webhook.core.facts import Facts
+
+
+class Configuration:
+    """Swaps the snapshot when the fabrics file changes; a broken one keeps the last good."""
+
+    def __init__(self, watch: ConfigWatch, facts: Facts | None, state: State) -> None:
+        self._watch = watch
+        self._facts = facts
+        self._state = state
+        self._applied = 0
+        state.probes.append(self.check)
+
+    def poll(self) -> bool:
+        """Look at the file, and return whether anything changed; it reads, so not in the loop."""
+        return self._watch.poll()
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Use what `poll` found, in the event loop."""
+        now = self._watch
+        if now.loaded is not None and now.generation != self._applied:
+            self._applied = now.generation
+            self._state.snapshot = Snapshot.of(now.loaded.fabrics, self._facts)
+            log.write(
+                "info",
+                "configuration loaded",
+                generation=now.generation,
+                config=now.loaded.fabrics.config_hash,
+                fabrics=list(now.loaded.fabrics.fabrics),
+                warnings=[finding.text("") for finding in now.loaded.findings] or None,
+            )
+        if now.error:
+            log.write("error", "configuration not usable", problem=now.error)
+        metrics.config_generation.set(now.generation)
+        metrics.config_successful.set(0 if now.error else 1)
+        metrics.config_reloaded.set(now.loaded_at or 0)
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready as soon as there was one valid configuration."""
+        now = self._watch
+        error = "; ".join(now.error.splitlines())
+        if now.loaded is None:
+            return Check("configuration", False, error or "not read yet")
+        names = ", ".join(now.loaded.fabrics.fabrics) or "no fabrics"
+        detail = f"generation {now.generation} ({names})"
+        if error:
+            detail = f"{detail} kept, because its file is now broken: {error}"
+        return Check("configuration", True, detail)
+
+
+class Certificate:
+    """Swaps the certificate when its files change; a broken pair keeps the last good."""
+
+    def __init__(
+        self, serving: ServingContext, files: CertificateFiles | None, state: State
+    ) -> None:
+        self._serving = serving
+        self._files = files
+        state.probes.append(self.check)
+
+    def poll(self) -> bool:
+        """Look at the files, and return whether anything changed; reads them."""
+        return self._files is not None and self._files.poll()
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Tell what `poll` found, and when the certificate expires."""
+        until = self._serving.not_after
+        metrics.certificate_not_after.set(until.timestamp() if until else 0)
+        if self._files is not None and self._files.error:
+            log.write("error", "certificate not usable", problem=self._files.error)
+        else:
+            log.write("info", "certificate loaded", not_after=until)
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready while there is a certificate that has not expired."""
+        error = self._files.error if self._files else ""
+        until = self._serving.not_after
+        if until is None:
+            return Check("certificate", False, error or "not read yet")
+        detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
+        if error:
+            detail = f"{detail}, kept because its files are now broken: {error}"
+        return Check("certificate", self._serving.valid(), detail)

@@ -1,0 +1,87 @@
+"""`serve --dev`: certificates of its own, and what to paste into a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+
+from certs.issue import KeyPair, issue_ca, issue_leaf
+from webhook.core.fabric import Fabrics
+from webhook.core.facts import LABEL
+
+HOST = "127.0.0.1"
+_FOLDER = "rdma-webhook"
+_FILE = "dev-ca.crt"
+
+#: Small enough to read in a terminal, and it asks for most of what the webhook does.
+_POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: trainer
+    image: example.com/trainer
+    command: [mpirun, --allow-run-as-root, -np, "8", python, train.py]
+    resources: {limits: {%s: 8, memory: 64Gi}}
+"""
+
+
+def issue_for_development() -> tuple[KeyPair, bytes]:
+    """Return a leaf for this machine's loopback, and the PEM of the CA that signed it.
+
+    The CA's key is forgotten at once, so trusting that CA trusts nothing else.
+    """
+    ca = issue_ca("rdma-webhook development CA")
+    return issue_leaf(ca, ["localhost"], [HOST, "::1"]), ca.certificate
+
+
+def store_ca(certificate: bytes, environment: Mapping[str, str]) -> Path:
+    """Write the CA certificate, which is public, where curl can find it; return the file."""
+    home = environment.get("HOME", "")
+    state = environment.get("XDG_STATE_HOME", "") or (home and f"{home}/.local/state")
+    if state:
+        try:
+            return _write(certificate, Path(state, _FOLDER))
+        except OSError:
+            pass  # a home that cannot be written to, as in many containers
+    return _write(certificate, Path(mkdtemp(prefix=f"{_FOLDER}-")))
+
+
+def _write(certificate: bytes, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / _FILE
+    file.write_bytes(certificate)
+    return file
+
+
+def instructions(ports: Mapping[str, int], ca: Path, config: Path, fabrics: Fabrics | None) -> str:
+    """Return what is served where, and two commands that work as they are pasted."""
+    gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
+    lines = [
+        f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {config}",
+        f"  admission  https://{HOST}:{ports['mutate']}/mutate",
+        f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
+        f"  its CA     {ca}",
+    ]
+    if "preview" in ports:
+        url = f"https://{HOST}:{ports['preview']}/preview"
+        lines += [
+            f"  preview    {url}",
+            "",
+            "Preview a pod over HTTPS:",
+            f"  curl -sS --cacert {shlex.quote(str(ca))} -H 'Accept: text/plain' \\",
+            f"    --data-binary @- '{url}?namespace-label={LABEL}=true' <<'EOF'",
+            f"{_POD % gpu}EOF",
+        ]
+    lines += [
+        "",
+        "Preview a file without a server:",
+        f"  rdma-webhook preview -c {shlex.quote(str(config))} FILE",
+        "",
+    ]
+    return "\n".join(lines)

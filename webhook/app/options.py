@@ -1,0 +1,45 @@
+"""What `rdma-webhook serve` can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import webhook.config
+
+#: Where the manifests mount the ConfigMap.
+CONFIG = Path("/etc/rdma-webhook/fabrics.yaml")
+#: What `dev` serves where no file is named.
+EXAMPLE = Path(webhook.config.__file__).parent / "examples" / "lab-two-infiniband.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What `rdma-webhook serve` can be told."""
+
+    #: The fabrics file; None: CONFIG, or with `dev` an example.
+    config: Path | None = None
+    facts: Path | None = None
+    #: "": all addresses of the machine, IPv4 and IPv6.
+    host: str = ""
+    port: int = 8443
+    preview_port: int = 8444
+    health_port: int = 8080
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    client_ca: Path | None = None
+    preview: bool = True
+    log_level: str = "info"
+    #: How long to go on serving after SIGTERM.
+    drain_seconds: float = 15.0
+    poll_seconds: float = 1.0
+    #: On 127.0.0.1, with certificates of its own, no draining.
+    dev: bool = False
+    #: Called with what to tell the user once all listeners are up.
+    announce: Callable[[str], None] | None = None
+
+    @property
+    def fabrics(self) -> Path:
+        """The fabrics file that is served."""
+        return self.config or (EXAMPLE if self.dev else CONFIG)

@@ -1,0 +1,46 @@
+"""Bind the ports of all listeners before anything is served."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+
+from webhook.app import dev
+from webhook.app.options import ServeOptions
+from webhook.errors import ConfigError
+
+BACKLOG = 2048
+
+
+def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket]:
+    """Return a listening socket for each listener; ConfigError names the flag of a taken port."""
+    flags = {
+        "mutate": ("--port", options.port),
+        "preview": ("--preview-port", options.preview_port),
+        "health": ("--health-port", options.health_port),
+    }
+    host = dev.HOST if options.dev else options.host
+    bound: dict[str, socket.socket] = {}
+    for name in names:
+        flag, port = flags[name]
+        try:
+            bound[name] = _listen(host, port)
+        except OSError as error:
+            for one in bound.values():
+                one.close()
+            where = f"{host} port {port}" if host else f"port {port}"
+            why = error.strerror or error
+            msg = f"cannot listen on {where} ({why}): choose another with {flag}"
+            raise ConfigError(msg) from error
+    return bound
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if host:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(
+            ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG
+        )
+    return socket.create_server(("", port), backlog=BACKLOG)

@@ -1,0 +1,59 @@
+"""What the listeners know: one immutable snapshot, swapped by assignment, and the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from webhook.core.fabric import Fabrics
+from webhook.core.facts import Facts, NodeInventory
+from webhook.core.scope import Context
+
+
+class Check(NamedTuple):
+    """One line of `/readyz`."""
+
+    name: str
+    #: False: the server must not get requests.
+    ready: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that decisions depend on besides the pod."""
+
+    fabrics: Fabrics
+    facts: Facts
+    inventory: NodeInventory
+
+    @staticmethod
+    def of(fabrics: Fabrics, facts: Facts | None = None) -> Snapshot:
+        """Look at the facts through the fabrics."""
+        facts = facts or Facts()
+        return Snapshot(fabrics=fabrics, facts=facts, inventory=facts.inventory(fabrics))
+
+    def context_for(self, namespace: str) -> Context:
+        """Return what a decision on a pod of this namespace depends on."""
+        return Context(
+            fabrics=self.fabrics,
+            namespace=self.facts.namespace(namespace),
+            inventory=self.inventory,
+        )
+
+
+class State:
+    """The state of one server; only the event loop's thread writes it."""
+
+    def __init__(self) -> None:
+        #: None until the first valid configuration.
+        self.snapshot: Snapshot | None = None
+        self.draining = False
+        #: Who else is asked by `/readyz`: configuration, facts, certificate.
+        self.probes: list[Callable[[], Check]] = []
+
+    def checks(self) -> list[Check]:
+        """Ask all probes, and whether the server is on its way out."""
+        serving = Check("serving", not self.draining, "draining" if self.draining else "ok")
+        return [*(probe() for probe in self.probes), serving]

@@ -1,0 +1,296 @@
+"""The server: three listeners in one process and one event loop.
+
+    8443  HTTPS  /mutate     the API server calls it
+    8444  HTTPS  /preview    people call it, anonymously
+    8080  HTTP   /healthz, /readyz, /metrics
+
+On SIGTERM it goes on serving for a while, unready and with `Connection: close` on every
+answer, because the API server keeps using the connections it has (and does not repeat a
+request that was cut off) until its endpoints are updated (kubernetes/kubernetes#127335).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from certs.serving import CertificateError, CertificateFiles, ServingContext
+from webhook.app import dev
+from webhook.app.asgi import App
+from webhook.app.configuration import Certificate, Configuration
+from webhook.app.health import Health
+from webhook.app.log import Forward, Log, defect
+from webhook.app.mutate import Mutate
+from webhook.app.observe import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.ports import BACKLOG, bind
+from webhook.app.preview import Preview
+from webhook.app.state import State
+from webhook.config.facts_file import load_facts
+from webhook.config.watch import ConfigWatch
+from webhook.errors import ConfigError, WebhookError
+from webhook.pipeline import decide
+
+#: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
+#: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
+KEEP_ALIVE_SECONDS = 120
+#: A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
+HEAD_BYTES = 64 * 1024
+HEAD_SECONDS = 30
+#: A preview computes in a thread; with Python's 5 ms between switches, each request for
+#: /mutate would wait that long for its turn.
+SWITCH_SECONDS = 0.0005
+
+
+__all__ = ["ServeOptions", "WebhookServer", "serve"]
+
+
+def serve(options: ServeOptions) -> int:
+    """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 2 if it could not start."""
+    try:
+        server = WebhookServer(options)
+    except (CertificateError, WebhookError) as error:
+        sys.stderr.write(f"rdma-webhook: {error}\n")
+        return 2
+    uvloop.run(server.run())
+    return 0
+
+
+class WebhookServer:
+    """All listeners, bound to their ports as soon as this is made.
+
+    Raises ConfigError or CertificateError, one line each, where it cannot start.
+    """
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self.log = Log(options.log_level)
+        self.metrics = Metrics()
+        self.state = State()
+        facts = load_facts(options.facts) if options.facts else None
+        self._configuration = Configuration(ConfigWatch(options.fabrics), facts, self.state)
+        self._tls = ServingContext(_client_ca(options))
+        self._ca_file: Path | None = None
+        self._certificate = Certificate(self._tls, self._certificate_files(), self.state)
+        self._apps = self._applications()
+        self._sockets = bind(options, self._apps)
+        #: The port of each listener: mutate, preview, health.
+        self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until `stop` is called or a signal arrives."""
+        self._loop = asyncio.get_running_loop()
+        _forward_logs(self.log)
+        await self._poll(first=True)
+        listeners = {name: self._listener(name) for name in self._sockets}
+        with self._signals():
+            async with asyncio.TaskGroup() as serving:
+                for name, listener in listeners.items():
+                    serving.create_task(listener.serve(sockets=[self._sockets[name]]))
+                for listener in listeners.values():
+                    await listener.up.wait()
+                self._started()
+                await self._until_stopped()
+                await self._drain()
+                for listener in listeners.values():
+                    listener.should_exit = True
+        self.log.write("info", "stopped")
+
+    def stop(self) -> None:
+        """Stop serving, from any thread; a second call does not wait for the draining."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._signalled)
+
+    def _signalled(self) -> None:
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Take the signals, which only the main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        assert self._loop is not None
+        taken = (signal.SIGINT, signal.SIGTERM)
+        for number in taken:
+            self._loop.add_signal_handler(number, self._signalled)
+        try:
+            yield
+        finally:
+            for number in taken:
+                self._loop.remove_signal_handler(number)
+
+    def _started(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
+        gc.collect()
+        gc.freeze()  # what is here now stays: the collector need not walk it again
+        self.log.write("info", "serving", ports=self.ports)
+        if self._options.announce is not None and self._ca_file is not None:
+            config, snapshot = self._options.fabrics, self.state.snapshot
+            fabrics = snapshot.fabrics if snapshot else None
+            self._options.announce(dev.instructions(self.ports, self._ca_file, config, fabrics))
+
+    async def _until_stopped(self) -> None:
+        while not self._stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), self._options.poll_seconds)
+            await self._poll()
+
+    async def _poll(self, *, first: bool = False) -> None:
+        """Look at the files in a thread, so that a slow disk delays no request."""
+        for source in (self._configuration, self._certificate):
+            try:
+                if await asyncio.to_thread(source.poll) or first:
+                    source.apply(self.metrics, self.log)
+            except Exception as error:  # noqa: BLE001 -- what is served goes on being served
+                self.metrics.internal_errors.inc()
+                self.log.write("error", "internal error", **defect(error))
+
+    async def _drain(self) -> None:
+        self.state.draining = True
+        seconds = 0.0 if self._options.dev else self._options.drain_seconds
+        self.log.write("info", "draining", seconds=seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), seconds)
+
+    def _certificate_files(self) -> CertificateFiles | None:
+        options = self._options
+        if options.tls_cert and options.tls_key:
+            return CertificateFiles(options.tls_cert, options.tls_key, self._tls)
+        if not options.dev:
+            msg = (
+                "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine"
+            )
+            raise ConfigError(msg)
+        pair, ca = dev.issue_for_development()
+        self._tls.use(pair)
+        self._ca_file = dev.store_ca(ca, os.environ)
+        return None
+
+    def _applications(self) -> dict[str, App]:
+        apps: dict[str, App] = {
+            "mutate": Mutate(self.state, self.metrics, self.log, decide),
+            "health": Health(self.state, self.metrics),
+        }
+        if self._options.preview:
+            apps["preview"] = Preview(self.state, self.metrics, self.log)
+        return apps
+
+    def _listener(self, name: str) -> _Listener:
+        tls = None if name == "health" else self._tls.context
+        config = uvicorn.Config(
+            self._apps[name],
+            http=_Connection,
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=1 if self._options.dev else 10,
+            ssl_context_factory=(lambda _config, _default: tls) if tls else None,
+        )
+        return _Listener(config)
+
+
+class _Listener(uvicorn.Server):
+    """One of several servers in a loop: the signals are taken once, elsewhere."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone."""
+        yield
+
+
+class _Connection(HttpToolsProtocol):
+    """Bounds the head of a request in size and time, which uvicorn does not."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head = False
+        self._head_bytes = 0
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._in_time()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = True
+        self._head_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        self._head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._head:
+            if self._deadline is not None:
+                self._in_time()
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES:
+            self.send_400_response("The head of the request is too large.")
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _in_time(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _client_ca(options: ServeOptions) -> bytes | None:
+    if options.client_ca is None:
+        return None
+    try:
+        return options.client_ca.read_bytes()
+    except OSError as error:
+        msg = f"cannot read --client-ca {options.client_ca}: {error.strerror}"
+        raise ConfigError(msg) from error
+
+
+def _forward_logs(log: Log) -> None:
+    for name in ("uvicorn", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers = [Forward(log)]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
