@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from webhook.admission.respond import WARNINGS_IN_ALL, answer, leave, refuse
+from webhook.core.decision import Decision, PatchOp, Reason
+
+PATCHED = Reason("Patched", "It was changed.")
+DENIED = Reason("FabricConflict", "Two fabrics.")
+
+
+def _wrapped(response: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": response,
+    }
+
+
+def test_patch_is_sent_with_its_type() -> None:
+    """A patch is base64 of a JSON Patch, and carries patchType; the audit has no message."""
+    ops: tuple[PatchOp, ...] = ({"op": "add", "path": "/metadata/labels/é", "value": "x"},)
+    decision = Decision(
+        allowed=True,
+        reason=PATCHED,
+        pod={},
+        patch=ops,
+        warnings=("one", "two"),
+        audit={"fabric": "ib"},
+        message="not sent",
+    )
+    response = answer("u", decision)["response"]
+
+    assert json.loads(base64.b64decode(response.pop("patch"))) == list(ops)
+    assert response == {
+        "uid": "u",
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "warnings": ["one", "two"],
+        "auditAnnotations": {"fabric": "ib"},
+    }
+
+
+def test_no_patch_leaves_out_patch_and_type() -> None:
+    """The API server refuses a type without a patch, and a patch of no bytes."""
+    decision = Decision(allowed=True, reason=PATCHED, pod={})
+
+    assert answer("u", decision) == _wrapped({"uid": "u", "allowed": True})
+
+
+def test_denial_has_a_message_and_never_a_patch() -> None:
+    """A denied pod is answered with 403 and the sentence that the user sees."""
+    decision = Decision(
+        allowed=False,
+        reason=DENIED,
+        message="two fabrics: a, b",
+        pod={},
+        patch=({"op": "remove", "path": "/spec"},),
+        warnings=("w",),
+    )
+
+    assert answer("u", decision) == _wrapped(
+        {
+            "uid": "u",
+            "allowed": False,
+            "status": {
+                "status": "Failure",
+                "code": 403,
+                "reason": "Forbidden",
+                "message": "two fabrics: a, b",
+            },
+            "warnings": ["w"],
+        }
+    )
+
+
+def test_denial_without_a_message_says_its_reason() -> None:
+    """Nobody is refused without a word."""
+    decision = Decision(allowed=False, reason=DENIED, pod={})
+
+    assert answer("u", decision)["response"]["status"]["message"] == "FabricConflict"
+
+
+def test_warnings_stay_below_what_the_api_server_drops() -> None:
+    """Beyond 4096 characters in all the API server cuts warnings; we send whole ones only."""
+    decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=("x" * 120,) * 50)
+    sent = answer("u", decision)["response"]["warnings"]
+
+    assert len(sent) == WARNINGS_IN_ALL // 120
+
+
+def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
+    """Let through unchanged, with the place in a warning that survives as an HTTP header."""
+    response = leave("u", "request.kind is 'Ünï', and only pods are changed")["response"]
+
+    assert (response["uid"], response["allowed"], "patch" in response) == ("u", True, False)
+    assert response["warnings"] == [
+        "rdma-webhook: request.kind is '\\xdcn\\xef', and only pods are changed"
+    ]
+
+
+def test_refusals_have_code_reason_and_a_bounded_message() -> None:
+    """A message that echoes input stays short enough to read."""
+    status = refuse("u", 500, "m" * 5000)["response"]["status"]
+
+    assert (status["code"], status["reason"], len(status["message"])) == (
+        500,
+        "InternalError",
+        2048,
+    )

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.admission.review import AdmissionRequest, read_review, uid_of
+from webhook.errors import ReviewError
+
+POD: dict[str, Any] = {"metadata": {"generateName": "trainer-"}, "spec": {}}
+
+
+def _review(**changes: Any) -> dict[str, Any]:
+    request = {
+        "uid": "1-2-3",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "operation": "CREATE",
+        "namespace": "lab",
+        "dryRun": True,
+        "object": POD,
+        "oldObject": None,
+        **changes,
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def test_request_to_create_a_pod() -> None:
+    """What the API server sends for a pod comes out as one record, the pod as it is."""
+    request = read_review(_review())
+
+    assert request == AdmissionRequest("1-2-3", "lab", "trainer-*", True, "", POD)
+    assert request.pod is POD
+
+
+@pytest.mark.parametrize(
+    ("request_name", "metadata", "name"),
+    [
+        (None, {"name": "a", "generateName": "b-"}, "a"),
+        ("c", {"name": "a"}, "c"),
+        (None, {"generateName": "b-"}, "b-*"),
+        (None, {}, ""),
+        (None, {"name": 7}, ""),
+        ("c", None, "c"),
+        (7, [], ""),
+    ],
+)
+def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
+    """The log names a pod that has no name yet by what its name is made from."""
+    assert read_review(_review(name=request_name, object={"metadata": metadata})).name == name
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"operation": "DELETE", "object": None}, "request.operation is 'DELETE', and only"),
+        ({"operation": "UPDATE"}, "request.operation is 'UPDATE'"),
+        ({"kind": {"group": "apps", "kind": "Deployment"}}, "request.kind is 'Deployment'"),
+        ({"kind": {"group": "metrics.k8s.io", "kind": "Pod"}}, "request.kind is 'Pod', and only"),
+        ({"subResource": "ephemeralcontainers"}, "request.subResource is 'ephemeralcontainers'"),
+        ({"object": None}, "request.object is null, so there is no pod to change"),
+    ],
+)
+def test_requests_that_create_no_pod_are_not_ours(changes: dict[str, Any], why: str) -> None:
+    """A wrong registration must harm nobody: such requests are let through unchanged."""
+    assert why in read_review(_review(**changes)).ignored
+
+
+def test_absent_fields_mean_the_usual() -> None:
+    """A review written by hand may leave out what the API server always sends."""
+    document = _review()
+    document["request"] = {"uid": "u", "object": POD}
+
+    assert read_review(document) == AdmissionRequest("u", "", "trainer-*", False, "", POD)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([1], "the body is a list: it must be an AdmissionReview"),
+        ({}, 'apiVersion is missing: it must be "admission.k8s.io/v1"'),
+        (
+            {**_review(), "apiVersion": "admission.k8s.io/v1beta1"},
+            (
+                "apiVersion is a string ('admission.k8s.io/v1beta1'): "
+                'it must be "admission.k8s.io/v1"'
+            ),
+        ),
+        (
+            {**_review(), "kind": "Pod"},
+            "kind is a string ('Pod'): it must be \"AdmissionReview\"",
+        ),
+        ({**_review(), "request": None}, "request is missing: it must be an AdmissionRequest"),
+        ({**_review(), "request": []}, "request is a list: it must be an AdmissionRequest"),
+        (_review(uid=None), "request.uid is missing: it must be a string that is not empty"),
+        (_review(uid=""), "request.uid is a string (''): it must be a string that is not empty"),
+        (_review(uid=7), "request.uid is a number (7): it must be a string that is not empty"),
+        (_review(object=["env"]), "request.object is a list: it must be a Pod"),
+        (_review(object="secret"), "request.object is a string: it must be a Pod"),
+    ],
+)
+def test_what_is_no_review_is_told_with_its_place(document: Any, message: str) -> None:
+    """The message names the place; it leaves out values that may be a whole pod."""
+    with pytest.raises(ReviewError) as caught:
+        read_review(document)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("document", "uid"),
+    [(_review(), "1-2-3"), (_review(uid=7), ""), ([], ""), (None, ""), ({"request": "x"}, "")],
+)
+def test_uid_of_anything(document: Any, uid: str) -> None:
+    """Errors are answered with the uid wherever it can be read."""
+    assert uid_of(document) == uid

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.serving import CertificateError, CertificateFiles, ServingContext, check_pair
+
+CA = issue_ca()
+NAME = "localhost"
+
+
+def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
+    return issue_leaf(CA, [NAME], lifetime=lifetime)
+
+
+def _client(ca: KeyPair = CA) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=ca.certificate.decode())
+
+
+def _shake(serving: ServingContext, client: ssl.SSLContext) -> tuple[bytes | None, str | None]:
+    """Shake hands in memory; return the certificate that was shown, and the protocol."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server_side = serving.context.wrap_bio(to_server, to_client, server_side=True)
+    client_side = client.wrap_bio(to_client, to_server, server_hostname=NAME)
+    waiting = [client_side, server_side]
+    for _ in range(6):
+        for side in list(waiting):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            waiting.remove(side)
+    assert not waiting
+    return client_side.getpeercert(binary_form=True), client_side.selected_alpn_protocol()
+
+
+def _der(pair: KeyPair) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+
+
+def test_context_without_a_certificate_fails_handshakes() -> None:
+    """A server that has no certificate yet answers nobody, rather than with a wrong one."""
+    serving = ServingContext()
+
+    with pytest.raises(ssl.SSLError):
+        _shake(serving, _client())
+    assert not serving.valid()
+
+
+def test_new_handshakes_get_the_new_certificate() -> None:
+    """The certificate is replaced in a context that is in use: no restart."""
+    serving, first, second = ServingContext(), _leaf(), _leaf()
+
+    serving.use(first)
+    assert _shake(serving, _client())[0] == _der(first)
+    serving.use(second)
+    assert _shake(serving, _client())[0] == _der(second)
+    assert serving.valid()
+
+
+def test_clients_without_the_ca_do_not_trust_it() -> None:
+    """Our CA is nobody else's."""
+    serving = ServingContext()
+    serving.use(_leaf())
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        _shake(serving, _client(issue_ca()))
+
+
+def test_http_1_1_is_what_is_spoken() -> None:
+    """The API server offers http/1.1 only (client-go), so that is what ALPN chooses."""
+    serving = ServingContext()
+    serving.use(_leaf())
+    client = _client()
+    client.set_alpn_protocols(["h2", "http/1.1"])
+
+    assert _shake(serving, client)[1] == "http/1.1"
+
+
+def test_tls_1_2_is_the_oldest() -> None:
+    """TLS 1.0 and 1.1 are deprecated (RFC 8996)."""
+    assert ServingContext().context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_client_certificates_are_required_where_a_client_ca_is_given() -> None:
+    """With --client-ca, a client that shows no certificate is not answered."""
+    serving = ServingContext(issue_ca().certificate)
+    serving.use(_leaf())
+
+    with pytest.raises(ssl.SSLError):
+        _shake(serving, _client())
+
+
+def test_client_ca_must_be_a_certificate() -> None:
+    """A wrong file is an error at start, not a server that trusts nobody."""
+    with pytest.raises(CertificateError, match="the client CA is no PEM certificate"):
+        ServingContext(b"nonsense")
+
+
+@pytest.mark.parametrize(
+    ("pair", "why"),
+    [
+        (KeyPair(certificate=b"", key=b""), "the certificate is no PEM certificate"),
+        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is no PEM private key"),
+        (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
+        (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
+    ],
+)
+def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
+    """Each fault is told apart: no certificate, no key, another's key, expired."""
+    with pytest.raises(CertificateError, match=why):
+        check_pair(pair)
+
+
+def test_a_bad_pair_leaves_the_last_one_in_place() -> None:
+    """A renewal that went wrong must not take down what works."""
+    serving, good = ServingContext(), _leaf()
+    serving.use(good)
+
+    with pytest.raises(CertificateError):
+        serving.use(KeyPair(certificate=good.certificate, key=b""))
+    assert _shake(serving, _client())[0] == _der(good)
+
+
+def _write(folder: Path, pair: KeyPair) -> CertificateFiles:
+    (folder / "tls.crt").write_bytes(pair.certificate)
+    (folder / "tls.key").write_bytes(pair.key)
+    return CertificateFiles(folder / "tls.crt", folder / "tls.key", ServingContext())
+
+
+def test_files_are_read_again_when_their_content_changes(tmp_path: Path) -> None:
+    """cert-manager renews by replacing the files; a poll without a change does nothing."""
+    files = _write(tmp_path, _leaf())
+
+    assert [files.poll(), files.poll()] == [True, False]
+    _write(tmp_path, _leaf())
+    assert [files.poll(), files.poll(), files.error] == [True, False, ""]
+
+
+def test_files_that_are_missing_or_wrong_are_told_once(tmp_path: Path) -> None:
+    """What is wrong names the file, and is news only when it changes."""
+    files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", ServingContext())
+
+    assert [files.poll(), files.poll()] == [True, False]
+    assert files.error == f"cannot read {tmp_path}/tls.crt: No such file or directory"
+    (tmp_path / "tls.crt").write_bytes(CA.certificate)
+    (tmp_path / "tls.key").write_bytes(_leaf().key)
+    assert [files.poll(), files.poll()] == [True, False]
+    assert files.error == (
+        f"{tmp_path}/tls.crt with {tmp_path}/tls.key: the key does not belong to the certificate"
+    )
