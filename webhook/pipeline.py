@@ -94,6 +94,9 @@ def decide(pod: PodManifest, context: Context) -> Decision:
         return Decision(allowed=False, reason=_DENIAL[error.code], message=str(error), pod=pod)
     except ShapeError as error:
         return Decision(allowed=False, reason=INVALID_POD, message=str(error), pod=pod)
+    except RecursionError:
+        message = "the pod is nested too deeply"
+        return Decision(allowed=False, reason=INVALID_POD, message=message, pod=pod)
     except Exception as error:  # noqa: BLE001 -- a defect of ours must reach failurePolicy, not the loop
         return Decision(
             allowed=False, reason=INTERNAL_ERROR, message="internal error", pod=pod, error=error
@@ -121,9 +124,11 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
 def _ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Reason | None:
     if _MIRROR in annotations:
         return MIRROR_POD
-    spec = mapping(pod, ("spec",))
-    selector = mapping(spec, ("nodeSelector",))
-    if at(spec, ("os", "name")) == "windows" or any(selector.get(k) == "windows" for k in _OS):
+    mapping(pod, ("spec",))
+    selector = mapping(pod, ("spec", "nodeSelector"))
+    if at(pod, ("spec", "os", "name")) == "windows" or any(
+        selector.get(k) == "windows" for k in _OS
+    ):
         return WINDOWS_POD
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from webhook.core.decision import Outcome, PatchOp, Reason, Status
 from webhook.core.path import Path, pointer
-from webhook.core.pod import PodManifest, at
+from webhook.core.pod import PodManifest, at, mapping, sequence
 
 
 class Draft:
@@ -32,17 +32,31 @@ class Draft:
         return at(self.pod, path)
 
     def set(self, path: Path, value: Any) -> None:
-        """Put a value at a mapping key; missing or null parents travel in the same operation."""
-        value, path = self._with_missing_parents(path, value)
-        parent = self._owned(path[:-1])
-        self._record("replace" if path[-1] in parent else "add", path, value)
-        parent[path[-1]] = value
+        """Put a value at a mapping key; missing or null parents travel in the same operation.
+
+        Raises ShapeError where a parent is no mapping; so does `append` where there is no list.
+        """
+        node = self._root()
+        for depth, step in enumerate(path[:-1]):
+            child = node.get(step) if node.__class__ is dict else node[step]
+            if child.__class__ is not dict and child.__class__ is not list:
+                mapping(self.pod, path[: depth + 1])  # raises unless absent
+                for key in reversed(path[depth + 1 :]):
+                    value = {key: value}
+                path = path[: depth + 1]
+                break
+            node = self._owned_child(node, step, child)
+        self._record("replace" if path[-1] in node else "add", path, value)
+        node[path[-1]] = value
 
     def append(self, path: Path, *values: Any) -> None:
         """Add values to the end of the list at `path`, which is made where it is missing."""
-        if self.get(path) is None:
+        found = self.get(path)
+        if found is None:
             self.set(path, list(values))
             return
+        if found.__class__ is not list:
+            sequence(self.pod, path)  # which says that it is none
         target = self._owned(path)
         for value in values:
             self._record("add", (*path, "-"), value)
@@ -108,24 +122,23 @@ class Draft:
     def _record(self, op: str, path: Path, value: Any) -> None:
         self.ops.append({"op": op, "path": pointer(path), "value": value})
 
-    def _with_missing_parents(self, path: Path, value: Any) -> tuple[Any, Path]:
-        while len(path) > 1 and self.get(path[:-1]) is None:
-            value = {path[-1]: value}
-            path = path[:-1]
-        return value, path
-
     def _owned(self, path: Path) -> Any:
         """Return the node at `path`, copied (with all above it) unless this draft made it."""
-        own = self._own
-        if id(self.pod) not in own:
-            self.pod = self.pod.copy()
-            own[id(self.pod)] = self.pod
-        node: Any = self.pod
+        node = self._root()
         for step in path:
-            child = node[step]
-            if id(child) not in own:
-                child = child.copy()
-                own[id(child)] = child
-                node[step] = child
-            node = child
+            node = self._owned_child(node, step, node[step])
         return node
+
+    def _root(self) -> Any:
+        if id(self.pod) not in self._own:
+            self.pod = self.pod.copy()
+            self._own[id(self.pod)] = self.pod
+        return self.pod
+
+    def _owned_child(self, node: Any, step: str | int, child: Any) -> Any:
+        if id(child) in self._own:
+            return child
+        mine = child.copy()
+        self._own[id(mine)] = mine
+        node[step] = mine
+        return mine

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from webhook.core.path import Path
-from webhook.core.pod import Container, PodManifest, at, items, mapping
+from webhook.core.pod import Container, PodManifest, at, items, mapping, sequence
 from webhook.core.quantity import equal, is_zero
 
 _BOTH = ("cpu", "memory")
@@ -21,7 +21,7 @@ def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
     level = mapping(pod, ("spec", "resources"))
     if level:
         return _equal(level)
-    return all(_equal(mapping(one.manifest, ("resources",))) for one in containers)
+    return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
 
 
 def _equal(resources: dict[str, Any]) -> bool:
@@ -47,9 +47,10 @@ def reads_limit(pod: PodManifest) -> str:
 
 def _env_reader(pod: PodManifest) -> str:
     for field in ("containers", "initContainers"):
-        for container in items(pod, ("spec", field)):
-            for variable in items(container, ("env",)):
-                if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
+        for index, container in enumerate(items(pod, ("spec", field))):
+            for variable in sequence(container, ("env",), ("spec", field, index)):
+                known = variable.__class__ is dict and "valueFrom" in variable
+                if known and _is_limit(variable["valueFrom"]):
                     return f"env {variable.get('name')} of container {container.get('name')}"
     return ""
 
@@ -80,7 +81,7 @@ def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:
     mounts = items(pod, (*path, "volumeMounts"))
     if not mounts:
         return ""
-    mounted = {mount.get("name") for mount in mounts}
+    mounted = [mount.get("name") for mount in mounts]
     for volume in items(pod, ("spec", "volumes")):
         source = volume.get("emptyDir")
         if source and volume.get("name") in mounted:

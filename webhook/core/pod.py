@@ -1,6 +1,7 @@
 """A pod stays the plain dict that arrived; these readers say where its shape is wrong.
 
 Absent and null are the same to Kubernetes, so every reader answers both alike.
+Who reads a part of the pod says in `under` where that part stands, for the message.
 """
 
 from __future__ import annotations
@@ -36,50 +37,50 @@ def at(node: Any, path: Path) -> Any:
     return node
 
 
-def mapping(node: Any, path: Path) -> dict[str, Any]:
+def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
     """Return the mapping at `path`, empty where absent; anything else is a ShapeError."""
     found = at(node, path)
     if found.__class__ is dict:
         return found
     if found is None:
         return _NO_MAPPING
-    raise _shape(path, found, "a mapping")
+    raise _shape((*under, *path), found, "a mapping")
 
 
-def sequence(node: Any, path: Path) -> list[Any]:
+def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
     """Return the list at `path`, empty where absent; anything else is a ShapeError."""
     found = at(node, path)
     if found.__class__ is list:
         return found
     if found is None:
         return _NO_SEQUENCE
-    raise _shape(path, found, "a list")
+    raise _shape((*under, *path), found, "a list")
 
 
-def items(node: Any, path: Path) -> list[dict[str, Any]]:
+def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
     """Return the list of mappings at `path`, empty where absent."""
-    found = sequence(node, path)
+    found = sequence(node, path, under)
     for index, item in enumerate(found):
         if item.__class__ is not dict:
-            raise _shape((*path, index), item, "a mapping")
+            raise _shape((*under, *path, index), item, "a mapping")
     return found
 
 
-def strings(node: Any, path: Path) -> list[str]:
+def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
     """Return the list of strings at `path`, empty where absent."""
-    found = sequence(node, path)
+    found = sequence(node, path, under)
     for index, item in enumerate(found):
         if item.__class__ is not str:
-            raise _shape((*path, index), item, "a string")
+            raise _shape((*under, *path, index), item, "a string")
     return found
 
 
-def text(node: Any, path: Path) -> str | None:
+def text(node: Any, path: Path, under: Path = ()) -> str | None:
     """Return the string at `path`, None where absent."""
     found = at(node, path)
     if found is None or found.__class__ is str:
         return found
-    raise _shape(path, found, "a string")
+    raise _shape((*under, *path), found, "a string")
 
 
 def flag(node: Any, path: Path) -> bool:
@@ -100,7 +101,7 @@ def containers_of(pod: PodManifest) -> list[Container]:
             actual: Kind = kind
             if kind == "init" and manifest.get("restartPolicy") == "Always":
                 actual = "sidecar"
-            found.append(Container(actual, text(manifest, ("name",)) or "", where, manifest))
+            found.append(Container(actual, text(manifest, ("name",), where) or "", where, manifest))
     return found
 
 

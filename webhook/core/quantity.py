@@ -1,12 +1,13 @@
 """Kubernetes quantities, compared as numbers: "0", 0, "1", 1e0 and "1000m" alike.
 
-The grammar is that of apimachinery's `resource.Quantity`.
+The grammar is that of apimachinery's `resource.Quantity`, which reads null as 0.
 """
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 _SUFFIXES = {
@@ -28,15 +29,27 @@ def parse(value: Any) -> Decimal:
 
     Raises ValueError, with a sentence, for what is none.
     """
+    if value is None:
+        return Decimal(0)
     if value.__class__ is int:
         return Decimal(value)
     written = repr(value) if value.__class__ is float else value
-    if written.__class__ is str and len(written) <= _LONGEST and written.isascii():
+    if written.__class__ is str and len(written) <= _LONGEST:
+        return _read(written)
+    raise _none(value)
+
+
+@lru_cache(maxsize=1024)  # a cluster's pods use the same few
+def _read(written: str) -> Decimal:
+    if written.isascii():
         match = _FORM.fullmatch(written)
         if match and (match[3] or "") in _SUFFIXES:
             return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
-    msg = f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
-    raise ValueError(msg)
+    raise _none(written)
+
+
+def _none(value: Any) -> ValueError:
+    return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 
 def is_zero(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from webhook.core.fabric import Fabrics
 from webhook.core.path import Path, dotted
 from webhook.core.pod import mapping
-from webhook.core.quantity import is_zero, whole
+from webhook.core.quantity import is_zero, parse, whole
 from webhook.errors import ShapeError
 
 #: The NVIDIA device plugin's name for a whole GPU.
@@ -82,18 +82,33 @@ _NOTHING = Usage((), 0, False, False, (), ())
 
 def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
     """Read what a container requests; limits count before requests, as for the scheduler."""
-    requests = mapping(container, ("resources", "requests"))
-    limits = mapping(container, ("resources", "limits"))
+    requests = mapping(container, ("resources", "requests"), path)
+    limits = mapping(container, ("resources", "limits"), path)
     if not limits and not requests:
         return _NOTHING
     amounts = {**requests, **limits} if requests != limits else limits
     extended = [name for name in amounts if "/" in name]
-    return _classify(extended, amounts, path, fabrics) if extended else _NOTHING
+    if not extended:
+        return _NOTHING
+    try:
+        return _classify(extended, amounts, fabrics)
+    except ValueError:
+        _refuse({"limits": limits, "requests": requests}, (*path, "resources"))
+        raise
 
 
-def _classify(
-    extended: list[str], amounts: Mapping[str, Any], path: Path, fabrics: Fabrics
-) -> Usage:
+def _refuse(resources: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Say where the amount is that is no quantity."""
+    for section, amounts in resources.items():
+        for name, amount in amounts.items():
+            try:
+                parse(amount)
+            except ValueError as error:
+                msg = f"{dotted((*path, section, name))}: {error}"
+                raise ShapeError(msg) from error
+
+
+def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
     gpus: list[str] = []
     rdma: list[tuple[str, Any]] = []
     foreign: list[str] = []
@@ -101,17 +116,17 @@ def _classify(
     for name in extended:
         amount = amounts[name]
         if is_rdma(name, fabrics):
-            _none(amount, path, name)
+            is_zero(amount)  # a ValueError where it is no quantity
             rdma.append((name, amount))
         elif is_gpu(name, fabrics):
-            if not _none(amount, path, name):
+            if not is_zero(amount):
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
                 count += 0 if sliced else whole(amount)
         elif name in VIRTUAL_GPU:
             virtual = True
-        elif is_foreign(name, fabrics.foreign_resources) and not _none(amount, path, name):
+        elif is_foreign(name, fabrics.foreign_resources) and not is_zero(amount):
             foreign.append(name)
     if virtual or shared:
         count = 0
@@ -143,12 +158,3 @@ def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
 @lru_cache(maxsize=16)
 def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(translate(glob) for glob in globs))
-
-
-def _none(amount: Any, path: Path, name: str) -> bool:
-    try:
-        return is_zero(amount)
-    except ValueError as error:
-        place = dotted((*path, "resources", "limits", name))
-        msg = f"{place}: {error}"
-        raise ShapeError(msg) from error

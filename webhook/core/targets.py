@@ -98,5 +98,5 @@ def _only(pairs: list[tuple[Container, Usage]]) -> Target:
 
 def _claims(pod: PodManifest, containers: tuple[Container, ...]) -> bool:
     return bool(at(pod, ("spec", "resourceClaims"))) and any(
-        items(container.manifest, ("resources", "claims")) for container in containers
+        items(one.manifest, ("resources", "claims"), one.path) for one in containers
     )

@@ -50,7 +50,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, lost=lost)
     if mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None:
-        _pod_level(draft, scope, kept)
+        _pod_level(draft, scope, kept, lost=lost)
 
 
 def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
@@ -86,9 +86,7 @@ def _drop(draft: Draft, path: Path) -> str:
 
 
 def _warn(draft: Draft, target: Target, *, lost: bool) -> None:
-    if lost:
-        message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
-        draft.warned(target.name, BURSTABLE, message)
+    _warn_lost(draft, target.name, lost=lost)
     if not target.gpus and not target.shared_gpu:
         message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
@@ -98,7 +96,13 @@ def _warn(draft: Draft, target: Target, *, lost: bool) -> None:
         draft.warned(target.name, UNBOUNDED, message)
 
 
-def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None) -> None:
+def _warn_lost(draft: Draft, where: str, *, lost: bool) -> None:
+    if lost:
+        message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+        draft.warned(where, BURSTABLE, message)
+
+
+def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, lost: bool) -> None:
     """Drop `spec.resources.limits.memory`: a container without its own limit inherits it."""
     targets = {target.path for target in scope.targets}
     others = [
@@ -106,7 +110,7 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None) -> N
         for one in scope.containers
         if one.kind != "ephemeral"
         and one.path not in targets
-        and mapping(one.manifest, ("resources", "limits")).get("memory") is None
+        and mapping(one.manifest, ("resources", "limits"), one.path).get("memory") is None
     ]
     if kept is not None:
         _keep(draft, "", *kept)
@@ -116,6 +120,7 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None) -> N
     else:
         limit = _drop(draft, ("spec", "resources"))
         draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
+        _warn_lost(draft, "", lost=lost)
 
 
 MUTATION = Mutation(

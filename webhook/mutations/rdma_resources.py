@@ -14,11 +14,12 @@ from webhook.core.decision import Reason
 from webhook.core.devices import devices_for
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric
-from webhook.core.path import Path
+from webhook.core.path import Path, dotted
 from webhook.core.pod import mapping
 from webhook.core.quantity import parse
 from webhook.core.resources import VIRTUAL_GPU, is_rdma
 from webhook.core.scope import Mutation, Needs, Scope, Target
+from webhook.errors import ShapeError
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
 RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
@@ -86,23 +87,33 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
         draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
     else:
         draft.already(target.name, PRESENT, f"requests {', '.join(names)} already")
-    _warn_other(draft, target, fabric, [name for name in names if name not in aliases])
+    _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
     return True
 
 
 def _rename(draft: Draft, path: Path, alias: str, real: str) -> None:
-    """Rename in both sections; where the real key is there too, the larger quantity counts."""
+    """Rename in both sections; where the real key is there too, the larger quantity counts.
+
+    A request that is missing is the limit, as the API server will default it.
+    """
+    limit = mapping(draft.pod, (*path, "limits")).get(alias)
     for section in _SECTIONS:
         amounts = mapping(draft.pod, (*path, section))
+        if alias not in amounts and (limit is None or real not in amounts):
+            continue
+        amount = _larger(amounts.get(alias, limit), amounts.get(real), (*path, section))
         if alias in amounts:
-            amount = _larger(amounts[alias], amounts.get(real))
             draft.remove((*path, section, alias))
-            if amount != amounts.get(real):
-                draft.set((*path, section, real), amount)
+        if amount != amounts.get(real):
+            draft.set((*path, section, real), amount)
 
 
-def _larger(one: Any, other: Any) -> Any:
-    return one if other is None or parse(one) > parse(other) else other
+def _larger(one: Any, other: Any, path: Path) -> Any:
+    try:
+        return one if other is None or parse(one) > parse(other) else other
+    except ValueError as error:
+        msg = f"{dotted(path)}: {error}"
+        raise ShapeError(msg) from error
 
 
 def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:
