@@ -5,9 +5,9 @@ kernel refuses with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniba
 
     securityContext                          outcome
     privileged: true                         already: it has every capability
+    capabilities.drop: [IPC_LOCK]            left alone: containerd drops after it adds
     capabilities.add: [IPC_LOCK] or [ALL]    already
     capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes CAP_CAP_IPC_LOCK of it
-    capabilities.drop: [IPC_LOCK]            left alone: containerd drops after it adds
     capabilities.drop: [ALL]                 added: containerd treats ALL apart
 """
 
@@ -46,29 +46,31 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 def _lock(draft: Draft, scope: Scope, target: Target) -> None:
     path = (*target.path, "securityContext")
-    context = draft.get(path)
     added: list[str] = []
-    if context is not None:
+    dropped: list[str] = []
+    if draft.get(path) is not None:
         if flag(draft.pod, (*path, "privileged")):
             draft.already(target.name, PRIVILEGED, "privileged: it has every capability")
-            return
-        added = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "add"))]
-        dropped = strings(draft.pod, (*path, "capabilities", "drop"))
-        if CAPABILITY in added or "ALL" in added:
-            draft.already(target.name, PRESENT, "the container has it already")
             _warn_where_inert(draft, scope, target)
             return
-        if any(name.upper() == CAPABILITY for name in dropped):
-            message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
-            draft.skipped(target.name, DROPPED, message)
-            return
-    level = scope.namespace.enforced_pod_security
-    if level:
-        _refuse(draft, scope, target, level)
-        return
-    draft.append((*path, "capabilities", "add"), CAPABILITY)
+        added = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "add"))]
+        dropped = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "drop"))]
+    if CAPABILITY in dropped:
+        message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
+        draft.skipped(target.name, DROPPED, message)
+    elif CAPABILITY in added or "ALL" in added:
+        draft.already(target.name, PRESENT, "the container has it already")
+        _warn_where_inert(draft, scope, target)
+    elif scope.namespace.enforced_pod_security:
+        _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
+    else:
+        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in added)
+
+
+def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
+    draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     draft.applied(target.name, ADDED, "added capability IPC_LOCK, so that memory can be registered")
-    if "CAP_IPC_LOCK" in added:
+    if misspelt:
         draft.warned(target.name, MISSPELT, "capability CAP_IPC_LOCK is not known: write IPC_LOCK")
     _warn_where_inert(draft, scope, target)
 
