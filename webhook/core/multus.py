@@ -12,12 +12,17 @@ ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 
 
 def networks_of(written: str, namespace: str) -> list[str] | None:
-    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read."""
-    if not written.lstrip().startswith("["):
+    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read.
+
+    Multus takes for JSON what contains one of `[{"` (pkg/k8sclient, parsePodNetworkAnnotation).
+    """
+    if not any(mark in written for mark in '[{"'):
         return [qualified(item, namespace) for item in written.split(",") if item.strip()]
     try:
         entries = orjson.loads(written)
     except orjson.JSONDecodeError:
+        return None
+    if not isinstance(entries, list):
         return None
     found: list[str] = []
     for entry in entries:

@@ -21,15 +21,20 @@ APPENDED = Reason("Appended", "Networks were appended to the Multus annotation."
 PRESENT = Reason("Present", "The pod is attached to all networks already.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", quiet=True)
 HOST_NETWORK = Reason("HostNetwork", "The pod is in the host's network; Multus adds none there.")
+TOO_MANY = Reason("TooManyDevices", "One network per device, and no node has so many devices.")
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
 _PATH = ("metadata", "annotations", ANNOTATION)
+#: More networks than any node has devices: a list that long is not even built.
+_MOST = 256
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Append the networks that are missing."""
     wanted = _wanted(draft, scope)
-    if not wanted:
+    if wanted is None:
+        draft.skipped("", TOO_MANY, TOO_MANY.when)
+    elif not wanted:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.when)
     elif scope.host_network:
         draft.skipped("", HOST_NETWORK, HOST_NETWORK.when)
@@ -53,13 +58,16 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 
 
-def _wanted(draft: Draft, scope: Scope) -> list[str]:
+def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
+    """List the networks that the pod should have, None where they are far too many."""
     fabric = scope.fabric
     assert fabric is not None
     wanted = list(fabric.networks)
     for resource in fabric.resources:
         if resource.network is not None:
             count = sum(_devices(draft, target.path, resource.name) for target in scope.targets)
+            if count > _MOST:
+                return None
             # A second device cannot have the first one's interface name.
             bare = resource.network.split("@", 1)[0]
             wanted += [resource.network, *[bare] * (count - 1)] if count else []
@@ -91,6 +99,6 @@ MUTATION = Mutation(
     name="networks",
     summary="appends the fabric's Multus networks",
     needs=Needs.FABRIC,
-    reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, UNREADABLE),
+    reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
     mutate=mutate,
 )
