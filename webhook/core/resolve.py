@@ -16,7 +16,7 @@ from webhook.core.annotations import FABRIC, Requests
 from webhook.core.decision import Reason
 from webhook.core.fabric import Fabric, Fabrics
 from webhook.core.nodes import Narrowing, from_affinity, from_inventory, from_selector
-from webhook.core.pod import Container, PodManifest, mapping
+from webhook.core.pod import Container, PodManifest, at, items, mapping
 from webhook.core.quantity import is_zero
 from webhook.core.resources import Usage, is_foreign_annotation
 from webhook.core.scope import Context
@@ -26,9 +26,7 @@ FABRIC_UNKNOWN = Reason("FabricUnknown", "Nothing in the pod or its namespace sa
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
 )
-FOREIGN_NIC = Reason(
-    "ForeignNIC", "The pod uses another vendor's NIC (EFA, SR-IOV, GKE, …) that no fabric claims."
-)
+FOREIGN_NIC = Reason("ForeignNIC", "The pod uses another vendor's NIC, which no fabric claims.")
 
 #: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
 _EXPLICIT = ("annotation", "resource")
@@ -58,26 +56,26 @@ def resolve(
     """Find the fabric of a pod whose targets and launchers are `pairs`."""
     fabrics = context.fabrics
     candidates = frozenset(fabrics.fabrics)
-    first: _Evidence | None = None  # the first that named fabrics
+    naming: list[_Evidence] = []
     winner: _Evidence | None = None
     for evidence in _evidences(pod, pairs, requests, context):
         left = evidence.narrowing.of(candidates)
         if not left:
-            if first is not None and evidence.narrowing.named:
-                raise _conflict(first, evidence)
-            if first is not None and first.kind in _EXPLICIT:
+            if naming and evidence.narrowing.named:
+                raise _conflict(naming, evidence)
+            if naming and naming[0].kind in _EXPLICIT:
                 continue
             msg = f"{evidence.says} fits no fabric"
             return Resolution(None, "", FABRIC_UNKNOWN, msg)
         candidates = left
-        if first is None and evidence.narrowing.named:
-            first = evidence
-        if winner is None and first is not None and len(candidates) == 1:
+        if evidence.narrowing.named:
+            naming.append(evidence)
+        if winner is None and naming and len(candidates) == 1:
             winner = evidence
     if winner is not None:
         (name,) = candidates
         return Resolution(fabrics.fabrics[name], winner.says)
-    return _by_default(candidates, first, context)
+    return _by_default(candidates, naming, context)
 
 
 def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:
@@ -93,11 +91,11 @@ def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics:
 
 def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
     """Find a NIC that comes by DRA claim; only its name can tell, the device class is elsewhere."""
-    if not pod["spec"].get("resourceClaims"):
+    if not at(pod, ("spec", "resourceClaims")):
         return ""
     for container, _ in pairs:
-        for claim in mapping(container.manifest, ("resources",)).get("claims") or ():
-            name = str(claim.get("name", "")) if isinstance(claim, dict) else ""
+        for claim in items(container.manifest, ("resources", "claims"), container.path):
+            name = str(claim.get("name", ""))
             if any(word in name.lower() for word in _NIC_WORDS):
                 return f"resource claim {name} in container {container.name}"
     return ""
@@ -161,7 +159,7 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> Iterat
 
 
 def _by_default(
-    candidates: frozenset[str], first: _Evidence | None, context: Context
+    candidates: frozenset[str], naming: list[_Evidence], context: Context
 ) -> Resolution:
     fabrics = context.fabrics
     space = context.namespace
@@ -177,13 +175,16 @@ def _by_default(
             return Resolution(fabrics.fabrics[name], says)
     if not fabrics.fabrics:
         return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
-    if first is None:
+    if not naming:
         return Resolution(None, "", FABRIC_UNKNOWN, FABRIC_UNKNOWN.when)
     several = " and ".join(sorted(candidates))
-    return Resolution(None, "", FABRIC_AMBIGUOUS, f"{first.says} fits {several}")
+    return Resolution(None, "", FABRIC_AMBIGUOUS, f"{naming[0].says} fits {several}")
 
 
-def _conflict(first: _Evidence, second: _Evidence) -> Denial:
-    one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, second))
-    msg = f"{first.says} means fabric {one}, but {second.says} means fabric {other}"
+def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
+    """Name two that contradict each other: the first that has nothing in common with the last."""
+    named = last.narrowing.named
+    first = next((one for one in naming if one.narrowing.named.isdisjoint(named)), naming[0])
+    one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
+    msg = f"{first.says} means fabric {one}, but {last.says} means fabric {other}"
     return Denial("FabricConflict", msg)
