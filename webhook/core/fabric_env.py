@@ -13,6 +13,7 @@ from webhook.core.fabric import EnvPairs, Fabric
 NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
 GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
 UCX_DEVICES = "UCX_NET_DEVICES"
+_SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
 
 
 def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: bool) -> EnvPairs:
@@ -24,32 +25,45 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
     libraries = fabric.libraries
     interface = fabric.host_socket_interface if host_network else fabric.socket_interface
     wanted = list(env.nccl) if "nccl" in libraries else []
+    site = env.site
+    if site:
+        site = _without_sockets(site, own)
+        # The site's interface counts for UCX, as it will once it is read back as the pod's own.
+        own = {**dict(site), **own}
     if interface is not None and NCCL_SOCKET not in own and GLOO_SOCKET not in own:
         if "nccl" in libraries:
             wanted.append((NCCL_SOCKET, interface))
         if "gloo" in libraries:
             wanted.append((GLOO_SOCKET, interface))
     if "ucx" in libraries:
-        if env.ucx_devices:
-            devices = _ucx_devices(env.ucx_devices, interface, own)
-            if devices is not None:
-                wanted.append((UCX_DEVICES, devices))
+        devices = _ucx_devices(env.ucx_devices, interface, own)
+        if devices:
+            wanted.append((UCX_DEVICES, devices))
         wanted += env.ucx
     if "nvshmem" in libraries:
         wanted += env.nvshmem
-    return (*wanted, *env.site)
+    return (*wanted, *site)
 
 
-def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | None]) -> str | None:
+def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:
+    """Leave out the group of socket names where the container has one of them itself."""
+    if NCCL_SOCKET not in own and GLOO_SOCKET not in own:
+        return site
+    return tuple(pair for pair in site if pair[0] not in _SOCKETS or pair[0] in own)
+
+
+def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | None]) -> str:
     """Write UCX_NET_DEVICES: the HCAs and the IP interface, without which UCX has no TCP.
 
-    None where the user's interface has no plain name: then nothing we write is right.
+    "" without HCAs, and where the user's interface has no plain name: then nothing is right.
     """
-    for name in (NCCL_SOCKET, GLOO_SOCKET):
+    if not devices:
+        return ""
+    for name in _SOCKETS:
         if name in own:
             value = own[name]
             if value is None or value.startswith("^") or not value.strip("="):
-                return None
+                return ""
             interface = value.removeprefix("=")
             break
     return devices if interface is None else f"{devices},{interface}"
