@@ -19,7 +19,7 @@ from webhook.core.fabric import Fabric
 from webhook.core.fabric_env import GLOO_SOCKET, NCCL_SOCKET, wanted_env
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, at, mapping, text
-from webhook.core.status import ANNOTATIONS_LIMIT
+from webhook.core.status import ANNOTATIONS_LIMIT, size_of
 from webhook.core.status import LONGEST as LONGEST_STATUS
 
 KEY = "nccl.conf"
@@ -65,8 +65,8 @@ def has_room(pod: PodManifest, conf: str) -> bool:
     """Whether all annotations stay within 256 KiB with this text and a status of full length."""
     annotations = mapping(pod, ("metadata", "annotations"))
     others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
-    total = sum(_size(key) + _size(text(annotations, (key,)) or "") for key in others)
-    ours = _size(NCCL_CONF) + _size(conf) + _size(STATUS) + LONGEST_STATUS
+    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
+    ours = size_of(NCCL_CONF) + size_of(conf) + size_of(STATUS) + LONGEST_STATUS
     return total + ours <= ANNOTATIONS_LIMIT
 
 
@@ -89,8 +89,4 @@ def _values(
 
 
 def _fits(value: str) -> bool:
-    return _size(value) <= LONGEST and "\n" not in value
-
-
-def _size(written: str) -> int:
-    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
+    return size_of(value) <= LONGEST and "\n" not in value

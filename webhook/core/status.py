@@ -41,7 +41,7 @@ def render(
     applied = set(before["applied"])
     skipped: dict[str, list[str]] = {}
     warned: dict[str, list[str]] = {
-        name: codes for name, codes in before["warned"].items() if name in applied
+        name: codes for name, codes in before["warned"].items() if name in applied and name in chain
     }
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
@@ -68,8 +68,15 @@ def _add(found: dict[str, list[str]], mutation: str, code: str) -> None:
 
 
 def _room(annotations: Mapping[str, Any]) -> int:
-    used = sum(len(key) + len(str(value)) for key, value in annotations.items() if key != STATUS)
+    used = sum(
+        size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
+    )
     return min(LONGEST, ANNOTATIONS_LIMIT - used - len(STATUS))
+
+
+def size_of(written: str) -> int:
+    """Count the bytes of a text, which is what the API server limits."""
+    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
 def _within(body: dict[str, Any], room: int) -> str:
