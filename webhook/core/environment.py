@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, sequence, text
 
@@ -18,16 +16,15 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     where = (*path, "env")
     found: dict[str, str | None] = {}
     for index, item in enumerate(items(pod, where)):
-        name: Any = item.get("name")
-        value = item.get("value")
-        if name.__class__ is not str and text(pod, (*where, index, "name")) is None:
-            continue  # the API server refuses it, with a better message
-        if item.get("valueFrom") is not None:
-            found[name] = None
-        elif value.__class__ is str:
-            found[name] = value if "$" not in value else literal(value)
-        else:
-            found[name] = text(pod, (*where, index, "value")) or ""
+        name, value = item.get("name"), item.get("value")
+        if value.__class__ is not str or name.__class__ is not str:
+            name, value = text(pod, (*where, index, "name")), text(pod, (*where, index, "value"))
+            if name is None:
+                continue  # the API server refuses it, with a better message
+            value = value or ""
+        if "$" in value:
+            value = literal(value)
+        found[name] = value if "valueFrom" not in item or item["valueFrom"] is None else None
     return found
 
 

@@ -43,6 +43,8 @@ def clean(mount_path: str) -> str:
     The kubelet puts `/` before a relative one (pkg/kubelet/kubelet_pods.go,
     makeMounts), containerd cleans the rest.
     """
+    if mount_path.startswith("/") and "//" not in mount_path and "/." not in mount_path:
+        return mount_path.rstrip("/") or "/"  # nearly all are
     return posixpath.normpath("/" + mount_path.lstrip("/"))
 
 

@@ -32,9 +32,10 @@ def mutate(draft: Draft, scope: Scope) -> None:
         return
     targets = [target for target in scope.targets if target.gpus > 0]
     found = list(obstacles(draft.pod, scope, targets))
-    for index, (reason, message) in enumerate(found):
-        (draft.warned if index else draft.skipped)("", reason, message)
     if found:
+        draft.skipped("", found[0][0], "; ".join(message for _, message in found))
+        for reason, message in found:
+            draft.warned("", reason, message)
         return
     for target in targets:
         _share(draft, scope, target)

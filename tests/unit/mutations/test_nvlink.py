@@ -227,7 +227,8 @@ def test_what_is_missing_or_in_the_way_is_named(
     draft = share(manifest)
     assert draft.ops == []
     assert [(o.container, o.status, o.reason.code, o.message) for o in draft.outcomes] == [
-        ("", "skipped", code, message)
+        ("", "skipped", code, message),
+        ("", "warned", code, message),
     ]
     assert codes(share(defaulted(draft.pod))) == codes(draft)
 
@@ -245,13 +246,13 @@ def test_other_claims_and_labels_are_no_compute_domain() -> None:
 def test_a_namespace_that_is_not_allowed_is_named() -> None:
     """The administrator decides where pods may reach each other's GPUs."""
     draft = share(ready(), allowed=("prod",))
-    assert verdicts(draft) == ["skipped NamespaceNotAllowed"]
+    assert verdicts(draft) == ["skipped NamespaceNotAllowed", "warned NamespaceNotAllowed"]
 
 
 def test_shared_gpus_are_refused() -> None:
     """A MIG slice is no ordinal, and a time-sliced GPU has no owner."""
     draft = share(ready(server(gpus=0)), shared_gpu=True)
-    assert verdicts(draft) == ["skipped SharedGPU", "warned NoGPU"]
+    assert verdicts(draft) == ["skipped SharedGPU", "warned SharedGPU", "warned NoGPU"]
 
 
 def test_envfrom_is_no_obstacle_where_env_has_the_names() -> None:
@@ -262,19 +263,24 @@ def test_envfrom_is_no_obstacle_where_env_has_the_names() -> None:
 
 
 def test_everything_that_is_missing_is_told_at_once() -> None:
-    """The first is the reason for skipping, each other one a warning; none is too long."""
+    """In the verdict as a whole, and each in a warning, which `kubectl apply` shows."""
     draft = share(pod(server(securityContext=None, command=None)), allowed=())
+    assert draft.ops == []
     assert verdicts(draft) == [
         "skipped NamespaceNotAllowed",
+        "warned NamespaceNotAllowed",
         "warned HostIPCMissing",
         "warned NotPrivileged",
         "warned CommandMissing",
         "warned SocketsNotShared",
     ]
-    assert draft.ops == []
+    verdict, *warnings = [outcome.message for outcome in draft.outcomes]
+    assert verdict == "; ".join(warnings)
+    assert all(len(f"rdma.lab: nvlink: {line}") <= 120 and line.isascii() for line in warnings)
 
 
 def test_one_container_that_is_not_ready_keeps_the_other_from_it() -> None:
     """All containers with GPUs, or none."""
     draft = share(ready(server("a"), server("b", securityContext=None)))
-    assert (draft.ops, verdicts(draft)) == ([], ["skipped NotPrivileged"])
+    assert draft.ops == []
+    assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
