@@ -62,7 +62,7 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
 
 
 def _is_ours(volume: dict[str, Any]) -> bool:
-    return at(volume, ("emptyDir", "medium")) == "Memory"
+    return bool(at(volume, ("emptyDir", "medium")) == "Memory")
 
 
 MUTATION = Mutation(
