@@ -27,7 +27,7 @@ from webhook.documents.splice import splice
 from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError, ReviewError
 from webhook.pipeline import decide
-from webhook.render.report import Preview, Report
+from webhook.render.report import NO_TEMPLATE, Preview, Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def _rewritten(document: Document, edits: list[tuple[Path, Sequence[PatchOp]]]) 
 def _no_template(document: Document) -> str:
     kind = at(document.value, ("kind",))
     names = (at(document.value, ("metadata", key)) for key in ("namespace", "name"))
-    return f"{kind} {'/'.join(str(name) for name in names if name)}".rstrip() + ": no pod template"
+    return f"{kind} {'/'.join(str(name) for name in names if name)}".rstrip() + f": {NO_TEMPLATE}"
 
 
 def _preview(

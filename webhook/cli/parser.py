@@ -14,6 +14,13 @@ _USAGE = 2
 _LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Leaves the examples as they are, and the options room."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32)
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
@@ -69,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         prog="rdma-webhook",
         description="An admission webhook that makes NCCL, UCX and MPI run over RDMA.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     root.add_argument("--version", action="version", version=f"rdma-webhook {__version__}")
@@ -90,7 +97,7 @@ def _command(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     command.set_defaults(module=name.replace("-", "_"))
@@ -108,8 +115,13 @@ def _add_serve(command: _Parser) -> None:
         add(flag, type=_port, default=port, metavar="PORT", help=f"{what} (default: {port})")
     for flag, what in _TLS_FILES:
         add(flag, type=Path, metavar="FILE", help=what)
-    add("--preview", choices=("on", "off"), default="on", help="(default: on)")
-    add("--log-level", choices=_LOG_LEVELS, default="info", help="(default: info)")
+    add("--preview", choices=("on", "off"), default="on", help="serve the preview (default: on)")
+    add(
+        "--log-level",
+        choices=_LOG_LEVELS,
+        default="info",
+        help="least level that is logged (default: info)",
+    )
     add("--drain-seconds", type=_seconds, default=15.0, metavar="SECONDS", help=_DRAIN_HELP)
 
 
@@ -160,7 +172,13 @@ def _add_check_config(command: _Parser) -> None:
     add = command.add_argument
     add("file", metavar="FILE", help="the fabrics file")
     add("--strict", action="store_true", help="warnings make the file invalid too")
-    add("-o", "--output", choices=("text", "json"), default="text", help="(default: text)")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="for people or for programs (default: text)",
+    )
 
 
 def _add_schema(command: _Parser) -> None:

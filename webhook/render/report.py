@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from webhook.core.decision import Decision
 from webhook.core.path import Path, dotted
 
+#: What a note ends with where a document has nothing to decide on.
+NO_TEMPLATE = "no pod template"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:

@@ -8,7 +8,7 @@ holds, so what a terminal could take for a command is written as an escape seque
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import NamedTuple
 
@@ -18,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from webhook.core.annotations import ENABLE
-from webhook.core.decision import Outcome, Status
+from webhook.core.decision import Decision, Outcome, Status
 from webhook.core.path import dotted
-from webhook.render.report import Preview, Report, let_through
+from webhook.render.report import NO_TEMPLATE, Preview, Report, let_through
 
 _STYLES: dict[Status, str] = {
     "applied": "green",
@@ -46,6 +46,7 @@ _BROKEN = _Verdict("failed", "✘", "bold red")
 _DENIED = _Verdict("denied", "✘", "bold red")
 _NOT_OPTED_IN = _Verdict("not opted in", "○", "yellow")
 _PATCHED = _Verdict("patched", "✔", "bold green")
+_PARTLY = _Verdict("patched in part", "✔", "bold yellow")
 _UNCHANGED = _Verdict("unchanged", "○", "bold")
 
 
@@ -64,8 +65,8 @@ def text(report: Report, *, width: int = 100, colour: bool = False) -> str:
     for preview in report.previews:
         _show(console, preview)
         console.print()
-    for note in report.notes:
-        console.print(Text.assemble(("note: ", "dim"), _clean(note)))
+    for line in _remarks(report):
+        console.print(line)
     console.print(_summary(report))
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
 
@@ -87,13 +88,20 @@ def _console(stream: StringIO, width: int, *, colour: bool) -> Console:
 
 
 def _show(console: Console, preview: Preview) -> None:
-    loud = [outcome for outcome in preview.decision.outcomes if not outcome.reason.quiet]
+    loud = [one for one in preview.decision.outcomes if not _told(one, preview.decision)]
     console.print(_heading(preview))
     console.print(Padding(_findings(preview), (0, 0, 0, _INDENT)))
     if loud:
         console.print(Padding(_table(loud), (0, 0, 0, 2 * _INDENT)))
-    if idle := _idle(preview, loud):
-        console.print(Padding(Text(f"nothing to do: {idle}", "dim"), (0, 0, 0, 2 * _INDENT)))
+    for line in _silent(preview.decision, loud):
+        console.print(Padding(line, (0, 0, 0, 2 * _INDENT)))
+
+
+def _told(outcome: Outcome, decision: Decision) -> bool:
+    """Whether an outcome needs no row: nothing was to do, or the verdict says why."""
+    return outcome.reason.quiet or (
+        outcome.status == "skipped" and outcome.reason.code == decision.reason.code
+    )
 
 
 def _heading(preview: Preview) -> Text:
@@ -112,18 +120,17 @@ def _verdict(preview: Preview) -> _Verdict:
         return _DENIED
     if decision.reason.code == "NotOptedIn":
         return _NOT_OPTED_IN
-    changed = any(outcome.status == "applied" for outcome in decision.outcomes)
-    return _PATCHED if changed else _UNCHANGED
+    if all(outcome.status != "applied" for outcome in decision.outcomes):
+        return _UNCHANGED
+    return _PATCHED if decision.reason.code == "Patched" else _PARTLY
 
 
 def _findings(preview: Preview) -> Table:
-    """Say what happens to the pod, and where the API server would not or may not call us."""
+    """Say what happens to the pod, and where the API server would not even call us."""
     found = Table.grid(padding=(0, 1, 0, 0))
     verdict = _verdict(preview)
     found.add_row(Text(verdict.sign, verdict.style), _verdict_line(preview, verdict))
-    if preview.called is None:
-        found.add_row(Text("?", "yellow"), Text(_clean(preview.called_because)))
-    elif not preview.called and verdict is not _NOT_OPTED_IN:
+    if preview.called is False and verdict is not _NOT_OPTED_IN:
         because = f"the webhook is not called: {preview.called_because}"
         found.add_row(Text("!", "yellow"), Text(_clean(because)))
     return found
@@ -170,10 +177,31 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
     return rows
 
 
-def _idle(preview: Preview, loud: Iterable[Outcome]) -> str:
+def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[Text]:
+    """Name the mutations that have no row: held back by the verdict's reason, or idle."""
     shown = {outcome.mutation for outcome in loud}
-    names = dict.fromkeys(outcome.mutation for outcome in preview.decision.outcomes)
-    return ", ".join(name for name in names if name not in shown)
+    silent = [outcome for outcome in decision.outcomes if outcome.mutation not in shown]
+    held = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
+    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held}
+    for label, names in (("held back", held), ("nothing to do", idle)):
+        if names:
+            yield Text(f"{label}: {', '.join(names)}", "dim")
+
+
+def _remarks(report: Report) -> Iterator[Table]:
+    """Say once what concerns many pods or none: unknown namespaces, notes, what holds no pods."""
+    suffix = f": {NO_TEMPLATE}"
+    asked = (preview for preview in report.previews if _verdict(preview) is not _NOT_OPTED_IN)
+    unknown = (preview.called_because for preview in asked if preview.called is None)
+    empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
+    remarks = [("?", "yellow", sentence) for sentence in dict.fromkeys(unknown)]
+    remarks += [("note:", "dim", note) for note in report.notes if not note.endswith(suffix)]
+    if empty:
+        remarks.append(("note:", "dim", f"{NO_TEMPLATE} in {', '.join(empty)}"))
+    for label, style, sentence in remarks:
+        line = Table.grid(padding=(0, 1, 0, 0))
+        line.add_row(Text(label, style), Text(_clean(sentence)))
+        yield line
 
 
 def _summary(report: Report) -> Text:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.core.decision import PatchOp
+from webhook.core.decision import Outcome, PatchOp, Reason
 from webhook.render.report import Preview, Report
 from webhook.render.text import text
 
@@ -69,19 +69,36 @@ def test_an_allowed_pod_without_a_change_is_unchanged() -> None:
     assert "  ○ unchanged: none\n" in shown(preview(unchanged))
 
 
+def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
+    """Without a fabric, most mutations say the same."""
+    unknown = Reason("FabricUnknown", "")
+    held = [Outcome(name, "", "skipped", unknown, "no fabric") for name in ("env", "networks")]
+    decision = patched(ADDED, *held, reason=unknown, fabric=None, message="no fabric")
+    assert shown(preview(decision)).splitlines()[1:-2] == [
+        "  ✔ patched in part: no fabric",
+        "    mutation  container  status   why",
+        "    ipc-lock  trainer    applied  IPC_LOCK added",
+        "    held back: env, networks",
+    ]
+
+
 def test_a_defect_of_ours_is_no_denial() -> None:
     """An internal error is told apart in the verdict and in the summary."""
     broken = patched(allowed=False, error=ValueError(), fabric=None, message="internal error")
     assert "  ✘ failed: internal error\n" in shown(preview(broken))
 
 
-@pytest.mark.parametrize(
-    ("called", "line"),
-    [(None, "  ? because\n"), (False, "  ! the webhook is not called: because\n")],
-)
-def test_where_the_webhook_may_not_be_called_a_line_says_so(called: bool | None, line: str) -> None:
+def test_where_the_webhook_is_not_called_a_line_says_so() -> None:
     """A decision is worth nothing where nobody asks for it."""
-    assert line in shown(preview(patched(ADDED), called=called, called_because="because"))
+    seen = shown(preview(patched(ADDED), called=False, called_because="because"))
+    assert "  ! the webhook is not called: because\n" in seen
+
+
+def test_what_is_not_known_of_a_namespace_is_said_once() -> None:
+    """Without facts it holds for every pod."""
+    pods = [preview(patched(ADDED), called=None, called_because="who knows")] * 2
+    assert shown(*pods).count("? who knows\n") == 1
+    assert "?" not in shown(preview(not_opted_in(), called=None, called_because="who knows"))
 
 
 def test_where_the_webhook_is_called_nothing_is_said_of_it() -> None:
@@ -90,9 +107,12 @@ def test_where_the_webhook_is_called_nothing_is_said_of_it() -> None:
 
 
 def test_notes_and_an_input_without_pods_are_told() -> None:
-    """What holds no pods is never passed over in silence."""
-    assert shown(notes=("ConfigMap lab/x: no pod template",)) == (
-        "note: ConfigMap lab/x: no pod template\nno pod and no pod template in the input\n"
+    """What holds no pods is never passed over in silence, and is named in one line."""
+    notes = ("Service a: no pod template", "TrainJob b: from a runtime", "Role c: no pod template")
+    assert shown(notes=notes) == (
+        "note: TrainJob b: from a runtime\n"
+        "note: no pod template in Service a, Role c\n"
+        "no pod and no pod template in the input\n"
     )
 
 
