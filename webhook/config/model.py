@@ -221,7 +221,7 @@ class FabricEntry(Entry):
     """Name, as in the annotation `rdma.lab/fabric`: lower case letters, digits and `-`."""
 
     match: MatchEntry = MatchEntry()
-    """How a pod or a node is known to belong to the fabric."""
+    """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
     """How a pod gets at the devices: `shared-device` (the RDMA shared device plugin),
@@ -290,7 +290,7 @@ class FabricConfiguration(Entry):
     """Always `FabricConfiguration`."""
 
     defaults: DefaultsEntry = DefaultsEntry()
-    """What holds for every pod that opted in."""
+    """What holds for all pods, whatever their fabric."""
 
     nvlink: NvlinkEntry = NvlinkEntry()
     """NVLink between pods on one node."""

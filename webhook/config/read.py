@@ -111,8 +111,11 @@ def _not_yaml(name: str, error: Exception) -> InvalidConfiguration:
         return refused(name, f"is not YAML: {reason}")
     problem = f"is not YAML: {error.problem or error.context}"
     if "cannot start any token" in problem:
-        problem += " (indent with spaces, not with tabs; quote what begins with @ or %)"
+        problem += " (quote what begins with @, % or a backquote; indent with spaces)"
     mark: Any = error.problem_mark or error.context_mark
+    begun: Any = error.context_mark
+    if begun and begun.line != mark.line:
+        problem += f", {error.context} that begins on line {begun.line + 1}"
     return refused(name, problem, mark.line + 1 if mark else None)
 
 

@@ -24,7 +24,7 @@ RULES: tuple[Rule, ...] = (
     Rule("error", naming.network_names),
     Rule("error", naming.shared_memory),
     Rule("error", naming.namespaces),
-    Rule("error", naming.foreign_resources),
+    Rule("error", naming.foreign_globs),
     Rule("warning", matching.same_gpus),
     Rule("error", matching.aliases_of_two),
     Rule("error", matching.alias_is_resource),

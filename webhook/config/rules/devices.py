@@ -58,7 +58,9 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
     """
     if fabric.mode in _OWN_DEVICE:
         for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
-            yield Problem((key,), f"device names differ between pods in mode {fabric.mode}: remove")
+            yield Problem(
+                (key,), f"device names differ between pods in mode {fabric.mode}: remove it"
+            )
 
 
 @per_fabric
@@ -164,7 +166,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
         ("socketInterface", fabric.socket_interface),
     ):
         if given:
-            remedy = ": write hostSocketInterface" if key == "socketInterface" else ": remove"
+            remedy = ": write hostSocketInterface" if key == "socketInterface" else ": remove it"
             yield Problem((key,), f"has no effect on pods with hostNetwork{remedy}")
 
 

@@ -35,7 +35,7 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
         before = first.setdefault(fabric.name, int(path[1]))
         if before != path[1]:
             where = f"fabrics[{before}]"
-            yield Problem((*path, "name"), f"{fabric.name!r} is also {where}: name one otherwise")
+            yield Problem((*path, "name"), f"{fabric.name!r} is also {where}: rename one of them")
 
 
 def default_fabric(parts: Parts) -> Iterator[Problem]:
@@ -190,14 +190,16 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
             )
 
 
-def foreign_resources(parts: Parts) -> Iterator[Problem]:
-    """Refuse items of `foreignNics.resources` that are not `domain/name` with globs."""
-    for place, glob in enumerate(parts.model.foreign_nics.resources):
-        if "/" not in glob or glob.replace("*", "") in ("", "/"):
-            yield Problem(
-                ("foreignNics", "resources", place),
-                f"{glob!r:.80} must be domain/name with globs, such as example.com/efa*",
-            )
+def foreign_globs(parts: Parts) -> Iterator[Problem]:
+    """Refuse globs of `foreignNics` that are no `domain/name`, or that match everything."""
+    foreign = parts.model.foreign_nics
+    for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
+        for place, glob in enumerate(globs):
+            if "/" not in glob or not glob.strip("*?/"):
+                yield Problem(
+                    ("foreignNics", key, place),
+                    f"{glob!r:.80} must be domain/name with globs, such as example.com/efa*",
+                )
 
 
 def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:

@@ -1,0 +1,47 @@
+"""Fabrics files for tests, as small as they can be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import parse_fabrics
+from webhook.core.fabric import Fabric
+
+
+def fabric(name: str = "ib", **fields: Any) -> dict[str, Any]:
+    """Build a fabric without anything to find, but for what the fields say."""
+    plain = {"name": name, "resources": [{"name": "rdma/ib"}], "hcas": ["mlx5_0"]}
+    return {key: value for key, value in {**plain, **fields}.items() if value != ...}
+
+
+def roce(**fields: Any) -> dict[str, Any]:
+    """Build an Ethernet fabric without anything to find."""
+    return fabric(**{"linkLayer": "Ethernet", "networks": ["lab/roce"], **fields})
+
+
+def sriov(**fields: Any) -> dict[str, Any]:
+    """Build an SR-IOV fabric without anything to find."""
+    resources = [{"name": "example.com/vf", "network": "lab/vf"}]
+    return fabric(**{"mode": "sr-iov", "hcas": [], "resources": resources, **fields})
+
+
+def text(*fabrics: Any, **top: Any) -> str:
+    """Write a file; JSON is YAML."""
+    head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
+    return json.dumps({**head, "fabrics": list(fabrics), **top})
+
+
+def findings(written: str) -> list[tuple[str, str, str]]:
+    """Load a file and list what is found: severity, path, message."""
+    try:
+        found = parse_fabrics(written, "fabrics.yaml").findings
+    except InvalidConfiguration as error:
+        found = error.findings
+    return [(item.severity, item.path, item.message) for item in found]
+
+
+def compiled(**fields: Any) -> Fabric:
+    """Compile one fabric that has nothing worse than warnings."""
+    return parse_fabrics(text(fabric(**fields)), "fabrics.yaml").fabrics.fabrics["ib"]

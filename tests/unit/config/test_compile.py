@@ -1,0 +1,209 @@
+"""From a checked file to the records that a decision uses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.config.files import compiled, fabric, text
+from webhook.config.load import parse_fabrics
+from webhook.core.fabric import Defaults, Fabric, FabricEnv, RdmaResource
+
+QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
+
+
+def test_every_field_reaches_its_record() -> None:
+    """A file with everything in it is compiled field by field, and indexed."""
+    written = text(
+        fabric(
+            "h100",
+            match={
+                "gpuResources": ["nvidia.com/h100"],
+                "gpuProducts": ["NVIDIA-H100-*"],
+                "nodeLabels": {"zone": ["a", "b*"]},
+            },
+            mode="host-device",
+            linkLayer="Ethernet",
+            rateGbps=400,
+            hcas=...,
+            injectResources=False,
+            resources=[
+                {
+                    "name": "nvidia.com/hostdev",
+                    "count": "per-gpu",
+                    "gpusPerDevice": 2,
+                    "max": 4,
+                    "aliases": ["rdma/hca"],
+                    "network": "lab/rail",
+                }
+            ],
+            socketInterface="eth0",
+            hostSocketInterface="bond0",
+            networks=["lab/extra@net9"],
+            libraries=["nccl"],
+            sharedMemory="64Gi",
+            pin="always",
+            nodeSelector={"zone": "a"},
+            env={"NCCL_DEBUG": "WARN"},
+        ),
+        defaults={
+            "fabric": "h100",
+            "memoryLimit": "keep",
+            "hcoll": "off",
+            "configFiles": "never",
+            "onAmbiguous": "deny",
+            "podSecurity": "deny",
+            "memlock": "unlimited",
+        },
+        nvlink={"allowNamespaces": ["lab"]},
+        foreignNics={"resources": ["example.com/efa*"], "annotations": ["example.com/nic"]},
+    )
+
+    loaded = parse_fabrics(written, "f.yaml").fabrics
+
+    assert loaded.fabrics == {
+        "h100": Fabric(
+            name="h100",
+            mode="host-device",
+            link_layer="Ethernet",
+            gpu_resources=frozenset({"nvidia.com/h100"}),
+            node_labels={"zone": ("a", "b*"), "nvidia.com/gpu.product": ("NVIDIA-H100-*",)},
+            resources=(
+                RdmaResource(
+                    name="nvidia.com/hostdev",
+                    count=None,
+                    gpus_per_device=2,
+                    maximum=4,
+                    aliases=("rdma/hca",),
+                    network="lab/rail",
+                ),
+            ),
+            inject_resources=False,
+            libraries=frozenset({"nccl"}),
+            env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)),
+            socket_interface="eth0",
+            host_socket_interface="bond0",
+            networks=("lab/extra@net9",),
+            shared_memory="64Gi",
+            pin={"zone": "a"},
+        )
+    }
+    assert loaded.defaults == Defaults(
+        fabric="h100",
+        memory_limit="keep",
+        hcoll="off",
+        config_files="never",
+        on_ambiguous="deny",
+        pod_security="deny",
+        memlock_unlimited=True,
+    )
+    assert loaded.nvlink_namespaces == {"lab"}
+    assert loaded.foreign_resources == ("example.com/efa*",)
+    assert loaded.foreign_annotations == ("example.com/nic",)
+    assert loaded.aliases == {"rdma/hca": "nvidia.com/hostdev"}
+    assert loaded.by_gpu == {"nvidia.com/h100": {"h100"}}
+
+
+def test_a_file_without_fields_has_the_documented_defaults() -> None:
+    """What the file leaves out is as in the records' own defaults, but for the GPU resource."""
+    assert parse_fabrics(text({"name": "ib"}), "f.yaml").fabrics.fabrics["ib"] == Fabric(
+        name="ib", gpu_resources=frozenset({"nvidia.com/gpu"})
+    )
+    assert parse_fabrics(text(), "f.yaml").fabrics.defaults == Defaults()
+    assert compiled(match={"gpuResources": []}).gpu_resources == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("fields", "env"),
+    [
+        (
+            {"hcas": ["mlx5_0", "mlx5_1:2"], "libraries": ["nccl", "ucx", "nvshmem"]},
+            FabricEnv(
+                nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1:2"),),
+                nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1,mlx5_1:2"),),
+                ucx_devices="mlx5_0:1,mlx5_1:2",
+            ),
+        ),
+        (
+            {"hcas": [], "excludeHcas": ["mlx5_bond_0"], "libraries": ["nccl", "ucx", "nvshmem"]},
+            FabricEnv(nccl=(("NCCL_IB_HCA", "^=mlx5_bond_0"),)),
+        ),
+        (
+            {"hcas": [], "hcaPrefixes": ["ibp", "rocep"]},
+            FabricEnv(nccl=(("NCCL_IB_HCA", "ibp,rocep"),)),
+        ),
+        ({"hcas": []}, FabricEnv()),
+        ({"libraries": ["gloo"], "qos": QOS}, FabricEnv()),
+        (
+            {"libraries": ["ucx"], "qos": QOS},
+            FabricEnv(
+                ucx=(
+                    ("UCX_IB_TRAFFIC_CLASS", "104"),
+                    ("UCX_IB_SL", "3"),
+                    ("UCX_IB_GID_INDEX", "3"),
+                    ("UCX_IB_PKEY", "0x0005"),
+                ),
+                ucx_devices="mlx5_0:1",
+            ),
+        ),
+        (
+            {"mode": "sr-iov", "hcas": [], "libraries": ["nccl", "ucx", "nvshmem"], "qos": QOS},
+            FabricEnv(
+                nccl=(
+                    ("NCCL_IB_TC", "104"),
+                    ("NCCL_IB_SL", "3"),
+                    ("NCCL_IB_FIFO_TC", "192"),
+                    ("NCCL_IB_GID_INDEX", "3"),
+                ),
+                ucx=(
+                    ("UCX_IB_TRAFFIC_CLASS", "104"),
+                    ("UCX_IB_SL", "3"),
+                    ("UCX_IB_GID_INDEX", "3"),
+                    ("UCX_IB_PKEY", "0x0005"),
+                ),
+                nvshmem=(
+                    ("NVSHMEM_IB_TRAFFIC_CLASS", "104"),
+                    ("NVSHMEM_IB_SL", "3"),
+                    ("NVSHMEM_IB_GID_INDEX", "3"),
+                ),
+            ),
+        ),
+        (
+            {
+                "qos": {"serviceLevel": 1},
+                "env": {"NCCL_IB_SL": 2, "UCX_NET_DEVICES": "all", "A": "b"},
+            },
+            FabricEnv(
+                nccl=(("NCCL_IB_HCA", "=mlx5_0"),),
+                ucx=(("UCX_IB_SL", "1"),),
+                site=(("NCCL_IB_SL", "2"), ("UCX_NET_DEVICES", "all"), ("A", "b")),
+            ),
+        ),
+    ],
+)
+def test_the_environment_is_rendered_per_library(fields: dict[str, object], env: FabricEnv) -> None:
+    """Names go to the libraries that are listed; a name in `env` is not rendered besides."""
+    assert compiled(**fields).env == env
+
+
+@pytest.mark.parametrize("written", ["0x8001", "0x0001", 1, 0x8001])
+def test_a_partition_key_loses_its_membership_bit(written: object) -> None:
+    """UCX_IB_PKEY is the 15-bit key in hexadecimal, however the administrator writes it."""
+    assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.ucx == (
+        ("UCX_IB_PKEY", "0x0001"),
+    )
+
+
+def test_the_hash_is_that_of_the_meaning() -> None:
+    """Order of keys, comments and written defaults do not change it; a value does."""
+    plain = text(fabric(socketInterface="eth0"))
+    turned = json.dumps(dict(reversed(json.loads(plain).items())), indent=1) + "\n# a comment\n"
+    spelt = text(fabric(socketInterface="eth0", mode="shared-device", sharedMemory=None))
+    other = text(fabric(socketInterface="eth1"))
+    hashes = [
+        parse_fabrics(item, "f").fabrics.config_hash for item in (plain, turned, spelt, other)
+    ]
+    assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
+    assert len(hashes[0]) == 12
+    assert int(hashes[0], 16) >= 0

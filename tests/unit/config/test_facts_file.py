@@ -1,0 +1,95 @@
+"""The facts file: what kubectl prints, in any of its forms, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.config.facts_file import load_facts
+from webhook.config.findings import InvalidConfiguration
+from webhook.core.facts import Facts
+
+NAMESPACE = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: lab
+  labels: {rdma.lab/enable: "true", since: 2024-01-01}
+"""
+OBJECTS: list[dict[str, Any]] = [
+    {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true"}}},
+    {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "memory", "namespace": "lab"},
+        "spec": {"hard": {"limits.memory": "1Ti"}},
+    },
+    {
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"zone": "a"}},
+        "status": {"allocatable": {"cpu": "8", "nvidia.com/gpu": "8", "rdma/ib": "0"}},
+    },
+]
+
+
+def load(tmp_path: Path, content: str) -> Facts:
+    """Load facts out of a text."""
+    path = tmp_path / "facts"
+    path.write_text(content)
+    return load_facts(path)
+
+
+def test_all_forms_give_the_same_facts(tmp_path: Path) -> None:
+    """A List, typed lists without kinds inside, and documents, as JSON or YAML, are the same."""
+    expected = Facts.from_objects(OBJECTS)
+    listed = {"apiVersion": "v1", "kind": "List", "items": OBJECTS}
+    typed = [
+        {"kind": f"{item['kind']}List", "items": [{k: item[k] for k in item if k != "kind"}]}
+        for item in OBJECTS
+    ]
+    forms = [
+        json.dumps(listed),
+        "---\n" + json.dumps(listed, indent=1),
+        "\n---\n".join(json.dumps(item) for item in OBJECTS),
+        "# nothing\n---\n---\n" + "\n---\n".join(json.dumps(item) for item in typed),
+    ]
+    assert [load(tmp_path, form) for form in forms] == [expected] * len(forms)
+    assert expected.namespace("lab").memory_limit_required != ""
+
+
+def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
+    """A date as a label is a string, as it is in the cluster."""
+    assert load(tmp_path, NAMESPACE).namespace("lab").labels == {
+        "rdma.lab/enable": "true",
+        "since": "2024-01-01",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "holds no object: "),
+        ('{"kind": "List", "items": []}', "holds no object: "),
+        ("kind: Pod", "holds an object of kind 'Pod': "),
+        ('{"kind": "List", "items": [{"kind": "Pod"}]}', "holds an object of kind 'Pod': "),
+        ('{"kind": "PodList", "items": [{}]}', "holds an object of kind 'Pod': "),
+        ('{"kind": "List", "items": ["x"]}', "holds 'x' without a kind: "),
+        ('{"kind": "List"}', "holds a List whose items are nothing: "),
+        ("[1]", "holds a list without a kind: "),
+        ("hello", "holds 'hello' without a kind: "),
+        ('{"kind": ["Node"]}', "holds an object of kind ['Node']: "),
+        ("kind: [", "is not YAML: "),
+        ('{"a": ' * 100_000, "is nested "),
+        ('{"kind": "Namespace", "metadata": 1}', "holds an object that no cluster has: "),
+    ],
+)
+def test_anything_else_is_one_clear_error(tmp_path: Path, content: str, said: str) -> None:
+    """What is no list of these objects is refused, saying what it is."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(tmp_path, content)
+    text = str(caught.value)
+    assert text.startswith(str(tmp_path / "facts"))
+    assert said in text
+    assert len(text.splitlines()) == 1

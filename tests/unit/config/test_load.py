@@ -1,0 +1,272 @@
+"""Loading a fabrics file: everything that is wrong at once, in our words, with lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.config.files import fabric, findings, text
+from webhook.config.findings import Finding, InvalidConfiguration
+from webhook.config.load import load_fabrics, parse_fabrics
+from webhook.errors import ConfigError
+
+HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+
+
+def refused(written: str) -> str:
+    """Return what is said of a file that cannot be used."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_fabrics(written, "f.yaml")
+    return str(caught.value)
+
+
+def test_every_error_is_told_with_file_line_path_value_and_remedy() -> None:
+    """One run shows all errors, in the order of the lines; warnings are kept apart."""
+    written = (
+        HEAD
+        + """\
+defaults:
+  fabric: v100
+  hcol: off
+fabrics:
+- name: v100-ib
+  hca: [mlx5_0]
+  linkLayer: infiniband
+  resources:
+  - name: rdma/rdma-v100
+    count: many
+- name: a100-ib
+  mode: sr-iov
+  hcas: [mlx5_0]
+"""
+    )
+    assert refused(written).splitlines() == [
+        "f.yaml:5: defaults.hcol: unknown field (did you mean hcoll?)",
+        "f.yaml:8: fabrics[0].hca: unknown field (did you mean hcas?)",
+        (
+            "f.yaml:9: fabrics[0].linkLayer: 'infiniband' must be InfiniBand or Ethernet "
+            "(did you mean InfiniBand?)"
+        ),
+        (
+            "f.yaml:12: fabrics[0].resources[0].count: 'many' is neither a whole number from 1 to "
+            "1000 nor per-gpu"
+        ),
+        "f.yaml:15: fabrics[1].hcas: device names differ between pods in mode sr-iov: remove it",
+    ]
+    with pytest.raises(ConfigError) as caught:
+        parse_fabrics(written, "f.yaml")
+    assert isinstance(caught.value, InvalidConfiguration)
+    assert [found.line for found in caught.value.findings if found.severity == "warning"] == [
+        13
+    ] * 2
+
+
+def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
+    """The base manifests ship `fabrics: []`: no findings, and no fabric."""
+    loaded = parse_fabrics(HEAD + "fabrics: []\n", "f.yaml")
+    assert (loaded.findings, dict(loaded.fabrics.fabrics)) == ((), {})
+
+
+def test_warnings_come_with_the_fabrics() -> None:
+    """A file with warnings only is used; they have lines too."""
+    written = HEAD + "fabrics:\n- name: ib\n  hcas: [mlx5_0]\n"
+    assert parse_fabrics(written, "f.yaml").findings == (
+        Finding(
+            "warning",
+            "fabrics[0].resources",
+            4,
+            "none: no device gets into the pod, name what the device plugin offers",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "",
+            (
+                "f.yaml: is empty: begin with apiVersion: rdma.lab/v1alpha1 and kind: "
+                "FabricConfiguration"
+            ),
+        ),
+        (
+            "# nothing\n---\n",
+            (
+                "f.yaml: is empty: begin with apiVersion: rdma.lab/v1alpha1 and kind:"
+                " FabricConfiguration"
+            ),
+        ),
+        ("\n- a", "f.yaml:2: is a list, not a mapping"),
+        ("fabrics", "f.yaml:1: is 'fabrics', not a mapping"),
+        (HEAD + "fabrics: []\n---\nx: 1", "f.yaml:5: holds several documents: one is read"),
+        (
+            "fabrics: []",
+            (
+                "f.yaml:1: apiVersion: is missing: rdma.lab/v1alpha1\n"
+                "f.yaml:1: kind: is missing: FabricConfiguration"
+            ),
+        ),
+        (
+            "apiVersion: rdma.lab/v1\nkind: FabricConfiguration",
+            (
+                "f.yaml:1: apiVersion: must be rdma.lab/v1alpha1, not 'rdma.lab/v1' (did you mean "
+                "rdma.lab/v1alpha1?)"
+            ),
+        ),
+        (
+            "apiVersion: v1\nkind: ConfigMap\ndata: {}\n",
+            (
+                "f.yaml:1: apiVersion: must be rdma.lab/v1alpha1, not 'v1'\n"
+                "f.yaml:2: kind: must be FabricConfiguration, not 'ConfigMap' (give the file that "
+                "is inside the ConfigMap)"
+            ),
+        ),
+        (HEAD, "f.yaml:1: fabrics: is missing: The fabrics; `[]` where there is none yet."),
+        (
+            HEAD + "fabrics:\n",
+            ("f.yaml:3: fabrics: is missing: The fabrics; `[]` where there is none yet."),
+        ),
+        (
+            HEAD + "fabrics: {v100: {}}",
+            (
+                "f.yaml:3: fabrics: a mapping must be a list, each item on "
+                "a line that begins with `- `, or as [a, b]"
+            ),
+        ),
+        (
+            HEAD + "fabrics: [v100]",
+            ("f.yaml:3: fabrics[0]: 'v100' must be a mapping of the fields below it"),
+        ),
+        (
+            HEAD + "fabrics: []\nfabrics: []",
+            ("f.yaml:4: 'fabrics' stands here and on line 3: remove one"),
+        ),
+    ],
+)
+def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> None:
+    """Where the file as a whole is wrong, nothing is said of its fields."""
+    assert refused(written) == said
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"name": ...},
+            (
+                "fabrics[0].name",
+                (
+                    "is missing: Name, as in the annotation "
+                    "`rdma.lab/fabric`: lower case letters, digits and `-`."
+                ),
+            ),
+        ),
+        (
+            {"gpuResources": []},
+            ("fabrics[0].gpuResources", "unknown field: it belongs into fabrics[].match"),
+        ),
+        (
+            {"match": {"apiVersion": 1}},
+            ("fabrics[0].match.apiVersion", "unknown field: it belongs into the top level"),
+        ),
+        (
+            {"qos": {"zzz": None}},
+            (
+                "fabrics[0].qos.zzz",
+                (
+                    "unknown field: known are trafficClass, "
+                    "serviceLevel, fifoTrafficClass, gidIndex, pkey"
+                ),
+            ),
+        ),
+        (
+            {"linkLayer": "RoCE"},
+            (
+                "fabrics[0].linkLayer",
+                "'RoCE' must be InfiniBand or Ethernet (did you mean Ethernet?)",
+            ),
+        ),
+        (
+            {"mode": "sriov"},
+            (
+                "fabrics[0].mode",
+                (
+                    "'sriov' must be one of shared-device, "
+                    "host-network, sr-iov, host-device (did you mean sr-iov?)"
+                ),
+            ),
+        ),
+        ({"pin": True}, ("fabrics[0].pin", "true must be never or always")),
+        ({"injectResources": "yes"}, ("fabrics[0].injectResources", "'yes' must be true or false")),
+        (
+            {"hcas": "mlx5_0"},
+            (
+                "fabrics[0].hcas",
+                (
+                    "'mlx5_0' must be a list, each item on a line "
+                    "that begins with `- `, or as [a, b]"
+                ),
+            ),
+        ),
+        ({"env": ["A=1"]}, ("fabrics[0].env", "a list must be a mapping of names to values")),
+        ({"env": {"A": None}}, ("fabrics[0].env.A", 'has no value: write "" for an empty one')),
+        ({"env": {"A": {}}}, ("fabrics[0].env.A", "a mapping must be a string")),
+        (
+            {"rateGbps": "100"},
+            ("fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
+        ),
+        ({"rateGbps": 0}, ("fabrics[0].rateGbps", "0 is too small: at least 1")),
+        (
+            {"qos": {"trafficClass": 256}},
+            ("fabrics[0].qos.trafficClass", "256 is too large: at most 255"),
+        ),
+        (
+            {"qos": {"pkey": "0x8000"}},
+            (
+                "fabrics[0].qos.pkey",
+                "'0x8000' is no partition key: 1 to 0x7fff, such as 0x8001 or 0x0001",
+            ),
+        ),
+        (
+            {"libraries": ["nvshm"]},
+            (
+                "fabrics[0].libraries[0]",
+                "'nvshm' must be one of nccl, ucx, gloo, nvshmem (did you mean nvshmem?)",
+            ),
+        ),
+        ({"hcas": [None]}, ("fabrics[0].hcas[0]", 'has no value: write "" for an empty one')),
+    ],
+)
+def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:
+    """A wrong type, choice, range or name is told with its value and what would do."""
+    assert findings(text(fabric(**fields))) == [("error", *said)]
+
+
+def test_scalars_are_strings_where_strings_are_wanted() -> None:
+    """`NCCL_CROSS_NIC: 1`, `enabled: true` and a name of digits need no quotes."""
+    written = text(
+        fabric("100", env={"A": 1, "B": True}, match={"nodeLabels": {"gpu": True}}),
+    )
+    loaded = parse_fabrics(written.replace('"100"', "100"), "f.yaml").fabrics
+    assert loaded.fabrics["100"].env.site == (("A", "1"), ("B", "true"))
+    assert loaded.fabrics["100"].node_labels == {"gpu": ("true",)}
+
+
+def test_null_is_as_absent() -> None:
+    """`sharedMemory: null` and a key without a value are as if they were not there."""
+    written = HEAD + "defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n"
+    loaded = parse_fabrics(written, "f.yaml").fabrics
+    assert loaded == parse_fabrics(HEAD + "fabrics: [{name: ib}]", "f.yaml").fabrics
+
+
+def test_the_file_is_named_as_it_was_given(tmp_path: Path) -> None:
+    """Messages begin with the path, so that editors can jump."""
+    path = tmp_path / "fabrics.yaml"
+    path.write_text("a: 1")
+    with pytest.raises(InvalidConfiguration, match=f"^{path}:1: apiVersion: is missing"):
+        load_fabrics(path)
+    path.write_text(text(fabric()))
+    assert list(load_fabrics(path).fabrics.fabrics) == ["ib"]

@@ -1,0 +1,187 @@
+"""The YAML reader: what stays a string, and what ends with one clear error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.read import Limits, decode, read_documents, read_file
+
+
+def read(text: str, **limits: int) -> Any:
+    """Read the only document of a text."""
+    (document,) = read_documents(text, "f.yaml", Limits(**limits))
+    return document.data
+
+
+def problem(text: str, **limits: int) -> str:
+    """Return what is said of a text that cannot be read."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        read_documents(text, "f.yaml", Limits(**limits))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "on",
+        "No",
+        "y",
+        "True",
+        "2024-01-01",
+        "1:30",
+        "010",
+        "0x10",
+        "0o7",
+        "1_000",
+        "1e3",
+        ".5",
+        ".inf",
+        "+1",
+        "-0",
+        "=",
+        "1.0",
+        "9" * 19,
+        "nul",
+    ],
+)
+def test_what_is_no_plain_word_of_json_stays_a_string(word: str) -> None:
+    """A device named `on`, a date, a time and an octal number are the text that was written."""
+    assert read(f"a: {word}\n{word}: a") == {"a": word, word: "a"}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("true", True),
+        ("false", False),
+        ("0", 0),
+        ("-12", -12),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("'1'", "1"),
+        ('"true"', "true"),
+        ("!!str 1", "1"),
+        ("! 1", "1"),
+        ("|\n 1", "1"),
+    ],
+)
+def test_plain_words_of_json_are_values(written: str, value: object) -> None:
+    """Truth values, decimal numbers and null are read as such, unless quoted or tagged !!str."""
+    found = read(f"a: {written}")["a"]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_lines_are_those_of_keys_and_items() -> None:
+    """A path leads to the line of its key or item, an unknown one to what is around it."""
+    text = "# head\na: 1\nb:\n  - x\n  - c: >\n      y\n    d: &d\n      e: 1\nf: *d\n"
+    (document,) = read_documents(text, "f.yaml", Limits())
+    paths: dict[tuple[str | int, ...], int] = {
+        (): 2, ("a",): 2, ("b",): 3, ("b", 0): 4, ("b", 1): 5, ("b", 1, "c"): 5,
+        ("b", 1, "d", "e"): 8, ("f",): 9, ("f", "e"): 8, ("b", 1, "zzz"): 5, ("zzz", 0): 2,
+    }  # fmt: skip
+    assert {path: document.line(path) for path in paths} == paths
+
+
+def test_aliases_are_read() -> None:
+    """An alias is its anchor's value, within one document."""
+    assert read("a: &x [1, {b: 2}]\nc: *x\n&k d: *x") == {
+        "a": [1, {"b": 2}],
+        "c": [1, {"b": 2}],
+        "d": [1, {"b": 2}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "a: [1",
+            (
+                "f.yaml:2: is not YAML: did not find expected ',' or ']', while parsing a flow "
+                "sequence that begins on line 1"
+            ),
+        ),
+        (
+            "a: 1\nb: @x",
+            (
+                "f.yaml:2: is not YAML: found character that cannot start any token "
+                "(quote what begins with @, % or a backquote; indent with spaces)"
+            ),
+        ),
+        ("a: \x07", "f.yaml: is not YAML: control characters are not allowed"),
+        ("a: \ud800", "f.yaml: is not YAML: surrogates not allowed"),
+        ("a: 1\nb: 2\na: 3", "f.yaml:3: 'a' stands here and on line 1: remove one"),
+        (
+            "a: {b: 1, b: 2}\na: 1",
+            (
+                "f.yaml:1: 'b' stands here and on line 1: remove one\n"
+                "f.yaml:2: 'a' stands here and on line 1: remove one"
+            ),
+        ),
+        ("a: !!binary aGk=", "f.yaml:1: the tag !!binary is not read: write the plain value"),
+        (
+            "a: !!python/name:os.system x",
+            "f.yaml:1: the tag !!python/name:os.system is not read: write the plain value",
+        ),
+        ("a: !!set {b}", "f.yaml:1: the tag !!set is not read: write the plain value"),
+        (
+            "x: &x {a: 1}\ny:\n  <<: *x",
+            "f.yaml:3: merge keys (<<) are not read: repeat what they would merge",
+        ),
+        ("[a]: 1", "f.yaml:1: a key must be a word, not a list or a mapping"),
+        ("a: &a x\n*a : b", "f.yaml:2: alias *a cannot be a key: write the word"),
+        ("a: *b", "f.yaml:1: alias *b has no anchor before it"),
+        ("a: &a [*a]", "f.yaml:1: alias *a has no anchor before it"),
+        ("*a", "f.yaml:1: alias *a has no anchor before it"),
+        ("a: &a 1\n---\n*a", "f.yaml:3: alias *a has no anchor before it"),
+        ("[" * 101, "f.yaml:1: is nested deeper than 100 levels"),
+        ("[" * 50_000, "f.yaml:1: is nested deeper than 100 levels"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(text: str, said: str) -> None:
+    """Broken, ambiguous or hostile YAML ends with one clear error, or one for each repetition."""
+    assert problem(text) == said
+
+
+def test_values_are_counted_with_aliases_as_often_as_used() -> None:
+    """Ten anchors of ten aliases each are 10^10 values, and refused before any is walked."""
+    bomb = "a0: &a0 [x]\n"
+    bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
+    assert problem(bomb) == "f.yaml:6: holds more than 50,000 values"
+    assert read("[1, 2]", nodes=3) == [1, 2]
+    assert problem("[1, 2]", nodes=2) == "f.yaml:1: holds more than 2 values"
+
+
+def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
+    """A byte order mark is passed over; another encoding is told with the line and the byte."""
+    path = tmp_path / "f"
+    path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9")
+    assert decode(read_file(path, Limits()), "f") == "a: é"
+    with pytest.raises(InvalidConfiguration, match=r"^f:2: byte 0xe9 is not UTF-8: save it as"):
+        decode(b"a: 1\nb: \xe9", "f")
+
+
+def test_what_is_no_readable_file_is_told(tmp_path: Path) -> None:
+    """A missing file, a directory, a pipe, too large a file: one clear error each, and no hang."""
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    large.write_bytes(b"12345")
+    said = {
+        tmp_path / "none": "there is no such file",
+        tmp_path: "is a directory: name the file in it",
+        pipe: "is not a regular file",
+        large: "is larger than 4 bytes",
+        large / "x": "cannot be read: Not a directory",
+    }
+    for path, message in said.items():
+        with pytest.raises(InvalidConfiguration) as caught:
+            read_file(path, Limits(octets=4))
+        assert str(caught.value) == f"{path}: {message}"
+    with pytest.raises(InvalidConfiguration, match="is no file name: embedded null"):
+        read_file(Path("a\0b"), Limits())

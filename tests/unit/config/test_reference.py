@@ -1,0 +1,106 @@
+"""docs/configuration.md cannot drift from the models and the rules."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.config.load import parse_fabrics
+from webhook.config.messages import rows
+from webhook.config.rules import RULES
+from webhook.config.schema import json_schema
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "configuration.md"
+
+
+def shape(field: dict[str, Any]) -> str:
+    """Write a field's type as people do."""
+    if "$ref" in field:
+        return "mapping"
+    if "enum" in field or "const" in field:
+        return " \\| ".join(f"`{word}`" for word in field.get("enum", [field.get("const")]))
+    if "anyOf" in field:
+        return " \\| ".join(shape(part) for part in field["anyOf"] if part.get("type") != "null")
+    if isinstance(field["type"], list):
+        return "string \\| list" if "array" in field["type"] else "string"
+    if field["type"] == "array":
+        return "list of mappings" if "$ref" in field["items"] else "list"
+    bounds = [str(field[key]) for key in ("minimum", "maximum") if key in field]
+    names = {"object": "mapping", "integer": "number", "boolean": "`true` \\| `false`"}
+    return " ".join([names.get(field["type"], field["type"]), " to ".join(bounds)]).strip()
+
+
+def field_table() -> str:
+    """Write the table of all fields out of the schema."""
+    schema = json_schema()
+    found = {"": schema}
+    lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
+    for row in rows():
+        part = found[row.path.removesuffix(row.name).removesuffix(".")]
+        field = part["properties"][row.name]
+        reference = field.get("$ref") or field.get("items", {}).get("$ref")
+        if reference:
+            many = "[]" if "items" in field else ""
+            found[row.path + many] = schema["$defs"][reference.rpartition("/")[2]]
+        cells = (f"`{row.path}`", shape(field), default(part, row.name), field["description"])
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def default(part: dict[str, Any], name: str) -> str:
+    """Write a field's default; nothing for one that has none to speak of."""
+    if name in part.get("required", []):
+        return "required"
+    value = part["properties"][name].get("default")
+    if value in (None, [], {}) or isinstance(value, dict):
+        return ""
+    listed = ", ".join(value) if isinstance(value, list) else str(value).replace("T", "t")
+    return f"`[{listed}]`" if isinstance(value, list) else f"`{listed}`"
+
+
+def rule_table() -> str:
+    """Write the table of all rules out of their docstrings."""
+    lines = ["| | what is told | why |", "|---|---|---|"]
+    for rule in RULES:
+        first, _, rest = (inspect.getdoc(rule.check) or "").partition("\n\n")
+        why = re.sub(
+            r"^An? (error|warning): (.)", lambda found: found[2].upper(), " ".join(rest.split())
+        )
+        lines.append(f"| {rule.severity} | {first} | {why} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("name", "table"), [("fields", field_table), ("rules", rule_table)])
+def test_the_tables_are_up_to_date(name: str, table: Any) -> None:
+    """Every field and every rule is in the reference, as the code says it."""
+    page = PAGE.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name}: ", f"<!-- end of {name} -->"
+    start = page.index("\n", page.index(begin)) + 1
+    fresh = page[:start] + table() + "\n" + page[page.index(end) :]
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(fresh, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == fresh
+
+
+def test_the_pages_example_works() -> None:
+    """The first YAML of the page is a file without findings."""
+    page = PAGE.read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    assert parse_fabrics(example, "f.yaml").findings == ()
+    broken = example.replace("rdma_v100", "rdma-v100")
+    with pytest.raises(Exception, match="rdma/rdma-v100") as caught:
+        parse_fabrics(broken, "fabrics.yaml")
+    assert str(caught.value) in page
+
+
+def test_the_pages_links_lead_somewhere() -> None:
+    """Every relative link of the page is a file or a folder."""
+    targets = re.findall(r"\]\(([^)#:]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (DOCS / target).exists()] == []
+    assert len(targets) >= 6

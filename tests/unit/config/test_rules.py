@@ -1,0 +1,301 @@
+"""Every rule, by what it says of the smallest file that breaks it (rules.txt)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.config.files import fabric, findings, roce, sriov, text
+from webhook.config.load import parse_fabrics
+from webhook.config.rules import RULES, Rule
+
+EXPECTED = Path(__file__).with_name("rules.txt")
+
+#: Rule → files that break it, and no other rule.
+BROKEN = {
+    "fabric_names": [
+        text(fabric("V100_IB")),
+    ],
+    "unique_names": [
+        text(fabric("a", match={"gpuProducts": ["A"]}), fabric("a", match={"gpuProducts": ["B"]})),
+    ],
+    "default_fabric": [
+        text(fabric("v100-ib"), defaults={"fabric": "v100"}),
+        text(defaults={"fabric": "v100"}),
+    ],
+    "resource_names": [
+        text(fabric(match={"gpuResources": ["gpu"]})),
+        text(fabric(resources=[{"name": "kubernetes.io/rdma"}])),
+        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["rdma/" + "x" * 64]}])),
+    ],
+    "plugin_resource_names": [
+        text(fabric(resources=[{"name": "rdma/hca-shared"}])),
+    ],
+    "label_names": [
+        text(fabric(match={"nodeLabels": {"a b": "x"}})),
+        text(fabric(pin="always", nodeSelector={"fabric": "v 100"})),
+    ],
+    "label_globs": [
+        text(fabric(match={"gpuProducts": ["Tesla V100*"]})),
+        text(fabric(match={"nodeLabels": {"zone": []}})),
+    ],
+    "env_names": [
+        text(fabric(env={"1A": "x"})),
+    ],
+    "interface_names": [
+        text(fabric(socketInterface="=eth0")),
+        text(fabric(hostSocketInterface="enp195s0f0np0v12")),
+    ],
+    "network_names": [
+        text(fabric(networks=["lab/"])),
+        text(fabric(resources=[{"name": "rdma/ib", "network": "Lab/ib"}])),
+    ],
+    "shared_memory": [
+        text(fabric(sharedMemory="64GB")),
+        text(fabric(sharedMemory="0")),
+    ],
+    "namespaces": [
+        text(nvlink={"allowNamespaces": ["team-*"]}),
+    ],
+    "foreign_globs": [
+        text(foreignNics={"annotations": ["*"]}),
+        text(foreignNics={"resources": ["efa"]}),
+    ],
+    "same_gpus": [
+        text(fabric("a"), fabric("b")),
+        text(
+            fabric("a", match={"gpuProducts": ["NVIDIA-*"]}),
+            fabric("b", match={"gpuProducts": ["NVIDIA-H100-*"]}),
+        ),
+    ],
+    "aliases_of_two": [
+        text(
+            fabric(
+                "a",
+                match={"gpuProducts": ["A"]},
+                resources=[{"name": "rdma/a", "aliases": ["rdma/hca"]}],
+            ),
+            fabric(
+                "b",
+                match={"gpuProducts": ["B"]},
+                resources=[{"name": "rdma/b", "aliases": ["rdma/hca"]}],
+            ),
+        ),
+    ],
+    "alias_is_resource": [
+        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["rdma/ib"]}])),
+        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["nvidia.com/gpu"]}])),
+    ],
+    "repeated_resources": [
+        text(fabric(resources=[{"name": "rdma/ib"}, {"name": "rdma/ib"}])),
+        text(fabric(resources=[{"name": "nvidia.com/gpu"}])),
+    ],
+    "products_twice": [
+        text(fabric(match={"gpuProducts": ["A"], "nodeLabels": {"nvidia.com/gpu.product": "B"}})),
+    ],
+    "stripped_suffixes": [
+        text(fabric(match={"gpuProducts": ["NVIDIA-A100-SXM4-40GB-MIG-*"]})),
+    ],
+    "pin_without_labels": [
+        text(fabric(pin="always")),
+    ],
+    "selector_without_pin": [
+        text(fabric(nodeSelector={"fabric": "ib"})),
+    ],
+    "selector_against_match": [
+        text(
+            fabric(pin="always", nodeSelector={"zone": "b"}, match={"nodeLabels": {"zone": ["a*"]}})
+        ),
+    ],
+    "hca_names": [
+        text(fabric(hcas=["=mlx5_0"])),
+        text(fabric(hcas=["mlx5_0:999"])),
+        text(fabric(hcas=[], hcaPrefixes=["ibp*"])),
+    ],
+    "one_hca_list": [
+        text(fabric(excludeHcas=["mlx5_bond_0"])),
+    ],
+    "hcas_without_names": [
+        text(sriov(hcas=["mlx5_0"])),
+    ],
+    "hca_limit": [
+        text(fabric(hcas=[f"mlx5_{number}" for number in range(33)])),
+        text(fabric(hcas=["mlx5_0", "mlx5_0"])),
+    ],
+    "open_prefixes": [
+        text(fabric(hcas=[], hcaPrefixes=["mlx5_1"])),
+        text(fabric(hcas=[], hcaPrefixes=["mlx5"])),
+    ],
+    "prefixes_of_others": [
+        text(
+            fabric("a", match={"gpuProducts": ["A"]}, hcas=["ibp14s0"]),
+            fabric("b", match={"gpuProducts": ["B"]}, hcas=[], hcaPrefixes=["ibp"]),
+        ),
+    ],
+    "bond_on_infiniband": [
+        text(fabric(hcas=["mlx5_0", "mlx5_bond_0"])),
+    ],
+    "roce_networks": [
+        text(roce(networks=[])),
+        text(roce(hcas=["mlx5_0", "mlx5_1"])),
+    ],
+    "networks_on_host": [
+        text(roce(mode="host-network", socketInterface="eth0")),
+    ],
+    "own_device_networks": [
+        text(sriov(resources=[{"name": "example.com/vf"}])),
+    ],
+    "network_interfaces": [
+        text(roce(hcas=["mlx5_0", "mlx5_1"], networks=["lab/a@net1", "lab/b@net1"])),
+        text(sriov(resources=[{"name": "example.com/vf", "count": 2, "network": "lab/a@net1"}])),
+    ],
+    "per_gpu_shared": [
+        text(fabric(resources=[{"name": "rdma/ib", "count": "per-gpu"}])),
+    ],
+    "many_units": [
+        text(fabric(resources=[{"name": "rdma/ib", "count": 8}])),
+    ],
+    "per_gpu_fields": [
+        text(fabric(resources=[{"name": "rdma/ib", "max": 8}])),
+    ],
+    "no_resource": [
+        text(fabric(resources=[])),
+    ],
+    "rdma_switched_off": [
+        text(fabric(env={"NCCL_IB_DISABLE": 1, "NCCL_NET": "Socket"})),
+    ],
+    "debugging_variables": [
+        text(fabric(env={"NCCL_P2P_DISABLE": "1"})),
+    ],
+    "infinite_timeout": [
+        text(fabric(env={"NCCL_IB_TIMEOUT": 32})),
+    ],
+    "sockets_twice": [
+        text(fabric(socketInterface="eth0", env={"GLOO_SOCKET_IFNAME": "eth0"})),
+    ],
+    "sockets_in_env": [
+        text(fabric(env={"NCCL_SOCKET_IFNAME": "eth0"})),
+    ],
+    "rendered_twice": [
+        text(fabric(env={"NCCL_IB_HCA": "=mlx5_1"})),
+    ],
+    "nccl_values": [
+        text(fabric(env={"NCCL_TOPO_FILE": "/" + "x" * 1023})),
+        text(fabric(hcas=[f"mlx5_{'x' * 40}_{number}" for number in range(32)])),
+    ],
+    "nccl_ib_hca_value": [
+        text(fabric(hcas=[], env={"NCCL_IB_HCA": "mlx5_0, mlx5_1"})),
+    ],
+    "ucx_without_rdma": [
+        text(fabric(env={"UCX_TLS": "tcp,cuda_copy"})),
+        text(fabric(env={"UCX_TLS": "^ib"})),
+    ],
+    "gid_index_per_pod": [
+        text(roce(qos={"gidIndex": 3})),
+    ],
+    "pkey_without_infiniband": [
+        text(roce(qos={"pkey": "0x8001"}, libraries=["ucx"])),
+    ],
+    "pkey_without_nccl": [
+        text(fabric(qos={"pkey": "0x8001"})),
+    ],
+    "roce_priority": [
+        text(roce(qos={"serviceLevel": 8})),
+    ],
+    "small_shared_memory": [
+        text(fabric(sharedMemory="64m")),
+    ],
+}
+
+
+def said() -> str:
+    """Write what is found in every file, each rule under its name."""
+    blocks = []
+    for name, files in BROKEN.items():
+        found = [item for file in files for item in findings(file)]
+        blocks.append(
+            "\n".join([name, *(f"  {kind} {path}: {said}" for kind, path, said in found)])
+        )
+    return "\n\n".join(blocks) + "\n"
+
+
+def test_a_broken_rule_is_told_with_path_value_and_remedy() -> None:
+    """What every rule says is in rules.txt; UPDATE_GOLDEN=1 writes it again, to be read."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        EXPECTED.write_text(said(), encoding="utf-8")
+    assert said() == EXPECTED.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.check.__name__)
+def test_every_rule_has_its_own_files(rule: Rule) -> None:
+    """A file listed for a rule gets findings of its severity only."""
+    for file in BROKEN[rule.check.__name__]:
+        assert {severity for severity, _, _ in findings(file)} == {rule.severity}
+
+
+FINE = {
+    "small files": text(fabric()),
+    "no fabric": text(),
+    "RoCE with a network": text(roce()),
+    "SR-IOV": text(sriov(resources=[{"name": "x.io/vf", "count": "per-gpu", "network": "vf"}])),
+    "host network": text(roce(mode="host-network", networks=[], hostSocketInterface="bond0")),
+    "a device without RDMA resource": text(fabric(mode="host-network", resources=[])),
+    "the default is one of two": text(fabric("a"), fabric("b"), defaults={"fabric": "a"}),
+    "no GPU is evidence": text(fabric("a"), fabric("b", match={"gpuResources": []})),
+    "labels with wildcards in front": text(
+        fabric("a", match={"gpuProducts": ["*A100*"]}),
+        fabric("b", match={"gpuProducts": ["*H100*"]}),
+    ),
+    "ports of one device share a network": text(roce(hcas=["mlx5_0:1", "mlx5_0:2"])),
+    "one network per device": text(
+        roce(
+            hcas=["mlx5_0", "mlx5_1"],
+            networks=["lab/a@net1"],
+            resources=[{"name": "rdma/roce", "network": "lab/b@net2"}],
+        )
+    ),
+    "a bond on Ethernet": text(roce(hcas=["mlx5_bond_0"])),
+    "prefixes with a number of their own": text(fabric(hcas=..., hcaPrefixes=["ibp14s", "rdma"])),
+    "the same value in env": text(fabric(env={"NCCL_IB_HCA": "=mlx5_0"})),
+    "RDMA left on": text(fabric(env={"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "UCX_TLS": "^tcp"})),
+    "UCX's short names": text(fabric(env={"UCX_TLS": "cuda,rc_x,sm,self", "NCCL_IB_TIMEOUT": 22})),
+    "a partition key with NCCL's index": text(
+        fabric(qos={"pkey": 3}, env={"NCCL_IB_PKEY": 1}),
+    ),
+    "several lines outside NCCL": text(fabric(env={"SITE_NOTE": "a\nb"})),
+    "a priority": text(roce(qos={"serviceLevel": 7, "trafficClass": 106})),
+    "pinned": text(
+        fabric(pin="always", nodeSelector={"zone": "a1"}, match={"nodeLabels": {"zone": "a*"}})
+    ),
+    "counts in SR-IOV": text(
+        sriov(resources=[{"name": "x.io/vf", "count": 2, "network": "lab/vf"}])
+    ),
+    "foreign NICs": text(foreignNics={"resources": ["*/hostdev*"], "annotations": ["a.io/nic*"]}),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_works_is_not_told(name: str) -> None:
+    """A file that works is loaded without a finding."""
+    assert parse_fabrics(FINE[name], "fabrics.yaml").findings == ()
+
+
+def test_rules_speak_of_the_sound_fabrics_too() -> None:
+    """A field that pydantic refuses in one fabric hides nothing in the others, nor shifts them."""
+    written = text(
+        fabric("a", mode="shared"),
+        fabric("b", hcas=["mlx5*"]),
+        fabric("c", pin="always"),
+        defaults={"fabric": "a"},
+        nvlink={"allowNamespaces": "lab"},
+    )
+
+    assert [(severity, path) for severity, path, _ in findings(written)] == [
+        ("error", "nvlink.allowNamespaces"),
+        ("error", "fabrics[0].mode"),
+        ("warning", "fabrics[2].match"),
+        ("error", "fabrics[2].pin"),
+        ("error", "fabrics[1].hcas[0]"),
+    ]

@@ -1,0 +1,105 @@
+"""The shipped JSON Schema: up to date, and of one mind with the loader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import webhook.config
+from tests.unit.config.files import fabric, roce, sriov, text
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import load_fabrics, parse_fabrics
+from webhook.config.messages import rows
+from webhook.config.schema import json_schema, schema_text
+
+CONFIG = Path(webhook.config.__file__).parent
+SHIPPED = CONFIG / "fabrics.schema.json"
+EXAMPLES = sorted((CONFIG / "examples").glob("*.yaml"))
+
+
+def fits(written: str) -> bool:
+    """Whether the schema takes a file."""
+    validator = jsonschema.Draft202012Validator(json_schema())
+    return validator.is_valid(json.loads(written))
+
+
+def test_the_shipped_schema_is_up_to_date() -> None:
+    """fabrics.schema.json is what the models say; `make schema` writes it."""
+    assert SHIPPED.read_text(encoding="utf-8") == schema_text(), "stale: run make schema"
+
+
+def test_the_schema_is_valid_and_describes_every_field() -> None:
+    """It is draft 2020-12, and every field has a description for an editor's hover."""
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["title"] == "FabricConfiguration"
+    parts = [schema, *schema["$defs"].values()]
+    described = [field for part in parts for field in part["properties"].values()]
+    assert len(described) == len(rows())
+    assert all(field["description"].endswith(".") for field in described)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_loaded_without_a_finding(path: Path) -> None:
+    """Each shipped example is right, names the schema in its first line, and says what it is."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# yaml-language-server: $schema=../fabrics.schema.json"
+    assert (path.parent / "../fabrics.schema.json").is_file()
+    assert lines[1:3] != ["#", ""]
+    loaded = load_fabrics(path)
+    assert loaded.findings == ()
+    assert loaded.fabrics.fabrics
+
+
+def test_there_is_an_example_for_each_kind_of_cluster() -> None:
+    """The documentation sends people to these files."""
+    assert [path.stem for path in EXAMPLES] == [
+        "cloud-boolean",
+        "h100-eight-rails",
+        "lab-two-infiniband",
+        "roce-host-network",
+        "roce-sriov-multus",
+    ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        text(),
+        text(fabric(), nvlink={"allowNamespaces": ["a"]}),
+        text(roce(env={"A": 1, "B": True}, qos={"pkey": "0x8001"})),
+        text(sriov(sharedMemory=None, match={"nodeLabels": {"a": "b", "c": ["d"]}})),
+        text(fabric(resources=[{"name": "rdma/ib", "count": "per-gpu", "max": None}])),
+    ],
+)
+def test_the_schema_takes_what_the_loader_takes(written: str) -> None:
+    """An editor does not underline what works, or what breaks a rule beyond types."""
+    assert fits(written)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hca": []},
+        {"name": ...},
+        {"mode": "sriov"},
+        {"hcas": "mlx5_0"},
+        {"rateGbps": 0},
+        {"qos": {"pkey": 0}},
+        {"qos": {"trafficClass": 256}},
+        {"env": {"A": []}},
+        {"match": {"nodeLabels": {"a": []}}},
+        {"resources": [{"name": "rdma/ib", "count": 0}]},
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(fields: dict[str, Any]) -> None:
+    """Unknown fields, types, choices and ranges are underlined while they are typed."""
+    written = text(fabric(**fields))
+    with pytest.raises(InvalidConfiguration):
+        parse_fabrics(written, "f.yaml")
+    assert not fits(written)
