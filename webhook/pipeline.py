@@ -112,7 +112,7 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=pod)
     ineligible = _ineligible(pod, annotations)
     if ineligible is not None:
-        return Decision(allowed=True, reason=ineligible, message=ineligible.when, pod=pod)
+        return _left_alone(pod, annotations, ineligible, context)
     requests = parse_requests(annotations, _NAMES)
     scope, resolution, why = _scope(pod, annotations, requests, context)
     draft = Draft(pod)
@@ -133,6 +133,27 @@ def _ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Reason | None:
     return None
 
 
+def _left_alone(
+    pod: PodManifest, annotations: dict[str, Any], why: Reason, context: Context
+) -> Decision:
+    """Say on a Windows pod why it got nothing; a mirror pod belongs to its kubelet."""
+    draft = Draft(pod)
+    if why is WINDOWS_POD:
+        config_hash = context.fabrics.config_hash
+        status = render(annotations, (), fabric=None, why=why, config_hash=config_hash, chain=CHAIN)
+        if draft.get(_STATUS_PATH) != status:
+            draft.set(_STATUS_PATH, status)
+    message = why.when.removesuffix(".")
+    return Decision(
+        allowed=True,
+        reason=why,
+        message=message,
+        patch=tuple(draft.ops),
+        pod=draft.pod,
+        warnings=single_lines(why, message, ()),
+    )
+
+
 def _scope(
     pod: PodManifest, annotations: dict[str, Any], requests: Requests, context: Context
 ) -> tuple[Scope, Resolution, Reason | None]:
@@ -146,7 +167,7 @@ def _scope(
     if why is FOREIGN_NIC:
         resolution = Resolution(None, "", FOREIGN_NIC, f"{foreign_nic(pairs, pod, fabrics)}")
     elif why is FABRIC_AMBIGUOUS and selection.targets and fabrics.defaults.on_ambiguous == "deny":
-        raise Denial(FABRIC_AMBIGUOUS.code, f"{resolution.message}: name one with {words.FABRIC}")
+        raise Denial(FABRIC_AMBIGUOUS.code, _sentence(why, resolution))
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -224,9 +245,7 @@ def _conclude(draft: Draft, scope: Scope, resolution: Resolution, why: Reason | 
     failed = next((one for one in draft.outcomes if one.status == "failed"), None)
     if failed is not None:
         return _refused(draft, failed, scope.original)
-    message = "" if why is None else f"{why.when.removesuffix('.')}"
-    if why is not None and resolution.message and resolution.message != why.when:
-        message = f"{message}: {resolution.message}"
+    message = "" if why is None else _sentence(why, resolution)
     outcomes = tuple(draft.outcomes)
     _write_status(draft, scope, resolution, why)
     fabric = resolution.fabric.name if resolution.fabric else None
@@ -242,6 +261,17 @@ def _conclude(draft: Draft, scope: Scope, resolution: Resolution, why: Reason | 
         warnings=single_lines(why, message, outcomes),
         audit={"fabric": fabric or "", "config": scope.fabrics.config_hash},
     )
+
+
+def _sentence(why: Reason, resolution: Resolution) -> str:
+    """Say why the pod got less, what is particular first: a warning holds 120 characters."""
+    if why is FABRIC_AMBIGUOUS:
+        return f"{resolution.message}: name one with {words.FABRIC}"
+    if why is FOREIGN_NIC:
+        return f"{resolution.message} is another vendor's NIC, which no fabric claims"
+    if why is FABRIC_UNKNOWN:
+        return resolution.message.removesuffix(".")
+    return why.when.removesuffix(".")
 
 
 def _refused(draft: Draft, failed: Outcome, original: PodManifest) -> Decision:
