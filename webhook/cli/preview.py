@@ -46,10 +46,11 @@ def _names(arguments: argparse.Namespace) -> list[str]:
 
 def _expanded(name: str) -> list[str]:
     """Return the manifests in a directory, or the name itself."""
-    if name == "-" or not Path(name).is_dir():
-        return [name]
+    folder = Path(name)
     try:
-        found = sorted(str(path) for path in Path(name).iterdir() if path.suffix in _SUFFIXES)
+        if name == "-" or not folder.is_dir():
+            return [name]
+        found = sorted(str(path) for path in folder.iterdir() if path.suffix in _SUFFIXES)
     except OSError as error:
         raise unreadable(name, error) from None
     if not found:

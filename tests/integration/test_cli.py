@@ -1,0 +1,190 @@
+"""The command line as a process: what it imports, and how it ends when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer, annotations: {rdma.lab/enable: "true"}}
+spec:
+  containers:
+  - {name: main, resources: {limits: {nvidia.com/v100: 1}}}
+"""
+FULL = Path("/dev/full")
+#: What a preview must not load: each is a server's, or costs more than the preview itself.
+SERVER_MODULES = (
+    "asyncio",
+    "certs",
+    "cryptography",
+    "fastapi",
+    "httptools",
+    "jsonpatch",
+    "kubernetes",
+    "prometheus_client",
+    "ssl",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "webhook.app",
+    "webhook.server",
+)
+SHOW_MODULES = """\
+import sys
+from webhook.cli import main
+code = main(sys.argv[1:])
+print(code, *sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line of a process of its own."""
+    return [sys.executable, "-m", "webhook", *arguments]
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run it to its end."""
+    options.setdefault("timeout", 60)
+    return subprocess.run(command(*arguments), capture_output=True, check=False, **options)
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> str:
+    """Write a pod that is patched."""
+    (tmp_path / "pod.yaml").write_text(POD)
+    return str(tmp_path / "pod.yaml")
+
+
+@pytest.mark.parametrize("output", ["text", "json", "yaml", "patch", "diff"])
+def test_a_preview_loads_nothing_of_a_server(pod: str, output: str) -> None:
+    """That is what keeps a cold preview under 0.6 s."""
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW_MODULES, "preview", "-o", output, pod],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    code, *modules = done.stderr.splitlines()[-1].split()
+    assert code == "0"
+    assert set(SERVER_MODULES).isdisjoint(modules)
+
+
+NONSENSE = {
+    "nothing": b"",
+    "binary": b"\x00\x01\x02\xff" * 64,
+    "program": b"\x7fELF\x02\x01\x01\x00",
+    "utf-16": "kind: Pod".encode("utf-16"),
+    "deep lists": b"[" * 100_000,
+    "deep mappings": b"{" * 100_000,
+    "deep json": b'{"a":' * 100_000,
+    "deep dashes": b"- " * 100_000,
+    "list": b"a: &a [x]\nb: *a\n",
+    "alias bomb": b"a0: &a0 [1]\n"
+    + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d, " % (n - 1) * 9) for n in range(1, 12)),
+    "long": b"x" * (9 * 1024 * 1024),
+    "containers": b"kind: Pod\napiVersion: v1\nspec: {containers: [{}, [], 5, null]}\n",
+    "metadata": b"kind: Pod\napiVersion: v1\nmetadata: 5\nspec: {containers: [{name: {}}]}\n",
+    "infinity": b'{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"a": 1e999}]}}',
+    "nan": b"kind: Pod\napiVersion: v1\nspec: {containers: [{resources: {limits: {a: .nan}}}]}\n",
+    "digits": b"kind: Pod\napiVersion: v1\nspec: {containers: [{args: [1%b]}]}\n" % (b"0" * 5000),
+    "template": b"{{- if .Values.gpu }}\nkind: Pod\n{{- end }}\n",
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
+    """An answer, or one line that says what is wrong."""
+    content = NONSENSE[name]
+    done = run("preview", "--enable", "-o", "yaml", "-", input=content)
+    assert done.returncode in (0, 1, 2)
+    assert b"Traceback" not in done.stderr
+    assert b"internal error" not in done.stderr
+    if done.returncode == 2:
+        (error,) = (line for line in done.stderr.splitlines() if b": note: " not in line)
+        assert error.startswith(b"rdma-webhook: error: <stdin>: ")
+
+
+def test_a_device_without_end_is_refused() -> None:
+    """No more is read than a document may have."""
+    done = run("preview", "/dev/zero")
+    assert (done.returncode, b"longer than 8 MiB" in done.stderr) == (2, True)
+
+
+def test_a_reader_that_has_gone_is_no_error(pod: str) -> None:
+    """`rdma-webhook preview … | head -1` stays quiet; the exit code is that of SIGPIPE."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            command("preview", "-o", "json", pod),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 141
+    assert b"error" not in done.stderr.lower()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line() -> None:
+    """It is told once, also by the interpreter at its end."""
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            command("schema", "form"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        b"rdma-webhook: error: cannot write the output: No space left on device\n"
+    )
+
+
+def test_ctrl_c_is_quiet() -> None:
+    """A preview that waits for its input is ended as a shell expects it."""
+    with subprocess.Popen(
+        command("preview", "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        process.stdin.write(b"#" * (1 << 20))  # more than a pipe holds: it is reading by now
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stdout
+        assert process.stderr
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+
+
+def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    """It says where, needs no cluster and no files, and ends with exit code 0."""
+    ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
+    with subprocess.Popen(
+        command("serve", "--dev", *ports),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+    ) as process:
+        assert process.stdout
+        told = ""
+        while "rdma-webhook is ready" not in told:
+            line = process.stdout.readline()
+            assert line, process.stderr and process.stderr.read()
+            told += line
+        process.terminate()
+        assert process.wait(timeout=60) == 0
+        process.stdout.read()
+    assert (tmp_path / "rdma-webhook" / "dev-ca.crt").exists()

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from webhook import __version__
+from webhook.cli import main
+from webhook.cli.fabrics import EXAMPLE
+
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100]}
+  resources: [{name: rdma/rdma_v100}]
+  linkLayer: InfiniBand
+  hcas: [mlx5_0]
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer  # at night
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: main
+    resources: {limits: {nvidia.com/v100: 1}}
+"""
+DENIED = POD.replace('"true"', '"yes"').replace("trainer", "denied")
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+
+class Answer(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Shell:
+    """Runs commands in a folder of their own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder = folder
+        self._capsys = capsys
+
+    def file(self, name: str, text: str) -> str:
+        """Write a file and return its name."""
+        (self._folder / name).parent.mkdir(exist_ok=True)
+        (self._folder / name).write_text(text)
+        return name
+
+    def __call__(self, *arguments: str) -> Answer:
+        """Run one command; a usage error of argparse is an answer, too."""
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        written = self._capsys.readouterr()
+        return Answer(code, written.out, written.err)
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shell]:
+    """Give a shell with a fabrics file and a pod, in an environment that says nothing."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("RDMA_WEBHOOK_CONFIG", "RDMA_WEBHOOK_TRACEBACK", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    shell = Shell(tmp_path, capsys)
+    shell.file("fabrics.yaml", FABRICS)
+    shell.file("pod.yaml", POD)
+    return shell
+
+
+def preview(shell: Shell, *arguments: str) -> Answer:
+    """Preview with the fabrics file."""
+    return shell("preview", "-c", "fabrics.yaml", *arguments)
+
+
+def test_version(shell: Shell) -> None:
+    """The package's own."""
+    assert shell("--version") == (0, f"rdma-webhook {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["prview"],
+        ["preview", "-o", "xml", "pod.yaml"],
+        ["preview", "pod.yaml", "--namespace-label", "x"],
+        ["preview", "pod.yaml", "--enab"],
+        ["preview"],
+        ["check-config"],
+        ["schema", "pod"],
+        ["serve", "--port", "65536"],
+        ["serve", "--port", "https"],
+        ["serve", "--drain-seconds", "-1"],
+        ["serve", "--drain-seconds", "nan"],
+        ["serve", "--drain-seconds", "soon"],
+    ],
+)
+def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
+    """It names what is wrong and where the help is; the exit code is 2."""
+    answer = shell(*arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith("rdma-webhook: error: ")
+    assert "--help)" in answer.err
+
+
+def test_text_is_the_default(shell: Shell) -> None:
+    """A pod that would be patched: exit code 0, and no colours in a pipe."""
+    answer = preview(shell, "pod.yaml")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("Pod default/trainer  pod.yaml:1\n  ✔ patched for fabric v100-ib")
+    assert answer.out.endswith("\n1 pod: 1 patched\n")
+
+
+def test_a_denied_pod_makes_the_exit_code_1(shell: Shell) -> None:
+    """In every output."""
+    shell.file("denied.yaml", DENIED)
+    for output in ("text", "json", "yaml", "patch", "diff"):
+        assert preview(shell, "-o", output, "pod.yaml", "denied.yaml").code == 1
+
+
+def test_json_is_the_documented_form(shell: Shell) -> None:
+    """It keeps to the schema that `schema form` prints."""
+    shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
+    answer = preview(shell, "-o", "json", "pod.yaml", "denied.yaml")
+    form = json.loads(answer.out)
+    Draft202012Validator(json.loads(shell("schema", "form").out)).validate(form)
+    found = [(one["document"], one["name"], one["allowed"]) for one in form["decisions"]]
+    assert found == [(0, "trainer", True), (2, "denied", False)]
+    assert form["notes"] == ["Service web: no pod template"]
+
+
+def test_yaml_is_ready_to_apply(shell: Shell) -> None:
+    """All documents, patched, with comments; what it has no place for goes to standard error."""
+    shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
+    answer = preview(shell, "-o", "yaml", "pod.yaml", "denied.yaml")
+    first, *others = answer.out.split("---\n")
+    assert "name: trainer  # at night\n" in first
+    assert "rdma/rdma_v100" in first
+    assert others == [SERVICE, DENIED]
+    assert "rdma-webhook: denied: Pod default/denied: annotation rdma.lab/enable is" in answer.err
+    assert "rdma-webhook: note: Service web: no pod template\n" in answer.err
+
+
+def test_yaml_ends_its_last_line(shell: Shell) -> None:
+    """Also where the input does not."""
+    shell.file("service.yaml", SERVICE.rstrip())
+    assert preview(shell, "-o", "yaml", "service.yaml").out == SERVICE
+
+
+def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
+    """What an alias repeats cannot be edited in place."""
+    shell.file("alias.yaml", POD.replace("{rdma", "&notes {rdma") + "unknown: *notes\n")
+    answer = preview(shell, "-o", "yaml", "alias.yaml")
+    assert answer.code == 0
+    assert "rdma-webhook: warning: alias.yaml:1: written anew" in answer.err
+
+
+def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
+    """RFC 6902, with paths from the document's root; [] where nothing changes."""
+    shell.file("service.yaml", SERVICE)
+    first, second = preview(shell, "-o", "patch", "service.yaml", "pod.yaml").out.splitlines()
+    assert first == "[]"
+    assert "/spec/containers/0/securityContext" in {op["path"] for op in json.loads(second)}
+
+
+def test_diff_names_the_files(shell: Shell) -> None:
+    """One diff for each input that changes, in order."""
+    shell.file("service.yaml", SERVICE)
+    shell.file("other.yaml", f"{SERVICE}---\n{POD}")
+    lines = preview(shell, "-o", "diff", "pod.yaml", "service.yaml", "other.yaml").out.splitlines()
+    names = [line for line in lines if line.startswith(("--- ", "+++ "))]
+    assert names == ["--- a/pod.yaml", "+++ b/pod.yaml", "--- a/other.yaml", "+++ b/other.yaml"]
+
+
+def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> None:
+    """A folder gives its manifests, sorted, and nothing else."""
+    shell.file("more/b.json", '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}')
+    shell.file("more/a.yml", SERVICE.replace("web", "a"))
+    shell.file("more/README.md", "# none")
+    answer = preview(shell, "pod.yaml", "-f", "pod.yaml", "-f", "more")
+    assert "note: no pod template in Service a, Service b\n2 pods: 2 patched\n" in answer.out
+
+
+def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is it, and a diff calls it stdin."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
+    assert preview(shell, "-o", "diff", "-").out.startswith("--- a/stdin\n")
+
+
+def test_without_a_fabrics_file_the_example_is_used_and_named(shell: Shell) -> None:
+    """On standard error, so that no output is touched."""
+    answer = shell("preview", "pod.yaml", "-o", "json")
+    assert json.loads(answer.out)["decisions"][0]["fabric"] == "v100-ib"
+    assert answer.err == f"rdma-webhook: note: no -c given: using the example fabrics {EXAMPLE}\n"
+
+
+def test_the_environment_may_name_the_fabrics(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option goes before it."""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "fabrics.yaml")
+    assert shell("preview", "pod.yaml").err == ""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "missing.yaml")
+    assert shell("preview", "pod.yaml").code == 2
+    assert preview(shell, "pod.yaml").code == 0
+
+
+def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> None:
+    """Each of them changes what is called, or what is decided."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", "labels": {}}}
+    namespace["metadata"]["labels"]["rdma.lab/enable"] = "true"  # type: ignore[index]
+    shell.file("facts.json", json.dumps(namespace))
+
+    def called(*arguments: str) -> Any:
+        return json.loads(preview(shell, "-o", "json", *arguments).out)["decisions"][0]["called"]
+
+    assert called("pod.yaml") is None
+    assert called("pod.yaml", "-n", "lab", "--facts", "facts.json") is True
+    labels = ("--namespace-label", "rdma.lab/enable=true", "--namespace-label", "a=b=c")
+    assert called("pod.yaml", *labels) is True
+    shell.file("pod.yaml", POD.replace('"true"', '"false"'))
+    assert called("pod.yaml", *labels) is False
+    assert called("pod.yaml", *labels, "--enable") is True
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: [", "document 1, line 1"),
+        (f"{SERVICE}---\n\n- 1\n", "document 2, line 6"),
+        ("hello", "document 1, line 1"),
+        ("replicas: 3\n", "document 1, line 1: no Kubernetes object"),
+        ("{", "line 1"),
+        ("a: \x00", "line 1"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_document_and_line(
+    shell: Shell, content: str, said: str
+) -> None:
+    """Exit code 2, and nothing of an answer."""
+    shell.file("bad.yaml", content)
+    answer = preview(shell, "pod.yaml", "bad.yaml")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith("rdma-webhook: error: bad.yaml: ")
+    assert said in answer.err
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
+def test_a_file_that_is_not_there_is_one_line(shell: Shell, name: str) -> None:
+    """With the system's words for it."""
+    answer = preview(shell, name)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert "cannot be read: " in answer.err
+
+
+def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) -> None:
+    """As for kubectl."""
+    (tmp_path / "none").mkdir()
+    assert preview(shell, "none").err == (
+        "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory\n"
+    )
+
+
+def test_an_input_without_documents_is_told(shell: Shell) -> None:
+    """It is no error: there is nothing that could be denied."""
+    shell.file("empty.yaml", "# nothing\n---\n")
+    assert preview(shell, "empty.yaml") == (0, "no pod and no pod template in the input\n", "")
+    for output, text in (("yaml", ""), ("patch", ""), ("diff", "")):
+        assert preview(shell, "-o", output, "empty.yaml") == (0, text, "")
+
+
+@pytest.mark.parametrize("option", ["-c", "--facts"])
+def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: str) -> None:
+    """Exit code 2: no pod was judged."""
+    shell.file("bad.yaml", "kind: FabricConfiguration\nfabrics: 5\n")
+    answer = shell("preview", "-c", "fabrics.yaml", option, "bad.yaml", "pod.yaml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err
+    assert all(line.startswith("rdma-webhook: error: bad.yaml") for line in answer.err.splitlines())
+
+
+def test_check_config_of_a_valid_file(shell: Shell) -> None:
+    """The summary is the last line."""
+    answer = shell("check-config", "fabrics.yaml")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[-1] == "1 fabric, 0 errors, 0 warnings"
+
+
+def test_check_config_of_an_invalid_file(shell: Shell) -> None:
+    """Every error with file, line and path; a program gets the same."""
+    shell.file("bad.yaml", FABRICS.replace("InfiniBand", "Infiniband").replace("hcas", "hca"))
+    answer = shell("check-config", "bad.yaml")
+    assert answer.code == 1
+    *findings, summary = answer.out.splitlines()
+    assert findings[0].startswith("bad.yaml:7: fabrics[0].linkLayer: ")
+    assert summary.startswith(f"{len(findings)} errors, 0 warn")
+    told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
+    assert told["valid"] is False
+    assert told["findings"][0] == {
+        "severity": "error",
+        "path": "fabrics[0].linkLayer",
+        "line": 7,
+        "message": findings[0].partition("linkLayer: ")[2],
+    }
+
+
+def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
+    """For a pipeline that wants a clean file."""
+    shell.file("odd.yaml", FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n"))
+    answer = shell("check-config", "odd.yaml")
+    assert (answer.code, answer.out.splitlines()[-1].partition(", ")[0]) == (0, "1 fabric")
+    assert " 0 warnings" not in answer.out
+    assert shell("check-config", "--strict", "odd.yaml").code == 1
+
+
+def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
+    """Nothing was checked: exit code 2."""
+    assert shell("check-config", "missing.yaml") == (
+        2,
+        "",
+        "rdma-webhook: error: missing.yaml: cannot be read: No such file or directory\n",
+    )
+
+
+def test_schemas_are_json_schemas(shell: Shell) -> None:
+    """That of the fabrics file is the default."""
+    for arguments in (["schema"], ["schema", "form"]):
+        answer = shell(*arguments)
+        Draft202012Validator.check_schema(json.loads(answer.out))
+    assert shell("schema") == shell("schema", "fabrics")
+
+
+def test_serving_needs_fabrics_and_a_certificate(shell: Shell) -> None:
+    """One line says which option is missing."""
+    assert shell("serve") == (2, "", "rdma-webhook: error: no fabrics: give --config FILE\n")
+    answer = shell("serve", "-c", "fabrics.yaml")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "--tls-cert" in answer.err
+
+
+class Full(io.BytesIO):
+    """A disk without room."""
+
+    def write(self, _: Any) -> int:
+        """Refuse."""
+        raise OSError(28, "No space left on device")
+
+
+def test_output_that_cannot_be_written_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cause is the system's."""
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Full()))
+    assert main(["schema", "form"]) == 2
+    said = capsys.readouterr().err
+    assert said == "rdma-webhook: error: cannot write the output: No space left on device\n"
+
+
+def test_a_defect_is_one_line_unless_asked_for_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A standard output without bytes below it is such a defect."""
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", io.StringIO())
+        assert main(["schema", "form"]) == 2
+        assert capsys.readouterr().err == (
+            "rdma-webhook: error: internal error, please report it: AttributeError:"
+            " '_io.StringIO' object has no attribute 'buffer'"
+            " (RDMA_WEBHOOK_TRACEBACK=1 shows where)\n"
+        )
+        patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
+        with pytest.raises(AttributeError):
+            main(["schema", "form"])
