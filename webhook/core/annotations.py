@@ -131,7 +131,10 @@ def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
 def _unknown(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
     for key in unknown[:_SHOWN]:
-        yield f"annotation {key!r:.80} is not known{_meant(key, REQUESTED)}"
+        meant = _meant(
+            key.removeprefix(PREFIX), [known.removeprefix(PREFIX) for known in REQUESTED]
+        )
+        yield f"annotation {key!r:.80} is not known{meant}"
     if len(unknown) > _SHOWN:
         yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
 

@@ -46,6 +46,8 @@ class Draft:
                 path = path[: depth + 1]
                 break
             node = self._owned_child(node, step, child)
+            if node.__class__ is list and path[depth + 1].__class__ is str:
+                mapping(node, (), path[: depth + 1])  # raises
         self._record("replace" if path[-1] in node else "add", path, value)
         node[path[-1]] = value
 
