@@ -1,0 +1,133 @@
+"""Pods, fabrics and what a decision says of one mutation, in as few words as a test can do with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.api_server import defaulted, patched
+from webhook.core.decision import Decision, PatchOp
+from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.core.facts import NamespaceFacts, NodeInventory
+from webhook.core.pod import PodManifest
+from webhook.core.scope import Context
+from webhook.pipeline import decide
+
+__all__ = [
+    "H100",
+    "V100",
+    "amounts",
+    "container",
+    "context",
+    "decide_on",
+    "defaulted",
+    "fabric",
+    "fabrics",
+    "gpu",
+    "ops",
+    "patched",
+    "pod",
+    "told",
+]
+
+HASH = "0123456789ab"
+
+V100 = Fabric(
+    name="v100-ib",
+    gpu_resources=frozenset({"nvidia.com/v100"}),
+    node_labels={"nvidia.com/gpu.product": ("Tesla-V100-*",)},
+    resources=(RdmaResource(name="rdma/v100", aliases=("rdma/hca",)),),
+    env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),), ucx_devices="mlx5_0:1,mlx5_1:1"),
+    socket_interface="eth0",
+    host_socket_interface="bond0",
+)
+H100 = Fabric(
+    name="h100-roce",
+    mode="sr-iov",
+    link_layer="Ethernet",
+    gpu_resources=frozenset({"nvidia.com/h100"}),
+    node_labels={"nvidia.com/gpu.product": ("NVIDIA-H100-*",)},
+    resources=(RdmaResource(name="nvidia.com/rail0", count=None, network="rails/rail0@net1"),),
+)
+
+
+def fabric(name: str = "plain", **fields: Any) -> Fabric:
+    """Make a fabric of which only these fields matter."""
+    return Fabric(name=name, **fields)
+
+
+def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **more: Any) -> Fabrics:
+    """Make a configuration; without a member it has the two above."""
+    given = Defaults(**(defaults or {}))
+    return index(members or (V100, H100), defaults=given, config_hash=HASH, **more)
+
+
+def context(
+    *members: Fabric,
+    defaults: Mapping[str, Any] | None = None,
+    namespace: NamespaceFacts | None = None,
+    inventory: NodeInventory | None = None,
+    enable: bool = False,
+    **more: Any,
+) -> Context:
+    """Make all that a decision depends on besides the pod."""
+    return Context(
+        fabrics=fabrics(*members, defaults=defaults, **more),
+        namespace=namespace or NamespaceFacts(name="lab"),
+        inventory=inventory or NodeInventory(),
+        enable=enable,
+    )
+
+
+def container(name: str = "trainer", **fields: Any) -> dict[str, Any]:
+    """Make a container."""
+    return {"name": name, "image": "lab/train", **fields}
+
+
+def amounts(limits: Any = None, requests: Any = None) -> dict[str, Any]:
+    """Write `resources`, leaving out the section that is not given."""
+    both = {"limits": limits, "requests": requests}
+    return {section: written for section, written in both.items() if written is not None}
+
+
+def gpu(name: str = "trainer", count: Any = "1", **fields: Any) -> dict[str, Any]:
+    """Make a container with a GPU of the first fabric, and more limits where given."""
+    limits = {"nvidia.com/v100": count, **fields.pop("limits", {})}
+    return container(name, **{"resources": amounts(limits), **fields})
+
+
+def pod(
+    *containers: dict[str, Any],
+    annotations: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> PodManifest:
+    """Make a pod that opted in; without containers it has one with a GPU."""
+    written = {"rdma.lab/enable": "true", **(annotations or {})}
+    return {
+        "metadata": {"name": "job", "namespace": "lab", "annotations": written},
+        "spec": {"containers": list(containers or (gpu(),)), **spec},
+    }
+
+
+def decide_on(manifest: Any, where: Context | None = None) -> Decision:
+    """Decide; a defect of ours is raised, and the operations must be true."""
+    decision = decide(manifest, where or context())
+    if decision.error is not None:
+        raise decision.error
+    if decision.patch:
+        assert patched(manifest, list(decision.patch)) == decision.pod
+    return decision
+
+
+def told(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:
+    """List what one mutation says: container, status, reason code, sentence."""
+    return [
+        (one.container, one.status, one.reason.code, one.message)
+        for one in decision.outcomes
+        if one.mutation == mutation
+    ]
+
+
+def ops(decision: Decision, mutation: str) -> list[PatchOp]:
+    """List what one mutation changed."""
+    return [op for one in decision.outcomes if one.mutation == mutation for op in one.ops]
