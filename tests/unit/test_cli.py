@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +72,7 @@ class Shell:
 @pytest.fixture
 def shell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shell]:
+) -> Shell:
     """Give a shell with a fabrics file and a pod, in an environment that says nothing."""
     monkeypatch.chdir(tmp_path)
     for name in ("RDMA_WEBHOOK_CONFIG", "RDMA_WEBHOOK_TRACEBACK", "NO_COLOR"):

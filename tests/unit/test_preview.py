@@ -8,8 +8,8 @@ import jsonpatch
 import pytest
 
 from webhook.core.fabric import Fabric, Fabrics, RdmaResource, index
-from webhook.core.facts import Facts, NamespaceFacts
-from webhook.core.scope import Context, NodeInventory
+from webhook.core.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.core.scope import Context
 from webhook.documents.read import Document, joined, read_documents
 from webhook.errors import DocumentError
 from webhook.pipeline import decide

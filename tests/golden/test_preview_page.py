@@ -1,0 +1,63 @@
+"""docs/preview.md shows real output, and the keys of the real form; UPDATE_GOLDEN=1 writes both."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.cli import main
+from webhook.render.form import form_schema
+
+PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
+MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+SESSION = re.compile(r"(```console\n\$ rdma-webhook (.*?)\n)(.*?)```", re.DOTALL)
+TABLE = re.compile(r"<!-- (form|decision|outcome) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+def keys(of: dict[str, Any]) -> str:
+    """Write the properties of a part of the schema as a table."""
+    rows = [
+        f"| `{key}` | {_type(value)} | {value['description']} |\n"
+        for key, value in of["properties"].items()
+    ]
+    return "| key | type | what |\n|---|---|---|\n" + "".join(rows)
+
+
+def _type(value: dict[str, Any]) -> str:
+    kind = value.get("type", "string")
+    return " or ".join(kind) if isinstance(kind, list) else kind
+
+
+def test_the_page_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command is run on the manifest that the page shows."""
+    page = PAGE.read_text()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
+    (manifest,) = MANIFEST.findall(page)
+    Path("train.yaml").write_text(manifest)
+
+    def session(match: re.Match[str]) -> str:
+        assert main(shlex.split(match[2])) == 0
+        return f"{match[1]}{capsys.readouterr().out}```"
+
+    schema = json.loads(form_schema())
+    parts = {"form": schema, **schema["$defs"]}
+
+    def table(match: re.Match[str]) -> str:
+        written = keys(parts[match[1]])
+        return f"<!-- {match[1]} -->\n\n{written}\n<!-- end -->"
+
+    written = TABLE.sub(table, SESSION.sub(session, page))
+    if os.environ.get("UPDATE_GOLDEN") and written != page:
+        PAGE.write_text(written)
+        page = written
+    assert page == written, "the page is stale: run `make golden` and look at the diff"
