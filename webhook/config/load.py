@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path as File
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -12,13 +12,14 @@ from pydantic_core import ErrorDetails
 from webhook.config.compile import compile_fabrics
 from webhook.config.findings import Finding, InvalidConfiguration, refused
 from webhook.config.messages import explain, meant, shown
-from webhook.config.model import API_VERSION, KIND, FabricConfiguration
+from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
 from webhook.config.read import Document, Limits, decode, read_documents, read_file
 from webhook.config.rules import RULES, Parts
 from webhook.core.fabric import Fabrics
 from webhook.core.path import Path, dotted
 
 LIMITS = Limits()
+_Entry = TypeVar("_Entry", bound=Entry)
 
 
 class Loaded(NamedTuple):
@@ -36,18 +37,22 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics out of a text; `name` stands before the line in messages."""
     document = _only_document(text, name)
-    errors: list[ErrorDetails] = []
-    model = None
+    findings: list[Finding] = []
     try:
-        model = FabricConfiguration.model_validate(document.data)
+        FabricConfiguration.model_validate(document.data)
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-    findings = [_finding(document, "error", error["loc"], explain(error)) for error in errors]
-    findings += _broken_rules(document, _parts(document.data, errors))
+        findings += [
+            _finding(document, "error", wrong["loc"], explain(wrong))
+            for wrong in error.errors(include_url=False)
+        ]
+    readable, sound = _parts(document.data)
+    for rule in RULES:
+        for path, message in rule.check(readable if rule.alone else sound):
+            findings.append(_finding(document, rule.severity, path, message))
     findings.sort(key=lambda found: found.line or 0)
-    if model is None or any(found.severity == "error" for found in findings):
+    if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings)
-    return Loaded(compile_fabrics(model), tuple(findings))
+    return Loaded(compile_fabrics(sound.model), tuple(findings))
 
 
 def _only_document(text: str, name: str) -> Document:
@@ -81,27 +86,64 @@ def _foreign(document: Document) -> Iterator[Finding]:
         yield _finding(document, "error", (key,), said)
 
 
-def _parts(data: dict[str, Any], errors: Iterable[ErrorDetails]) -> Parts:
-    """Take out what pydantic refused, so that the rules can look at the rest."""
-    broken = {error["loc"][: 2 if error["loc"][0] == "fabrics" else 1] for error in errors}
+def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
+    """Give what can be read of the file without its wrong fields, and its sound fabrics only."""
     listed = data.get("fabrics")
-    fabrics = listed if isinstance(listed, list) and ("fabrics",) not in broken else []
-    positions = [place for place in range(len(fabrics)) if ("fabrics", place) not in broken]
-    sound = {key: value for key, value in data.items() if (key,) not in broken}
-    names = [fabric.get("name") for fabric in fabrics if isinstance(fabric, dict)]
-    return Parts(
-        model=FabricConfiguration.model_validate(
-            {**sound, "fabrics": [fabrics[place] for place in positions]}
-        ),
-        positions=tuple(positions),
-        names=frozenset(str(name) for name in names),
+    fabrics = listed if isinstance(listed, list) else []
+    head, _ = _read(FabricConfiguration, {**data, "fabrics": []})
+    assert head is not None
+    readable, broken = {}, set()
+    for place, raw in enumerate(fabrics):
+        fabric, whole = _read(FabricEntry, raw)
+        if fabric is not None:
+            readable[place] = fabric
+        if not whole:
+            broken.add(place)
+    names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
+    parts = Parts(
+        model=head.model_copy(update={"fabrics": list(readable.values())}),
+        positions=tuple(readable),
+        names=frozenset(str(name) for name in names if name is not None),
     )
+    return parts, parts.without(broken)
 
 
-def _broken_rules(document: Document, parts: Parts) -> Iterator[Finding]:
-    for rule in RULES:
-        for path, message in rule.check(parts):
-            yield _finding(document, rule.severity, path, message)
+def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
+    """Read a mapping without its wrong fields, if there is one then; and whether none was wrong."""
+    whole = True
+    while True:
+        try:
+            return model.model_validate(raw), whole
+        except ValidationError as error:
+            whole = False
+            wrong = {_field(found) for found in error.errors(include_url=False)}
+            if () in wrong:
+                return None, whole
+            raw = _without(raw, wrong)
+
+
+def _field(error: ErrorDetails) -> Path:
+    """Return the field to leave out; of a list's item the list, of a missing one what lacks it."""
+    place = error["loc"][: -1 if error["type"] == "missing" else None]
+    while place and isinstance(place[-1], int):
+        place = place[:-1]
+    return place
+
+
+def _without(node: Any, wrong: set[Path]) -> Any:
+    """Copy mappings and lists of them, without the fields at some paths."""
+    if not wrong:
+        return node
+    if isinstance(node, list):
+        return [_without(item, _inside(place, wrong)) for place, item in enumerate(node)]
+    left = {key: (value, _inside(key, wrong)) for key, value in node.items()}
+    return {
+        key: _without(value, deeper) for key, (value, deeper) in left.items() if () not in deeper
+    }
+
+
+def _inside(step: str | int, paths: set[Path]) -> set[Path]:
+    return {path[1:] for path in paths if path[:1] == (step,)}
 
 
 def _finding(document: Document, severity: Any, path: Path, message: str) -> Finding:

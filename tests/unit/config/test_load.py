@@ -43,11 +43,16 @@ fabrics:
 """
     )
     assert refused(written).splitlines() == [
+        "f.yaml:4: defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?)",
         "f.yaml:5: defaults.hcol: unknown field (did you mean hcoll?)",
         "f.yaml:8: fabrics[0].hca: unknown field (did you mean hcas?)",
         (
             "f.yaml:9: fabrics[0].linkLayer: 'infiniband' must be InfiniBand or Ethernet "
             "(did you mean InfiniBand?)"
+        ),
+        (
+            "f.yaml:11: fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin takes "
+            "letters, digits and _ only, such as rdma/rdma_v100"
         ),
         (
             "f.yaml:12: fabrics[0].resources[0].count: 'many' is neither a whole number from 1 to "

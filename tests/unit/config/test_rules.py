@@ -282,20 +282,37 @@ def test_what_works_is_not_told(name: str) -> None:
     assert parse_fabrics(FINE[name], "fabrics.yaml").findings == ()
 
 
-def test_rules_speak_of_the_sound_fabrics_too() -> None:
-    """A field that pydantic refuses in one fabric hides nothing in the others, nor shifts them."""
+def test_rules_speak_of_what_pydantic_understood() -> None:
+    """A wrong field hides no wrong value beside it, and makes no false finding.
+
+    Rules that compare fields say nothing of a fabric with a wrong one: here RoCE would seem to
+    lack a network.
+    """
     written = text(
-        fabric("a", mode="shared"),
-        fabric("b", hcas=["mlx5*"]),
-        fabric("c", pin="always"),
-        defaults={"fabric": "a"},
+        roce(name="A", networks="lab/roce", socketInterface="=eth0"),
+        fabric("b", hcas=["mlx5*"], resources=[{"name": "rdma/a-b", "count": "all"}, {}]),
+        fabric("c", pin="always", match={"gpuProducts": ["C"], "nodeLabel": {}}),
+        {},
+        "e",
+        fabric("e2", resources=[{"name": []}], hcas=["mlx5*"]),
+        fabric("f", pin="always", match={"gpuProducts": ["F"]}),
+        defaults={"fabric": "b", "hcol": "off"},
         nvlink={"allowNamespaces": "lab"},
     )
 
-    assert [(severity, path) for severity, path, _ in findings(written)] == [
-        ("error", "nvlink.allowNamespaces"),
-        ("error", "fabrics[0].mode"),
-        ("warning", "fabrics[2].match"),
-        ("error", "fabrics[2].pin"),
+    assert sorted((severity, path) for severity, path, _ in findings(written)) == [
+        ("error", "defaults.hcol"),
+        ("error", "fabrics[0].name"),
+        ("error", "fabrics[0].networks"),
+        ("error", "fabrics[0].socketInterface"),
         ("error", "fabrics[1].hcas[0]"),
+        ("error", "fabrics[1].resources[0].count"),
+        ("error", "fabrics[1].resources[1].name"),
+        ("error", "fabrics[2].match.nodeLabel"),
+        ("error", "fabrics[3].name"),
+        ("error", "fabrics[4]"),
+        ("error", "fabrics[5].hcas[0]"),
+        ("error", "fabrics[5].resources[0].name"),
+        ("error", "fabrics[6].pin"),
+        ("error", "nvlink.allowNamespaces"),
     ]

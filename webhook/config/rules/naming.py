@@ -32,7 +32,7 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
     """Refuse two fabrics of one name."""
     first: dict[str, int] = {}
     for path, fabric in parts.fabrics():
-        before = first.setdefault(fabric.name, int(path[1]))
+        before = first.setdefault(fabric.name, path[1])
         if before != path[1]:
             where = f"fabrics[{before}]"
             yield Problem((*path, "name"), f"{fabric.name!r} is also {where}: rename one of them")

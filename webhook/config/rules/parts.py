@@ -21,15 +21,24 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The parts of a file whose fields are all right; a fabric with a wrong one is left out."""
+    """The parts of a file that could be read."""
 
     model: FabricConfiguration
     #: Where in the file each of the model's fabrics stands.
     positions: tuple[int, ...]
-    #: Names of all fabrics of the file, also of those that are left out.
+    #: Names of all fabrics of the file, also of those that could not be read.
     names: frozenset[str]
 
-    def fabrics(self) -> Iterator[tuple[Path, FabricEntry]]:
+    def without(self, places: set[int]) -> Parts:
+        """Leave out the fabrics at some positions of the file."""
+        kept = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
+        return Parts(
+            model=self.model.model_copy(update={"fabrics": list(kept.values())}),
+            positions=tuple(kept),
+            names=self.names,
+        )
+
+    def fabrics(self) -> Iterator[tuple[tuple[str, int], FabricEntry]]:
         """Give each fabric with its path."""
         for position, fabric in zip(self.positions, self.model.fabrics, strict=True):
             yield ("fabrics", position), fabric
@@ -50,6 +59,8 @@ class Rule(NamedTuple):
 
     severity: Severity
     check: Check
+    #: It looks at values one by one, so it can do so in a fabric that has a wrong field elsewhere.
+    alone: bool = False
 
 
 def per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
