@@ -66,7 +66,7 @@ class FlowRewriter:
     def _change(self, node: Node, old: Any, new: Any, *, as_json: bool) -> None:
         if same(old, new) or self.descends(node, old, new):
             return
-        absent = " " if node.start == node.end else ""  # `{a:}`
+        absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
         self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:

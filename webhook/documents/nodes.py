@@ -14,7 +14,7 @@ import yaml
 from webhook.documents.scalars import resolve
 
 DEEPEST = 200
-MOST_NODES = 200_000  # about a thousand pods, or three seconds of work
+MOST_NODES = 200_000  # about a thousand pods, or two seconds of work
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from webhook.core.pod import describe
 from webhook.documents.json_text import read_json
 from webhook.documents.nodes import Duplicate, Root, UnreadableError, Values, roots_of
 from webhook.errors import DocumentError
 
-LONGEST = 8 * 1024 * 1024  # bytes; an AdmissionReview is no longer either (etcd's 1.5 MiB, twice)
+LONGEST = 8 * 1024 * 1024  # bytes; the cap of a request body, too
 
 # All that YAML 1.1 allows in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -26,6 +26,7 @@ _TEMPLATE = " (this is a template: render it first, for instance with `helm temp
 _TAB = " (a tab cannot indent YAML: use spaces)"
 _NO_MAPPING = "a Kubernetes object, which is a mapping, is wanted here, but this is {}"
 _LONGEST_KEY = 100
+_MOST_PROBLEMS = 20  # of one document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +56,21 @@ def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
     try:
         value, duplicates = read_json(text)
     except UnreadableError as error:
-        _fail(name, text, 0, error)
+        _fail(name, 0, _Place(text), error)
     except ValueError as syntax:
         return _read_flow(text, name, syntax)
-    start = len(text) - len(text.lstrip())
-    problems = _problems(name, 0, text, duplicates)
+    whole = _Place(text)
     return [
         Document(
-            name=name, index=0, value=value, line=_line(text, start), text=text, syntax="json",
-            problems=problems,
+            name=name,
+            index=0,
+            value=value,
+            line=whole.moved(len(text) - len(text.lstrip())).line,
+            text=text,
+            syntax="json",
+            problems=_problems(name, 0, whole, duplicates),
         )
-    ]  # fmt: skip
+    ]
 
 
 def joined(texts: list[str]) -> str:
@@ -105,30 +110,31 @@ def _read_flow(text: str, name: str, syntax: ValueError) -> list[Document]:
         if not _MEANT_AS_JSON.match(text):
             raise
         offset, problem = getattr(syntax, "pos", 0), getattr(syntax, "msg", str(syntax))
-        _fail(name, text, 0, UnreadableError(offset, f"not JSON: {problem}"))
+        _fail(name, 0, _Place(text), UnreadableError(offset, f"not JSON: {problem}"))
 
 
 def _read_yaml(text: str, name: str) -> list[Document]:
     _check_characters(text, name)
     found: list[Document] = []
     starts: list[int] = []
-    index = 0
+    index, place = 0, _Place(text)
     try:
         for root in roots_of(text):
-            document = _document(text, name, index, root)
+            place = place.moved(root.node.start)
+            document = _document(name, index, root, place)
             index += 1
             if document is not None:
                 found.append(document)
                 starts.append(root.start)
     except UnreadableError as error:
-        _fail(name, text, index, error)
+        _fail(name, index, place, error)
     # What stands before the first document is the first one's, too.
     bounds = [0, *starts[1:], len(text)]
     parts = [text[bounds[number] : bounds[number + 1]] for number in range(len(found))]
     return [replace(document, text=part) for document, part in zip(found, parts, strict=True)]
 
 
-def _document(text: str, name: str, index: int, root: Root) -> Document | None:
+def _document(name: str, index: int, root: Root, place: _Place) -> Document | None:
     """Make the document without its part of the input; None for an empty one."""
     values = Values()
     value = values.of(root.node)
@@ -140,10 +146,10 @@ def _document(text: str, name: str, index: int, root: Root) -> Document | None:
         name=name,
         index=index,
         value=value,
-        line=_line(text, root.node.start),
+        line=place.line,
         text="",
         syntax="yaml",
-        problems=_problems(name, index, text, values.duplicates),
+        problems=_problems(name, index, place, values.duplicates),
     )
 
 
@@ -151,20 +157,20 @@ def _check_characters(text: str, name: str) -> None:
     match = _FORBIDDEN.search(text)
     if match:
         what = f"the control character U+{ord(match[0]):04X} is not allowed in YAML"
-        _fail(name, text, None, UnreadableError(match.start(), what))
+        _fail(name, None, _Place(text), UnreadableError(match.start(), what))
 
 
-def _problems(name: str, index: int, text: str, duplicates: list[Duplicate]) -> tuple[str, ...]:
+def _problems(name: str, index: int, place: _Place, duplicates: list[Duplicate]) -> tuple[str, ...]:
     return tuple(
-        f"{_where(name, index, _line(text, offset))}: the key {_shown(key)} stands there a second "
-        f"time in one mapping; the last one counts"
-        for offset, key in duplicates
+        f"{_where(name, index, place.moved(offset).line)}: the key {_shown(key)} stands there a "
+        f"second time in one mapping; the last one counts"
+        for offset, key in duplicates[:_MOST_PROBLEMS]
     )
 
 
-def _fail(name: str, text: str, index: int | None, error: UnreadableError) -> NoReturn:
-    line = _line(text, error.offset)
-    message = f"{_where(name, index, line)}: {error}{_hint(text, error.offset)}"
+def _fail(name: str, index: int | None, place: _Place, error: UnreadableError) -> NoReturn:
+    line = place.moved(error.offset).line
+    message = f"{_where(name, index, line)}: {error}{_hint(place.text, error.offset)}"
     raise DocumentError(" ".join(message.split())) from None
 
 
@@ -173,8 +179,16 @@ def _where(name: str, index: int | None, line: int) -> str:
     return f"{name}: {document}line {line}"
 
 
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+class _Place(NamedTuple):
+    """An offset with its line, from which others are counted: a stream may have many documents."""
+
+    text: str
+    offset: int = 0
+    line: int = 1
+
+    def moved(self, offset: int) -> _Place:
+        offset = max(offset, self.offset)
+        return _Place(self.text, offset, self.line + self.text.count("\n", self.offset, offset))
 
 
 def _hint(text: str, offset: int) -> str:

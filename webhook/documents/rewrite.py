@@ -173,18 +173,13 @@ class Rewriter:
         starts = [edits.next_line(node.start)]
         for _ in was[1:]:
             starts.append(edits.next_line(starts[-1]))
-        indent = self._literal_indent(was, starts)
+        shown = next(index for index, line in enumerate(was) if line)
+        source = edits.text[starts[shown] : edits.line_end(starts[shown])]
+        indent = source.removesuffix(was[shown])
         lines = [indent + line if line else "" for line in now[top : len(now) - bottom]]
         edits.replace(
             starts[top], edits.line_end(starts[len(was) - bottom - 1]), edits.newline.join(lines)
         )
-
-    def _literal_indent(self, lines: list[str], starts: list[int]) -> str:
-        for line, start in zip(lines, starts, strict=True):
-            if line:
-                source = self.edits.text[start : self.edits.line_end(start)]
-                return source[: len(source) - len(line)]
-        return ""
 
 
 def common(one: list[str], other: list[str], most: int) -> int:

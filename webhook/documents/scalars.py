@@ -65,7 +65,7 @@ def _integer(sign: str, digits: str) -> int:
 
 
 # Words that this or another reader of YAML takes for something else stay out of _PLAIN's reach.
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*|[0-9]+(?:[KMGTPE]i|m)")
+_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][A-Za-z0-9_./=~-]*|[0-9]+(?:[KMGTPE]i|m)")
 _PLAIN_IN_BLOCK = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)+")
 # What neither YAML nor a terminal shows as it is; JSON escapes them, and YAML reads JSON's escapes.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")

@@ -23,8 +23,10 @@ from webhook.documents.rewrite import Rewriter
 from webhook.documents.write import Style, flow, json_lines, mapping_lines
 from webhook.errors import DocumentError
 
-_ANEW = "written anew, without its comments and layout: {}"
-_WHY = "aliases or unusual syntax stand where the patch edits"
+_ANEW = (
+    "written anew, without its comments and layout: aliases or unusual syntax stand where the "
+    "patch edits"
+)
 
 
 class Spliced(NamedTuple):
@@ -42,13 +44,17 @@ def splice(document: Document, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) 
     whose pointers begin there, `Decision.patch`. The operations must apply to the document.
     """
     value = patched(document.value, edits)
-    for fine in (True, False):
-        text = _edited(document, value, fine=fine)
-        if text is not None and _reads_as(text, document, value):
-            return Spliced(text, plain=False, warning="")
-    if document.syntax == "json":
+    if same(value, document.value):
+        return Spliced(document.text, plain=False, warning="")
+    root = _root(document.text)
+    if root is not None:
+        for fine in (True, False):
+            text = _edited(document, root, value, fine=fine)
+            if _reads_as(text, document, value):
+                return Spliced(text, plain=False, warning="")
+    if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
-    return _anew(document, value)
+    return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)
 
 
 def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
@@ -79,11 +85,7 @@ def _apply(draft: Draft, base: Path, op: PatchOp) -> None:
         draft.remove((*path, int(last) if listed else last))
 
 
-def _edited(document: Document, value: dict[str, Any], *, fine: bool) -> str | None:
-    """Return the text with the differences edited into it; None where it has no tree of YAML."""
-    root = _root(document.text)
-    if root is None:
-        return None
+def _edited(document: Document, root: Node, value: dict[str, Any], *, fine: bool) -> str:
     edits = Edits(document.text)
     Rewriter(edits, _style(edits, root), fine=fine).change_root(root, document.value, value)
     return edits.result()
@@ -132,19 +134,9 @@ def _json(text: str, value: Any) -> str:
     return "\n".join(json_lines(value, indent[1])) + "\n"
 
 
-def _anew(document: Document, value: dict[str, Any]) -> Spliced:
+def _anew(text: str, root: Node, value: dict[str, Any]) -> str:
     """Write a document plainly, between the comments in front of it and those behind it."""
-    warning = _ANEW.format(_WHY)
-    root = _root(document.text)
-    lines = [f"# {warning}", *mapping_lines(value, 0, Style())]
-    plain = "".join(f"{line}\n" for line in lines)
-    if root is not None:
-        head, tail = document.text[: root.start], document.text[root.content_end(document.text) :]
-        text = f"{head.rstrip(' ')}{_break(head)}{plain}{tail.partition(chr(10))[2]}"
-        if _reads_as(text, document, value):
-            return Spliced(text, plain=True, warning=warning)
-    return Spliced(f"---\n{plain}", plain=True, warning=warning)
-
-
-def _break(head: str) -> str:
-    return "" if not head or head.endswith("\n") else "\n"
+    head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
+    above = "" if not head or head.endswith("\n") else "\n"
+    lines = "\n".join([f"# {_ANEW}", *mapping_lines(value, 0, Style())])
+    return f"{head}{above}{lines}\n{tail.partition(chr(10))[2]}"

@@ -1,0 +1,276 @@
+"""Laws of reading and of editing text, on generated documents in several styles."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from webhook.core.decision import PatchOp
+from webhook.core.path import Path, pointer
+from webhook.documents.read import Document, joined, read_documents
+from webhook.documents.scalars import inline
+from webhook.documents.splice import patched, splice
+from webhook.documents.templates import not_kubernetes, notes_of, templates_of
+from webhook.errors import DocumentError
+
+_WORDS = [
+    "",
+    "y",
+    "on",
+    "null",
+    "~",
+    "1",
+    "1e3",
+    "0777",
+    "1:30",
+    "2024-01-01",
+    "a: b",
+    "# c",
+    "- a",
+]
+_WORDS += [
+    "=mlx5_0,mlx5_1",
+    "mlx5_0:1",
+    '{"a": "b"}',
+    "it's",
+    "a\nb\n",
+    "a\nb",
+    "  a\nb",
+    "\n",
+    "<<",
+]
+_WORDS += [
+    "a\n\n",
+    "a\\b",
+    "{{ x }}",
+    "tab\there",
+    "\u2028",
+    "\x7f",
+    "é\U0001f600",
+    "&a",
+    "*a",
+    "!x",
+]
+texts = st.sampled_from(_WORDS) | st.text(
+    st.characters(exclude_categories=["Cs"], max_codepoint=0x1FFFF), max_size=8
+)
+keys = st.sampled_from(["name", "env", "args", "limits", "nvidia.com/gpu", "a~b", "true", "1", ""])
+# kubectl makes 1.0 into 1.
+fractions = st.floats(-1e6, 1e6).filter(lambda number: not number.is_integer())
+scalars = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | fractions | texts
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=10,
+)
+mappings = st.dictionaries(keys, values, min_size=1, max_size=4)
+layouts = st.sampled_from(["block", "indented", "flow", "mixed", "json", "json-lines", "crlf"])
+
+
+class _Indented(yaml.SafeDumper):
+    """Writes lists deeper than the key above them, as people do."""
+
+    def increase_indent(self, flow: bool = False, *_: Any, **__: Any) -> None:
+        super().increase_indent(flow, indentless=False)
+
+
+def written(value: dict[str, Any], layout: str) -> str:
+    """Write a value as the libraries do, in one of their styles."""
+    if layout in ("json", "json-lines"):
+        return json.dumps(value, indent=4 if layout == "json-lines" else None)
+    dumper: Any = _Indented if layout == "indented" else yaml.SafeDumper
+    flow = {"flow": True, "mixed": None}.get(layout, False)
+    text = str(yaml.dump(value, Dumper=dumper, default_flow_style=flow, sort_keys=False))
+    text = text.replace("\n", "\n# a comment\n", 1) if layout == "block" else text
+    return text.replace("\n", "\r\n") if layout == "crlf" else text
+
+
+def read_one(value: dict[str, Any], layout: str) -> Document:
+    """Read a written value back; values that this reader takes for others are left out."""
+    try:
+        documents = read_documents(written(value, layout))
+    except DocumentError:
+        documents = []
+    assume(len(documents) == 1)
+    return documents[0]
+
+
+def places(value: Any, path: Path = ()) -> list[Path]:
+    """List every place in a value."""
+    found = [path]
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, child in inner:
+        below = places(child, (*path, step)) if isinstance(child, dict | list) else [(*path, step)]
+        found.extend(below)
+    return found
+
+
+@st.composite
+def operations(draw: st.DrawFn, value: dict[str, Any]) -> list[PatchOp]:
+    """Draw operations that apply one after the other."""
+    ops: list[PatchOp] = []
+    for _ in range(draw(st.integers(1, 4))):
+        path = draw(st.sampled_from(places(value)))
+        node = value
+        for step in path:
+            node = node[step]  # type: ignore[index]
+        op = draw(operation(path, node))
+        if op is not None:
+            ops.append(op)
+            value = patched(deepcopy(value), [((), [op])])
+    return ops
+
+
+@st.composite
+def operation(draw: st.DrawFn, path: Path, node: Any) -> PatchOp | None:
+    """Draw one operation at or below a node."""
+    kind = draw(st.sampled_from(["add", "replace", "remove"]))
+    if kind == "add" and isinstance(node, dict):
+        return {"op": "add", "path": pointer((*path, draw(keys))), "value": draw(values)}
+    if kind == "add" and isinstance(node, list):
+        step = draw(st.sampled_from([*range(len(node) + 1), "-"]))
+        return {"op": "add", "path": pointer((*path, step)), "value": draw(values)}
+    if kind == "replace" and path:
+        return {"op": "replace", "path": pointer(path), "value": draw(values)}
+    if kind == "remove" and path:
+        return {"op": "remove", "path": pointer(path)}
+    return None
+
+
+@settings(max_examples=400)
+@given(mappings, layouts, st.data())
+def test_spliced_text_reads_as_the_patched_value(
+    value: dict[str, Any], layout: str, data: st.DataObject
+) -> None:
+    """Whatever the style and the operations, the text reads as the patched value, warned or not."""
+    document = read_one(value, layout)
+    ops = data.draw(operations(document.value))
+    expected = patched(document.value, [((), ops)])
+    spliced = splice(document, [((), ops)])
+    assert as_json(read_documents(spliced.text)[0].value) == as_json(expected)
+    assert bool(spliced.warning) <= spliced.plain
+
+
+@given(mappings, layouts)
+def test_no_operation_leaves_the_text_to_the_byte(value: dict[str, Any], layout: str) -> None:
+    """A patch without operations changes nothing."""
+    document = read_one(value, layout)
+    assert splice(document, []).text == document.text
+
+
+@given(scalars)
+def test_written_scalars_read_as_themselves(value: Any) -> None:
+    """A scalar on one line, in block and in flow style, is read as the same value."""
+    block = read_documents(f"a: {inline(value)}")[0].value["a"]
+    flow = read_documents(f"a: [{inline(value, flow=True)}]")[0].value["a"][0]
+    assert as_json(block) == as_json(flow) == as_json(value)
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60))
+def test_reading_raises_nothing_but_document_errors(data: bytes | str) -> None:
+    """Any input is read or refused in one line."""
+    check_read(data)
+
+
+_SOUP = [
+    "a",
+    ":",
+    ": ",
+    "- ",
+    "\n",
+    "\n  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "&a ",
+    "*a",
+    "<<",
+    "|",
+    ">",
+    "!!int ",
+    "'",
+]
+_SOUP += [
+    '"',
+    "? ",
+    "---\n",
+    "...\n",
+    "#",
+    "%YAML 1.1\n",
+    "\t",
+    "\r\n",
+    "1",
+    "null",
+    "\\",
+    "{{",
+    "\ufeff",
+    "@",
+]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(_SOUP), max_size=30).map("".join))
+def test_reading_what_is_nearly_yaml(data: str) -> None:
+    """Any mixture of YAML's own signs is read or refused in one line."""
+    check_read(data)
+
+
+def attempt(data: bytes | str) -> list[Document] | DocumentError:
+    """Read, or return the refusal."""
+    try:
+        return read_documents(data, "x.yaml")
+    except DocumentError as error:
+        return error
+
+
+def check_read(data: bytes | str) -> None:
+    """Read, and hold what is read against what reading promises."""
+    documents = attempt(data)
+    if isinstance(documents, DocumentError):
+        assert str(documents).startswith("x.yaml: ")
+        assert "\n" not in str(documents)
+        return
+    for document in documents:
+        json.dumps(document.value, ensure_ascii=False).encode()
+        templates_of(document.value)
+        notes_of(document.value)
+        not_kubernetes(document)
+    text = data if isinstance(data, str) else data.decode()
+    if documents:
+        assert "".join(document.text for document in documents) == text.removeprefix("\ufeff")
+
+
+@given(st.lists(st.tuples(mappings, layouts), min_size=1, max_size=3))
+def test_joined_texts_read_as_all_documents(
+    written_values: list[tuple[dict[str, Any], str]],
+) -> None:
+    """Texts of several inputs make one stream with the same documents."""
+    documents = [read_one(value, layout) for value, layout in written_values]
+    whole = joined([document.text for document in documents])
+    assume("\\ud" not in whole)  # half a character of JSON's, which YAML has not
+    assert as_json([one.value for one in read_documents(whole)]) == as_json(
+        [one.value for one in documents]
+    )
+
+
+@given(values)
+def test_templates_and_notes_of_any_value(value: Any) -> None:
+    """Searching raises on no JSON value, and finds mappings of the value itself."""
+    for template in templates_of(value):
+        node = value
+        for step in template.path:
+            node = node[step]
+        assert node is template.pod
+    assert all(isinstance(note, str) for note in notes_of(value))
+
+
+def as_json(value: Any) -> str:
+    """Return a form in which `true`, `1` and `1.0` differ, and the order of keys does not."""
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,230 @@
+"""Reading documents: what is read, how it is divided, and each refusal in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.documents.read import LONGEST, joined, read_documents
+from webhook.errors import DocumentError
+
+
+def refusal(data: bytes | str) -> str:
+    """Return the message with which an input is refused."""
+    with pytest.raises(DocumentError) as caught:
+        read_documents(data, "pod.yaml")
+    return str(caught.value)
+
+
+def value_of(text: str) -> Any:
+    """Return the value of a text's only document."""
+    (document,) = read_documents(text)
+    return document.value
+
+
+def test_a_stream_is_divided_without_loss() -> None:
+    """Comments, markers and empty documents belong to one of the parts; indexes count them."""
+    text = "# first\n---\na: 1\n# end\n---\n---\n# third\nb: 2\n...\n---\n"
+    one, three = read_documents(text, "x.yaml")
+    assert (one.index, one.line, one.value) == (0, 3, {"a": 1})
+    assert (three.index, three.line, three.value) == (2, 8, {"b": 2})
+    assert one.text == "# first\n---\na: 1\n# end\n---\n"
+    assert three.text == "---\n# third\nb: 2\n...\n---\n"
+    assert (one.name, one.syntax, one.problems) == ("x.yaml", "yaml", ())
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "~\n", b"\xef\xbb\xbf\n"])
+def test_an_input_without_documents_gives_none(text: str | bytes) -> None:
+    """Empty documents are skipped; whether none at all is a mistake is for the caller to say."""
+    assert read_documents(text) == []
+
+
+def test_json_is_read_as_json() -> None:
+    """JSON has escapes that YAML has not."""
+    (document,) = read_documents(b'\xef\xbb\xbf\n{"a": "\\ud83d\\ude00", "b": 1.0}')
+    assert document.value == {"a": "\U0001f600", "b": 1.0}
+    assert (document.line, document.syntax) == (2, "json")
+
+
+def test_what_begins_like_json_may_be_yaml() -> None:
+    """A flow mapping is YAML; so are two JSON documents with a marker between."""
+    assert value_of("{a: b}") == {"a": "b"}
+    assert [d.value for d in read_documents('{"a": 1}\n---\n{"b": 2}')] == [{"a": 1}, {"b": 2}]
+
+
+def test_scalars_mean_what_they_mean_to_kubectl() -> None:
+    """An unquoted annotation is a boolean, a date a string, a key a string; tags are heeded."""
+    text = (
+        "a: yes\nb: 2024-01-01\nc: 1:30\nd: !!binary aGk=\ne: 'no'\nf: !!str 1\n"
+        "1: x\ntrue: x\ng: !mine v\nh: !!float 2\ni: ! 3\n1.5: x\n"
+    )
+    assert value_of(text) == {
+        "a": True, "b": "2024-01-01", "c": "1:30", "d": "aGk=", "e": "no", "f": "1",
+        "1": "x", "true": "x", "g": "v", "h": 2, "i": "3", "1.5": "x",
+    }  # fmt: skip
+
+
+def test_aliases_are_shared_and_merges_are_merged() -> None:
+    """An own key wins over a merged one, the first merged mapping over the next."""
+    value = value_of(
+        "a: &a {w: 1, x: 1}\nb: &b {x: 2, z: 2}\nc: *a\n"
+        "d: {<<: [*a, *b], w: 0}\ne: {<<: *b}\n'<<': {k: 1}\n"
+    )
+    assert value["c"] == value["a"]
+    assert value["d"] == {"w": 0, "x": 1, "z": 2}
+    assert value["e"] == {"x": 2, "z": 2}
+    assert value["<<"] == {"k": 1}
+
+
+def test_an_alias_can_be_a_key() -> None:
+    """As everything else in YAML can."""
+    assert value_of("a: &k name\n*k : 1\n") == {"a": "name", "name": 1}
+
+
+def test_a_repeated_key_is_told_with_its_line() -> None:
+    """The last one counts, as for kubectl, which does not tell."""
+    (document,) = read_documents("a: 1\nspec:\n  x: 1\n  x: 2\n", "pod.yaml")
+    assert document.value == {"a": 1, "spec": {"x": 2}}
+    (problem,) = document.problems
+    assert problem == (
+        "pod.yaml: document 1, line 4: the key x stands there a second time in one mapping; "
+        "the last one counts"
+    )
+
+
+def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
+    """Keys of other objects, and strings that are no keys, do not count."""
+    text = '{"a": {"b": 1,\n "b": ["a", {"a": 2}]},\n "c": "b", "\\u0001a": 1, "\\u0001a": 1}'
+    (document,) = read_documents(text, "pod.json")
+    assert [problem.partition(" stands")[0] for problem in document.problems] == [
+        "pod.json: document 1, line 2: the key b",
+        "pod.json: document 1, line 3: the key '\\x01a'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            "a: 1\n---\nb: c: d\n",
+            "document 2, line 3: not YAML: mapping values are not allowed in this context",
+        ),
+        ("a: 'b", "document 1, line 1: not YAML: found unexpected end of stream"),
+        ("a: *b", "document 1, line 1: not YAML: no anchor &b for this alias"),
+        ("a: &a [*a]", "document 1, line 1: the alias *a stands inside itself"),
+        ("a: 1\nb: .inf", "document 1, line 2: .inf is no number that JSON has"),
+        ("a: !!int x", "document 1, line 1: 'x' is no !!int"),
+        ("? [a]\n: b", "document 1, line 1: a key must be a string, but is a list"),
+        ("~: b", "document 1, line 1: a key must be a string, but is null"),
+        ("a: 1\n<<: 2", "document 1, line 2: `<<` merges mappings, and this is none"),
+        ("a:\n  b: \x07", "line 2: the control character U+0007 is not allowed in YAML"),
+        ("a: \x00", "line 1: the control character U+0000 is not allowed in YAML"),
+        (b"a: \xff", "not UTF-8: byte 0xff at offset 3"),
+        ("a: b".encode("utf-16"), "not UTF-8, but UTF-16: byte 0xff at offset 0"),
+        ("a: \ud800", "half a surrogate pair at character 3"),
+        ('{"a":\n NaN}', "document 1, line 1: NaN is no number that JSON has"),
+        ('{"a": -1e999}', "document 1, line 1: -1e999 is too large a number"),
+        ('{"a":\n"\\udc00"}', "document 1, line 2: half a surrogate pair in a string"),
+        ('{"a": 1,\n "b" 2}', "document 1, line 2: not JSON: Expecting ':' delimiter"),
+        ('{"a": 1}\n{"b": 2}', "document 1, line 2: not JSON: Extra data"),
+        ("{a: b", "document 1, line 1: not YAML: did not find expected ',' or '}'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line(data: bytes | str, message: str) -> None:
+    """The line names the input, the document, the line and what is wrong."""
+    assert refusal(data) == f"pod.yaml: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("- a\n", "a list (['a'])"), ("hello", "a string ('hello')"), ("3", "a number (3)")],
+)
+def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
+    """A list of objects is no Kubernetes object either."""
+    assert refusal(f"a: 1\n---\n\n{text}") == (
+        "pod.yaml: document 2, line 4: a Kubernetes object, which is a mapping, is wanted here, "
+        f"but this is {kind}"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image: {{ .Values.image }}\n",
+        "{{- if .Values.enabled }}\na: 1\n{{- end }}\n",
+        "spec:\n  {{- toYaml . | nindent 2 }}\n",
+    ],
+)
+def test_a_template_must_be_rendered_first(text: str) -> None:
+    """What breaks at `{{` is most probably a Helm template."""
+    assert refusal(text).endswith(
+        "(this is a template: render it first, for instance with `helm template`)"
+    )
+
+
+def test_a_template_in_a_string_is_text() -> None:
+    """Argo fills these in itself."""
+    assert value_of('a: "{{workflow.name}}"\n') == {"a": "{{workflow.name}}"}
+
+
+def test_a_tab_is_explained() -> None:
+    """The parser's own words do not name it."""
+    assert refusal("a:\n\t- b\n").endswith(
+        "cannot start any token (a tab cannot indent YAML: use spaces)"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 60_000, "[" * 60_000, '{"a":' * 60_000, '{"a":' * 250 + "1" + "}" * 250]
+)
+def test_deep_nesting_is_refused_before_it_hurts(text: str) -> None:
+    """PyYAML's C composer crashes the process on the first of these."""
+    assert refusal(text) == "pod.yaml: document 1, line 1: nested deeper than 200 levels"
+
+
+def test_aliases_count_for_the_depth() -> None:
+    """Else each anchor could add its own 200 levels to those of the alias in it."""
+    deep = "a: &a " + "[" * 150 + "]" * 150 + "\nb: " + "[" * 60 + "*a" + "]" * 60
+    assert refusal(deep) == "pod.yaml: document 1, line 2: nested deeper than 200 levels"
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    """Nine lines would make a billion values."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert refusal("\n".join(lines)) == (
+        "pod.yaml: document 1, line 6: more than 200000 values, with aliases expanded, are not read"
+    )
+
+
+def test_many_values_are_refused() -> None:
+    """They would take seconds, and memory by the gigabyte."""
+    assert "more than 200000 values" in refusal("a: [" + "1," * 200_000 + "]")
+    assert "more than 200000 values" in refusal('{"a": [' + "1," * 200_000 + "1]}")
+
+
+def test_a_long_input_is_refused() -> None:
+    """One byte over 8 MiB is one too many."""
+    assert refusal(b"#" * (LONGEST + 1)) == "pod.yaml: longer than 8 MiB, which is not read"
+    assert read_documents(b"#" * LONGEST) == []
+
+
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    """Python refuses to convert it; a string of them stays one."""
+    assert "a number that cannot be read" in refusal('{"a": ' + "1" * 5000 + "}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        ([], ""),
+        (["a: 1\n", "---\nb: 2\n"], "a: 1\n---\nb: 2\n"),
+        (["a: 1\n", "b: 2\n"], "a: 1\n---\nb: 2\n"),
+        (["a: 1", "# c\n---\nb: 2\n"], "a: 1\n# c\n---\nb: 2\n"),
+        (['{"a": 1}', '{"b": 1}'], '{"a": 1}\n---\n{"b": 1}'),
+    ],
+)
+def test_texts_are_joined_by_one_marker(texts: list[str], whole: str) -> None:
+    """A part of a stream has its own marker; the parts of one stream give back the stream."""
+    assert joined(texts) == whole

@@ -1,0 +1,200 @@
+"""Pod templates are found by shape, and what only looks like one is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.core.path import dotted
+from webhook.documents.read import read_documents
+from webhook.documents.templates import not_kubernetes, notes_of, templates_of
+
+
+def pod(name: str = "trainer") -> dict[str, Any]:
+    """Build what every pod template has."""
+    return {"spec": {"containers": [{"name": name, "image": "x"}]}}
+
+
+def workload(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
+    """Build an object of a kind that holds pods."""
+    metadata = {"name": name, **metadata}
+    return {"apiVersion": "x.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def outside(places: str) -> str:
+    """Return what a note says of containers in places that are no pod template."""
+    return (
+        f"a container outside any pod template at {places}: not edited here, "
+        "the pods made from it are patched at admission"
+    )
+
+
+def found(value: Any) -> list[tuple[str, str, str, str | None]]:
+    """List where templates are found and what they are said to belong to."""
+    return [(dotted(t.path), t.kind, t.name, t.namespace) for t in templates_of(value)]
+
+
+def test_a_bare_pod_is_the_document_itself() -> None:
+    """Its path is empty and the mapping is not a copy."""
+    value = workload("Pod", "p", pod()["spec"], namespace="lab")
+    assert found(value) == [("", "Pod", "p", "lab")]
+    assert templates_of(value)[0].pod is value
+
+
+def test_templates_of_kinds_that_nobody_listed() -> None:
+    """At any depth, in the order of the document, each with the object around it."""
+    value = workload(
+        "Fleet", "f", {"roles": [{"template": pod()}, {"template": pod()}], "last": {"t": pod()}}
+    )
+    assert found(value) == [
+        ("spec.roles[0].template", "Fleet", "f", None),
+        ("spec.roles[1].template", "Fleet", "f", None),
+        ("spec.last.t", "Fleet", "f", None),
+    ]
+
+
+def test_the_nearest_object_is_named_and_takes_the_namespace_from_around() -> None:
+    """A Job in a wrapper is a Job; items of a List have their own names."""
+    job = workload("Job", "j", {"template": pod()})
+    wrapper = workload("AppWrapper", "w", {"components": [{"template": job}]}, namespace="lab")
+    value = {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, wrapper, job]}
+    assert found(value) == [
+        ("items[1].spec.components[0].template.spec.template", "Job", "j", "lab"),
+        ("items[2].spec.template", "Job", "j", None),
+    ]
+
+
+def test_a_generated_name_will_do() -> None:
+    """Jobs are often made without a name of their own."""
+    value = workload("Job", "", {"template": pod()}, generateName="train-")
+    assert found(value) == [("spec.template", "Job", "train-", None)]
+
+
+def test_a_template_that_calls_itself_a_pod_belongs_to_what_is_around() -> None:
+    """Some kinds spell out apiVersion and kind of the pod in the template."""
+    inner = {"apiVersion": "v1", "kind": "Pod", **pod()}
+    assert found(workload("ElasticJob", "e", {"template": inner})) == [
+        ("spec.template", "ElasticJob", "e", None)
+    ]
+
+
+def test_nothing_is_found_inside_a_pod() -> None:
+    """A pod within a pod's spec is data of that pod."""
+    outer = pod()
+    outer["spec"]["x"] = {"template": pod()}
+    assert found({"template": outer}) == [("template", "", "", None)]
+
+
+def test_of_a_review_only_the_new_object_is_searched() -> None:
+    """The old one is not what is decided on; the request says the namespace."""
+    value = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "namespace": "lab",
+            "object": workload("Pod", "", pod()["spec"], generateName="p-"),
+            "oldObject": workload("Pod", "p", pod()["spec"]),
+        },
+    }
+    assert found(value) == [("request.object", "Pod", "p-", "lab")]
+
+
+def test_metadata_and_status_hold_no_pods() -> None:
+    """What an API server adds to an object is not searched."""
+    value = workload("Job", "j", {}) | {"status": {"t": pod()}}
+    value["metadata"]["managedFields"] = [pod()]
+    assert found(value) == []
+
+
+@pytest.mark.parametrize("kind", ["MiniCluster", "ServingRuntime"])
+def test_containers_right_under_another_kind_are_no_template(kind: str) -> None:
+    """The metadata beside them is not that of the pods."""
+    value = workload(kind, "m", {"containers": [{"image": "a"}, {"image": "b", "command": "x"}]})
+    assert found(value) == []
+    assert notes_of(value) == [f"{kind} m: {outside('spec.containers[1]')}"]
+
+
+def test_containers_alike_make_one_note() -> None:
+    """One sentence for a kind of place, with the first of them."""
+    services = {name: {"podSpec": {"mainContainer": {"image": "x", "env": []}}} for name in "abc"}
+    value = workload("Graph", "g", {"services": services, "runner": {"image": "x", "name": "r"}})
+    assert notes_of(value) == [
+        f"Graph g: {outside('spec.services.a.podSpec.mainContainer, and 2 more like it')}",
+        f"Graph g: {outside('spec.runner')}",
+    ]
+
+
+def test_a_train_job_has_no_template() -> None:
+    """Its partial containers are laid over those of a runtime, which has the template."""
+    patches = [{"template": pod()}]
+    value = workload("TrainJob", "t", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
+    assert found(value) == []
+    assert notes_of(value) == [
+        "TrainJob t: the pods come from runtime torch and are patched at admission"
+    ]
+
+
+def test_a_manifest_written_as_text_is_told() -> None:
+    """It may be a template of another language; it is never edited."""
+    text = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n  x:\n    containers: []\n"
+    value = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c", "namespace": "lab"},
+        "data": {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"},
+    }
+    (note,) = notes_of(value)
+    assert note == (
+        'ConfigMap lab/c: data["job.yaml"] holds a manifest as text (MPIJob): not edited here, '
+        "the pods made from it are patched at admission"
+    )
+
+
+def test_ordinary_objects_need_no_note() -> None:
+    """A pod's own containers, and fields that happen to be called image, are no surprise."""
+    assert notes_of(workload("Job", "j", {"template": pod()})) == []
+    assert notes_of(workload("Driver", "d", {"image": "x", "name": "y"})) == []
+    assert notes_of({"image": "x", "command": "y"}) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1", "services: {web: {image: x}}", "kind: Pod", "apiVersion: v1"]
+)
+def test_what_is_no_kubernetes_object_is_told_with_its_line(text: str) -> None:
+    """A Helm values file or a compose file is a common mistake."""
+    _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
+    assert not_kubernetes(document) == (
+        "values.yaml: document 2, line 3: no Kubernetes object: it has neither apiVersion and "
+        "kind nor a pod template"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{apiVersion: v1, kind: Service}", "spec: {containers: []}", "a: [{apiVersion: v1, kind: X}]"],
+)
+def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
+    """A pod template file, as Spark takes one, has no kind."""
+    (document,) = read_documents(text)
+    assert not_kubernetes(document) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        "x",
+        {"kind": 1, "apiVersion": 2},
+        {"spec": None},
+        {"spec": {"containers": {}}},
+        {"kind": "Pod", "apiVersion": "v1", "metadata": []},
+        {"kind": "AdmissionReview", "apiVersion": "v1", "request": []},
+        {"kind": "TrainJob", "apiVersion": "v1", "spec": []},
+    ],
+)
+def test_any_shape_is_searched_without_complaint(value: Any) -> None:
+    """Nothing is known of a document but that it is JSON."""
+    assert templates_of(value) == []
+    assert isinstance(notes_of(value), list)
