@@ -114,8 +114,6 @@ class Fabrics:
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Alias → the real resource's name.
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 def index(
@@ -130,7 +128,6 @@ def index(
     """Build a configuration with its indexes out of compiled fabrics."""
     by_gpu: dict[str, frozenset[str]] = {}
     by_resource: dict[str, frozenset[str]] = {}
-    aliases: dict[str, str] = {}
     for fabric in fabrics:
         own = frozenset({fabric.name})
         for gpu in fabric.gpu_resources:
@@ -138,7 +135,6 @@ def index(
         for resource in fabric.resources:
             for name in (resource.name, *resource.aliases):
                 by_resource[name] = by_resource.get(name, frozenset()) | own
-            aliases.update(dict.fromkeys(resource.aliases, resource.name))
     return Fabrics(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
@@ -148,7 +144,6 @@ def index(
         config_hash=config_hash,
         by_gpu=by_gpu,
         by_resource=by_resource,
-        aliases=aliases,
     )
 
 

@@ -8,18 +8,14 @@ stays, also a `0`; only an alias (`rdma/hca` of another site) is renamed.
 
 from __future__ import annotations
 
-from typing import Any
-
+from webhook.core.aliases import SECTIONS, aliases_among, rename
 from webhook.core.decision import Reason
 from webhook.core.devices import devices_for
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric
-from webhook.core.path import Path, dotted
 from webhook.core.pod import mapping
-from webhook.core.quantity import parse
 from webhook.core.resources import VIRTUAL_GPU, is_rdma
 from webhook.core.scope import Mutation, Needs, Scope, Target
-from webhook.errors import ShapeError
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
 RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
@@ -30,8 +26,6 @@ ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.
 NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
 OTHER = Reason("OtherResource", "The rdma/* resource that is there is not one of the fabric's.")
 VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
-
-_SECTIONS = ("limits", "requests")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -62,7 +56,7 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.skipped(target.name, why, message)
     else:
         for name, count in wanted:
-            for section in _SECTIONS:
+            for section in SECTIONS:
                 draft.set((*target.path, "resources", section, name), str(count))
         listed = ", ".join(f"{name}: {count}" for name, count in wanted)
         draft.applied(target.name, ADDED, f"requested {listed}")
@@ -73,47 +67,22 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
     path = (*target.path, "resources")
     names = dict.fromkeys(
         name
-        for section in _SECTIONS
+        for section in SECTIONS
         for name in mapping(draft.pod, (*path, section))
         if "/" in name and is_rdma(name, scope.fabrics)
     )
     if not names:
         return False
-    aliases = {name: scope.fabrics.aliases[name] for name in names if name in scope.fabrics.aliases}
+    aliases = aliases_among(names, fabric)
     if aliases:
         for alias, real in aliases.items():
-            _rename(draft, path, alias, real)
+            rename(draft, path, alias, real)
         listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
         draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
     else:
         draft.already(target.name, PRESENT, f"requests {', '.join(names)} already")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
     return True
-
-
-def _rename(draft: Draft, path: Path, alias: str, real: str) -> None:
-    """Rename in both sections; where the real key is there too, the larger quantity counts.
-
-    A request that is missing is the limit, as the API server will default it.
-    """
-    limit = mapping(draft.pod, (*path, "limits")).get(alias)
-    for section in _SECTIONS:
-        amounts = mapping(draft.pod, (*path, section))
-        if alias not in amounts and (limit is None or real not in amounts):
-            continue
-        amount = _larger(amounts.get(alias, limit), amounts.get(real), (*path, section))
-        if alias in amounts:
-            draft.remove((*path, section, alias))
-        if amount != amounts.get(real):
-            draft.set((*path, section, real), amount)
-
-
-def _larger(one: Any, other: Any, path: Path) -> Any:
-    try:
-        return one if other is None or parse(one) > parse(other) else other
-    except ValueError as error:
-        msg = f"{dotted(path)}: {error}"
-        raise ShapeError(msg) from error
 
 
 def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:

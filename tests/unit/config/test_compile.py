@@ -101,7 +101,7 @@ def test_every_field_reaches_its_record() -> None:
     assert loaded.nvlink_namespaces == {"lab"}
     assert loaded.foreign_resources == ("example.com/efa*",)
     assert loaded.foreign_annotations == ("example.com/nic",)
-    assert loaded.aliases == {"rdma/hca": "nvidia.com/hostdev"}
+    assert loaded.by_resource["rdma/hca"] == {"h100"}
     assert loaded.by_gpu == {"nvidia.com/h100": {"h100"}}
 
 

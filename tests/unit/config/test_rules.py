@@ -73,14 +73,10 @@ BROKEN = {
     "aliases_of_two": [
         text(
             fabric(
-                "a",
-                match={"gpuProducts": ["A"]},
-                resources=[{"name": "rdma/a", "aliases": ["rdma/hca"]}],
-            ),
-            fabric(
-                "b",
-                match={"gpuProducts": ["B"]},
-                resources=[{"name": "rdma/b", "aliases": ["rdma/hca"]}],
+                resources=[
+                    {"name": "rdma/a", "aliases": ["rdma/hca"]},
+                    {"name": "rdma/b", "aliases": ["rdma/hca"]},
+                ],
             ),
         ),
     ],
@@ -316,3 +312,20 @@ def test_rules_speak_of_what_pydantic_understood() -> None:
         ("error", "fabrics[6].pin"),
         ("error", "nvlink.allowNamespaces"),
     ]
+
+
+def test_two_fabrics_may_share_an_alias() -> None:
+    """The lab's V100 and A100 fabrics both rename `rdma/hca`; the pod's fabric decides to what."""
+    file = text(
+        fabric(
+            "a",
+            match={"gpuProducts": ["A"]},
+            resources=[{"name": "rdma/a", "aliases": ["rdma/hca"]}],
+        ),
+        fabric(
+            "b",
+            match={"gpuProducts": ["B"]},
+            resources=[{"name": "rdma/b", "aliases": ["rdma/hca"]}],
+        ),
+    )
+    assert findings(file) == []

@@ -41,12 +41,13 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
 
 
 def aliases_of_two(parts: Parts) -> Iterator[Problem]:
-    """Refuse an alias that stands for two resources.
+    """Refuse an alias that stands for two resources of one fabric.
 
-    An error: it could not be renamed to two.
+    An error: it could not be renamed to two. Two fabrics may share one, as two
+    clusters' manifests do: the fabric of the pod decides what it becomes.
     """
-    owners: dict[str, str] = {}
     for path, fabric in parts.fabrics():
+        owners: dict[str, str] = {}
         for place, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
                 owner = owners.setdefault(alias, resource.name)
