@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.documents.nodes import Node, key_of
+from webhook.documents.nodes import Node
 from webhook.documents.pairing import same
+from webhook.documents.values import key_of
 
 
 class Entries:

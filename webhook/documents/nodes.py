@@ -11,21 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from webhook.documents.scalars import resolve
-
 DEEPEST = 200
 MOST_NODES = 200_000  # about a thousand pods, or two seconds of work
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TAG = "tag:yaml.org,2002:"
-_TYPED: dict[str, tuple[type, ...]] = {
-    f"{_TAG}int": (int,),
-    f"{_TAG}float": (int, float),
-    f"{_TAG}bool": (bool,),
-    f"{_TAG}null": (type(None),),
-}
-
-_WORDS = {"mapping": "mapping", "sequence": "list"}
+TAG = "tag:yaml.org,2002:"
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
 
@@ -36,13 +26,6 @@ class UnreadableError(Exception):
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
         self.offset = offset
-
-
-class Duplicate(NamedTuple):
-    """A key that its mapping has already."""
-
-    offset: int
-    key: str
 
 
 class Node:
@@ -84,7 +67,7 @@ class Node:
     @property
     def merges(self) -> bool:
         """Whether this is the key `<<`."""
-        return self.text == "<<" and (self.plain or self.tag == f"{_TAG}merge")
+        return self.text == "<<" and (self.plain or self.tag == f"{TAG}merge")
 
     def content_end(self, text: str) -> int:
         """Return where the last character of its content ends.
@@ -205,82 +188,3 @@ class _Grower:
 
 def _too_deep(node: Node) -> UnreadableError:
     return UnreadableError(node.start, f"nested deeper than {DEEPEST} levels")
-
-
-class Values:
-    """Makes the JSON values that nodes stand for; what is shared by aliases stays shared."""
-
-    def __init__(self) -> None:
-        self.duplicates: list[Duplicate] = []
-        self._made: dict[Node, Any] = {}  # what aliases stand for
-
-    def of(self, node: Node) -> Any:
-        """Return the value of a node, or raise UnreadableError."""
-        if node.kind == "scalar":
-            return _scalar(node)
-        if node.kind == "mapping":
-            return self._mapping(node)
-        if node.kind == "sequence":
-            return [self.of(child) for child in node.children]
-        return self._shared(node.children[0])
-
-    def _shared(self, target: Node) -> Any:
-        if target not in self._made:
-            self._made[target] = self.of(target)
-        return self._made[target]
-
-    def _mapping(self, node: Node) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        merged: list[Node] = []
-        for key_node, value_node in node.pairs:
-            if key_node.merges:
-                merged.append(value_node)
-                continue
-            key = key_of(key_node)
-            if key in made:
-                self.duplicates.append(Duplicate(key_node.start, key))
-            made[key] = self.of(value_node)
-        for value_node in merged:
-            self._merge(value_node, made)
-        return made
-
-    def _merge(self, node: Node, made: dict[str, Any]) -> None:
-        value = self.of(node)
-        for source in value if isinstance(value, list) else [value]:
-            if not isinstance(source, dict):
-                raise UnreadableError(node.start, "`<<` merges mappings, and this is none")
-            for key, inner in source.items():
-                made.setdefault(key, inner)
-
-
-def key_of(node: Node) -> str:
-    """Return the key that a node stands for, as a string as kubectl does: 1 is "1".
-
-    Raises UnreadableError for null and for collections, as an unrendered `{{ name }}` is.
-    """
-    node = node.children[0] if node.kind == "alias" else node
-    if node.kind != "scalar":
-        raise UnreadableError(node.start, f"a key must be a string, but is a {_WORDS[node.kind]}")
-    key = _scalar(node)
-    if key is None:
-        raise UnreadableError(node.start, "a key must be a string, but is null")
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
-
-
-def _scalar(node: Node) -> str | float | bool | None:
-    """Return a scalar's value; a tag of no JSON type leaves the text as it is."""
-    if node.tag is None and not node.plain:
-        return node.text
-    wanted = _TYPED.get(node.tag or "")
-    if node.tag is not None and wanted is None:
-        return node.text
-    try:
-        value = resolve(node.text)
-    except ValueError as error:
-        raise UnreadableError(node.start, str(error)) from None
-    if wanted and type(value) not in wanted:
-        short = (node.tag or "").removeprefix(_TAG)
-        raise UnreadableError(node.start, f"{node.text!r:.60} is no !!{short}")
-    return value

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from webhook.core.pod import describe
 from webhook.documents.json_text import read_json
-from webhook.documents.nodes import Duplicate, Root, UnreadableError, Values, roots_of
+from webhook.documents.nodes import Root, UnreadableError, roots_of
+from webhook.documents.values import Duplicate, Values
 from webhook.errors import DocumentError
 
 LONGEST = 8 * 1024 * 1024  # bytes; the cap of a request body, too
@@ -35,7 +36,7 @@ class Document:
 
     name: str  #: of the input: a file's name or "<stdin>"
     index: int  #: counted from 0 in the input, empty documents included
-    value: dict[str, Any]  #: JSON; parts that aliases share are shared
+    value: dict[str, Any]  #: JSON; aliases of one anchor share one value
     line: int  #: of its first value, counted from 1 in the input
     text: str  #: its part of the input, with its own `---`: all parts together are the input
     syntax: Literal["yaml", "json"]
@@ -149,7 +150,7 @@ def _document(name: str, index: int, root: Root, place: _Place) -> Document | No
         line=place.line,
         text="",
         syntax="yaml",
-        problems=_problems(name, index, place, values.duplicates),
+        problems=_problems(name, index, place, list(values.duplicates)),
     )
 
 

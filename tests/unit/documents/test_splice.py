@@ -306,7 +306,8 @@ def test_lines_of_a_literal_block_come_and_go(new: str, after: str) -> None:
 def test_words_of_a_folded_script_are_edited_in_their_line() -> None:
     """Folding is undone by counting characters that are no white space."""
     check(
-        "a: >-\n  mpirun -np 2\n  -x A\n  run\nb: mpirun\n  -np 2\nc: one\n  two\nd: >\n  one\n  two",
+        "a: >-\n  mpirun -np 2\n  -x A\n  run\nb: mpirun\n"
+        "  -np 2\nc: one\n  two\nd: >\n  one\n  two",
         "a: >-\n  mpirun -np 2\n  -mca a 0 -x A\n  run\nb: mpirun\n"
         "  -mca a 0 -np 2\nc: one\n  x two\nd: >\n  one\n  two x",
         replace("/a", "mpirun -np 2 -mca a 0 -x A run"),
