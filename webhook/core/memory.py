@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from webhook.core.draft import Draft
 from webhook.core.path import Path
 from webhook.core.pod import Container, PodManifest, at, items, mapping, sequence
 from webhook.core.quantity import equal, is_zero
@@ -89,3 +90,26 @@ def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:
             if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
                 return str(volume.get("name"))
     return ""
+
+
+def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
+    """Name the containers that live under the pod's limit only, but for those at `without`."""
+    return [
+        one.name
+        for one in containers
+        if one.kind != "ephemeral"
+        and one.path not in without
+        and mapping(one.manifest, ("resources", "limits"), one.path).get("memory") is None
+    ]
+
+
+def drop_limit(draft: Draft, path: Path) -> str:
+    """Remove the limits.memory that stands in the resources at `path`, and return it.
+
+    A missing request becomes it: without, the scheduler would reserve nothing.
+    """
+    limit = draft.get((*path, "limits", "memory"))
+    if draft.get((*path, "requests", "memory")) is None:
+        draft.set((*path, "requests", "memory"), limit)
+    draft.remove((*path, "limits", "memory"))
+    return str(limit)

@@ -1,10 +1,8 @@
 """`config-files`: the fabric's NCCL settings as /etc/nccl.conf, which also sshd's children read.
 
-A process that sshd starts does not inherit the container's environment. NCCL
-reads this file last and never overwrites the environment (nccl, src/misc/param.cc).
-
-`configFiles: auto` mounts it into workers of MPI jobs, where `sshd` is a word of
-the command, and where `envFrom` keeps `env` from writing the variables.
+A process that sshd starts does not inherit the container's environment; NCCL reads this file
+last and never overwrites the environment (nccl, src/misc/param.cc). `configFiles: auto` is for
+MPI workers, for `sshd` as a word of the command, and where `envFrom` keeps `env` from writing.
 """
 
 from __future__ import annotations
@@ -40,7 +38,13 @@ UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mount
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Mount the file into every target that needs it."""
-    targets = [target for target in scope.targets if _takes(draft, scope, target)]
+    targets: list[Target] = []
+    for target in scope.targets:
+        left_alone = _left_alone(draft, scope, target)
+        if left_alone is None:
+            targets.append(target)
+        else:
+            draft.skipped(target.name, *left_alone)
     if not targets or not _provide(draft, scope, targets):
         if draft.get(_ANNOTATION) is not None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
@@ -53,26 +57,19 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.already(target.name, PRESENT, f"{FILE} is mounted already")
 
 
-def _takes(draft: Draft, scope: Scope, target: Target) -> bool:
+def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
     pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
     manifest = mapping(pod, path)
     if policy == "never":
-        draft.skipped(target.name, NOTHING, "the configuration says configFiles: never")
-        return False
+        return NOTHING, "the configuration says configFiles: never"
     if policy == "auto" and not (
         has_env_from(pod, path) or role_of(pod, manifest) == "worker" or runs_sshd(manifest)
     ):
-        draft.skipped(target.name, NOT_NEEDED, "no sshd and no envFrom: env reaches every process")
-        return False
-    mount = mount_at(pod, path, FILE)
-    above = mount_over(pod, path, FILE)
+        return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
+    mount, above = mount_at(pod, path, FILE), mount_over(pod, path, FILE)
     if (mount is not None and mount.get("name") != _NAME) or above is not None:
-        draft.skipped(target.name, USER_MOUNT, f"your own mount at {above or FILE} stays")
-    elif mentions(manifest, KEY):
-        draft.skipped(target.name, MENTIONED, f"the command handles {KEY} itself")
-    else:
-        return True
-    return False
+        return USER_MOUNT, f"your own mount at {above or FILE} stays"
+    return (MENTIONED, f"the command handles {KEY} itself") if mentions(manifest, KEY) else None
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
@@ -84,7 +81,7 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     obstacle = _obstacle(draft, conf, volume)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
-    if not obstacle and own is not None and own != conf:
+    if not obstacle and own not in (None, conf):
         must = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
     elif not obstacle:
@@ -95,9 +92,7 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     return not obstacle
 
 
-def _obstacle(
-    draft: Draft, conf: str, volume: dict[str, Any] | None
-) -> tuple[Reason, str] | tuple[()]:
+def _obstacle(draft: Draft, conf: str, volume: Any) -> tuple[Reason, str] | tuple[()]:
     if volume is not None and not is_ours(volume):
         return NAME_TAKEN, f"rename your volume {_NAME}: the name is ours"
     if not conf:
@@ -120,7 +115,7 @@ def _carry(draft: Draft, conf: str, text_missing: bool, volume_missing: bool) ->
 
 MUTATION = Mutation(
     name="config-files",
-    summary="mounts the NCCL settings as /etc/nccl.conf, for processes that sshd starts",
+    summary="mounts the NCCL settings as /etc/nccl.conf, for what sshd starts",
     needs=Needs.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),

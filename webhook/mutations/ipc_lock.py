@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.pod import at, flag, strings
+from webhook.core.identity import runs_as_other_user
+from webhook.core.pod import flag, strings
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
 CAPABILITY = "IPC_LOCK"
@@ -92,24 +93,9 @@ def _warn_where_inert(draft: Draft, scope: Scope, target: Target) -> None:
     if spec.get("hostUsers") is False:
         message = "IPC_LOCK is inert with hostUsers: false; containerd needs LimitMEMLOCK=infinity"
         draft.warned(target.name, USER_NAMESPACE, message)
-    elif _other_user(draft, target):
+    elif runs_as_other_user(draft.pod, target.path):
         message = "IPC_LOCK is inert for non-root users; containerd needs LimitMEMLOCK=infinity"
         draft.warned(target.name, NON_ROOT, message)
-
-
-def _other_user(draft: Draft, target: Target) -> bool:
-    """Whether the container surely runs as another user than root."""
-    own, pod = (*target.path, "securityContext"), ("spec", "securityContext")
-    if at(draft.pod, own) is None and at(draft.pod, pod) is None:
-        return False
-    for field in ("runAsUser", "runAsNonRoot"):
-        value = at(draft.pod, (*own, field))
-        value = at(draft.pod, (*pod, field)) if value is None else value
-        if value:
-            return True
-        if field == "runAsUser" and value == 0:
-            return False
-    return False
 
 
 MUTATION = Mutation(
@@ -117,14 +103,8 @@ MUTATION = Mutation(
     summary="adds the IPC_LOCK capability, without which registering memory fails",
     needs=Needs.NOTHING,
     reasons=(
-        ADDED,
-        PRESENT,
-        PRIVILEGED,
-        DROPPED,
-        POD_SECURITY,
-        MISSPELT,
-        NON_ROOT,
-        USER_NAMESPACE,
+        *(ADDED, PRESENT, PRIVILEGED, DROPPED, POD_SECURITY),
+        *(MISSPELT, NON_ROOT, USER_NAMESPACE),
     ),
     mutate=mutate,
 )

@@ -12,10 +12,9 @@ a quota on limits.memory), nor where something reads the limit.
 
 from __future__ import annotations
 
+from webhook.core import memory
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.memory import is_guaranteed, reads_limit, unbounded_memory_volume
-from webhook.core.path import Path
 from webhook.core.pod import mapping
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
@@ -37,7 +36,7 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's own where only targets live under it."""
     kept = _why_kept(scope)
-    lost = kept is None and is_guaranteed(scope.original, scope.containers)
+    lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
     for target in scope.targets:
         path = (*target.path, "resources")
         if "memory" not in mapping(draft.pod, (*path, "limits")):
@@ -45,7 +44,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         elif kept is not None:
             _keep(draft, target.name, *kept)
         else:
-            limit = _drop(draft, path)
+            limit = memory.drop_limit(draft, path)
             message = f"removed limits.memory {limit}; the request reserves the memory"
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, lost=lost)
@@ -63,10 +62,10 @@ def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
-    reader = reads_limit(scope.original)
+    reader = memory.reads_limit(scope.original)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
-    if policy == "keep-guaranteed" and is_guaranteed(scope.original, scope.containers):
+    if policy == "keep-guaranteed" and memory.is_guaranteed(scope.original, scope.containers):
         return GUARANTEED, "kept: the pod is Guaranteed"
     return None
 
@@ -77,20 +76,12 @@ def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
         draft.warned(where, reason, f"memory limit {message}")
 
 
-def _drop(draft: Draft, path: Path) -> str:
-    limit = draft.get((*path, "limits", "memory"))
-    if draft.get((*path, "requests", "memory")) is None:
-        draft.set((*path, "requests", "memory"), limit)
-    draft.remove((*path, "limits", "memory"))
-    return str(limit)
-
-
 def _warn(draft: Draft, target: Target, *, lost: bool) -> None:
     _warn_lost(draft, target.name, lost=lost)
     if not target.gpus and not target.shared_gpu:
         message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = unbounded_memory_volume(draft.pod, target.path)
+    volume = memory.unbounded_memory_volume(draft.pod, target.path)
     if volume:
         message = f"volume {volume} is memory without sizeLimit: it may fill the node"
         draft.warned(target.name, UNBOUNDED, message)
@@ -104,21 +95,14 @@ def _warn_lost(draft: Draft, where: str, *, lost: bool) -> None:
 
 def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, lost: bool) -> None:
     """Drop `spec.resources.limits.memory`: a container without its own limit inherits it."""
-    targets = {target.path for target in scope.targets}
-    others = [
-        one.name
-        for one in scope.containers
-        if one.kind != "ephemeral"
-        and one.path not in targets
-        and mapping(one.manifest, ("resources", "limits"), one.path).get("memory") is None
-    ]
+    others = memory.unlimited(scope.containers, {target.path for target in scope.targets})
     if kept is not None:
         _keep(draft, "", *kept)
     elif others:
         message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
         draft.skipped("", POD_LEVEL, message)
     else:
-        limit = _drop(draft, ("spec", "resources"))
+        limit = memory.drop_limit(draft, ("spec", "resources"))
         draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
         _warn_lost(draft, "", lost=lost)
 
@@ -128,17 +112,8 @@ MUTATION = Mutation(
     summary="removes the memory limit, since registered memory counts against it",
     needs=Needs.NIC,
     reasons=(
-        DROPPED,
-        NO_LIMIT,
-        KEPT,
-        UNKNOWN,
-        REQUIRED,
-        READ,
-        GUARANTEED,
-        POD_LEVEL,
-        BURSTABLE,
-        UNBOUNDED,
-        POOL,
+        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED, POD_LEVEL),
+        *(BURSTABLE, UNBOUNDED, POOL),
     ),
     mutate=mutate,
 )
