@@ -63,8 +63,8 @@ test: lint type $(DEV)  ## everything: lint, type, all tests
 	$(if $(ALL_TESTS),,$(error there is no test to run))
 	$(PYTEST) -n 2 $(ALL_TESTS)
 
-golden: $(DEV)  ## rewrite the expected files of tests/golden; look at the diff before you commit
-	UPDATE_GOLDEN=1 $(PYTEST) tests/golden
+golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
+	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config
 
 cov: $(DEV)  ## branch coverage: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

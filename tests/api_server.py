@@ -1,0 +1,173 @@
+"""What an API server does to a pod on its way to a webhook and back, as far as tests need it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import jsonpatch
+import orjson
+
+from webhook.app.asgi import App, Message
+from webhook.core.annotations import STATUS
+
+_POD = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+_CONTAINER = {
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "imagePullPolicy": "IfNotPresent",
+}
+_FILES = {"defaultMode": 0o644}
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+
+def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod as decoding and defaulting leave it: before admission, and after each patch.
+
+    Source: kubernetes pkg/apis/core/v1, defaults.go. Quantities that are numbers
+    become strings, as decoding to `resource.Quantity` and back makes them.
+    """
+    pod = _received(pod)
+    spec = _filled(pod, "spec", _POD)
+    _level(spec)
+    for field in _CONTAINERS:
+        for container in _mappings(spec, field):
+            _container(container)
+    for volume in _mappings(spec, "volumes"):
+        _volume(volume)
+    return pod
+
+
+def _container(container: dict[str, Any]) -> None:
+    for key, value in _CONTAINER.items():
+        container.setdefault(key, copy.copy(value))
+    _level(container)
+    for port in _mappings(container, "ports"):
+        port.setdefault("protocol", "TCP")
+    for variable in _mappings(container, "env"):
+        _field_ref(variable.get("valueFrom"))
+
+
+def _level(holder: dict[str, Any]) -> None:
+    """Default the requests of a container, or of the pod itself, to its limits."""
+    resources = holder.get("resources")
+    if not isinstance(resources, dict):
+        return
+    for section in ("limits", "requests"):
+        amounts = resources.get(section)
+        if isinstance(amounts, dict):
+            resources[section] = {name: _quantity(amount) for name, amount in amounts.items()}
+    limits = resources.get("limits")
+    if isinstance(limits, dict) and limits:
+        requests = resources.get("requests") or {}
+        resources["requests"] = {**limits, **requests}
+
+
+def _quantity(amount: Any) -> Any:
+    return str(amount) if amount.__class__ is int else amount
+
+
+def _volume(volume: dict[str, Any]) -> None:
+    for kind in ("configMap", "secret", "downwardAPI", "projected"):
+        if isinstance(volume.get(kind), dict):
+            _filled(volume, kind, _FILES)
+    for item in _mappings(volume.get("downwardAPI"), "items"):
+        _field_ref(item)
+    for source in _mappings(volume.get("projected"), "sources"):
+        for item in _mappings(source.get("downwardAPI"), "items"):
+            _field_ref(item)
+
+
+def _field_ref(source: Any) -> None:
+    if isinstance(source, dict) and isinstance(source.get("fieldRef"), dict):
+        source["fieldRef"].setdefault("apiVersion", "v1")
+
+
+def _filled(node: dict[str, Any], key: str, defaults: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = node[key]
+    for name, value in defaults.items():
+        found.setdefault(name, copy.copy(value))
+    return found
+
+
+def _mappings(node: Any, key: str) -> Iterator[dict[str, Any]]:
+    found = node.get(key) if isinstance(node, dict) else None
+    return (item for item in found or () if isinstance(item, dict))
+
+
+def patched(pod: dict[str, Any], patch: Iterable[Any]) -> dict[str, Any]:
+    """Return the pod with an RFC 6902 patch applied by somebody else's library."""
+    result: dict[str, Any] = jsonpatch.apply_patch(_received(pod), list(patch))
+    return result
+
+
+def _received(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod as it comes over the wire: no part of it is shared with another."""
+    received: dict[str, Any] = orjson.loads(orjson.dumps(pod))
+    return received
+
+
+def without_status(pod: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Split the status annotation off a pod: compared by content, wherever it stands."""
+    pod = _received(pod)
+    status = ((pod.get("metadata") or {}).get("annotations") or {}).pop(STATUS, None)
+    try:
+        return pod, orjson.loads(status or "null")
+    except orjson.JSONDecodeError:  # a preset one on a pod that is left alone
+        return pod, status
+
+
+def review_of(pod: dict[str, Any]) -> bytes:
+    """Write the AdmissionReview that asks about the creation of a pod."""
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": pod["metadata"].get("namespace", "default"),
+        "operation": "CREATE",
+        "object": pod,
+        "oldObject": None,
+        "dryRun": False,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return orjson.dumps(review)
+
+
+def post(app: App, path: str, body: bytes, query: str = "") -> tuple[int, bytes]:
+    """Post a body to an ASGI application in this process; return the status and the answer."""
+    sent: list[Message] = []
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "https",
+        "server": ("webhook", 443),
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"content-type", b"application/json")],
+    }
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(_called(app, scope, receive, send))
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+async def _called(app: App, scope: Any, receive: Any, send: Any) -> None:
+    await app(scope, receive, send)

@@ -1,0 +1,65 @@
+"""What became of the user's words: every difference between a pod and what was made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from webhook.core.path import Path
+
+
+class Change(NamedTuple):
+    """One difference. `added` where nothing, or null, stood before."""
+
+    kind: str  #: added | removed | replaced
+    path: Path
+    before: Any
+    after: Any
+
+
+def changes(before: Any, after: Any, path: Path = ()) -> Iterator[Change]:
+    """Compare two documents; what was put into or behind a list counts as added."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from _of_mappings(before, after, path)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _of_lists(before, after, path)
+    elif before is None and after is not None:
+        yield Change("added", path, before, after)
+    elif before != after or before.__class__ is not after.__class__:
+        yield Change("replaced", path, before, after)
+
+
+def _of_mappings(before: dict[str, Any], after: dict[str, Any], path: Path) -> Iterator[Change]:
+    for key, value in before.items():
+        if key in after:
+            yield from changes(value, after[key], (*path, key))
+        else:
+            yield Change("removed", (*path, key), value, None)
+    for key in after.keys() - before.keys():
+        yield Change("added", (*path, key), None, after[key])
+
+
+def _of_lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Change]:
+    """Pair the items in order; a list of strings may have grown anywhere, others at the end."""
+    if path[-1:] in (("command",), ("args",)):
+        if before != after:
+            yield Change("replaced", path, before, after)
+        return
+    for index, value in enumerate(before):
+        if index < len(after):
+            yield from changes(value, after[index], (*path, index))
+        else:
+            yield Change("removed", (*path, index), value, None)
+    for index in range(len(before), len(after)):
+        yield Change("added", (*path, index), None, after[index])
+
+
+def key_orders(before: Any, after: Any) -> bool:
+    """Whether every mapping's keys that are left stand in the order that they had."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        left = [key for key in before if key in after]
+        kept = [key for key in after if key in before]
+        return left == kept and all(key_orders(before[key], after[key]) for key in left)
+    if isinstance(before, list) and isinstance(after, list):
+        return all(map(key_orders, before, after))
+    return True

@@ -1,0 +1,379 @@
+"""Pods, configurations and facts out of the words that matter, and JSON that is none of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from webhook.config.load import parse_fabrics
+from webhook.core.annotations import ENABLE, FABRIC
+from webhook.core.fabric import Fabrics
+from webhook.core.facts import Facts
+from webhook.core.scope import Context
+
+Strategy = st.SearchStrategy
+
+_HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+_FILES = (
+    "fabrics: []\n",
+    """
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100, nvidia.com/gpu]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+  hcas: [mlx5_0, mlx5_1]
+  socketInterface: eth0
+  hostSocketInterface: bond0
+  sharedMemory: 16Gi
+  pin: always
+  nodeSelector: {site.lab/fabric: ib}
+  env: {NCCL_DEBUG: WARN}
+nvlink: {allowNamespaces: [lab]}
+""",
+    """
+defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always}
+fabrics:
+- name: a100-roce
+  match: {gpuProducts: ["NVIDIA-A100-*"]}
+  mode: sr-iov
+  linkLayer: Ethernet
+  resources:
+  - {name: nvidia.com/rail0, count: per-gpu, gpusPerDevice: 2, max: 4, network: fabric/rail0}
+  - {name: nvidia.com/rail1, network: fabric/rail1@net2}
+  socketInterface: eth0
+  qos: {trafficClass: 106}
+- name: v100-ib
+  match: {gpuProducts: ["Tesla-V100-*"]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+  hcas: [mlx5_0]
+  libraries: [nccl, ucx, gloo, nvshmem]
+""",
+    """
+defaults: {hcoll: env, memoryLimit: keep, podSecurity: deny, onAmbiguous: deny}
+fabrics:
+- name: host
+  mode: host-network
+  linkLayer: Ethernet
+  match: {gpuResources: [nvidia.com/gpu]}
+  hcas: [mlx5_0]
+  hostSocketInterface: bond0
+""",
+)
+#: Configurations that differ in everything that a pod can notice.
+CONFIGURATIONS: tuple[Fabrics, ...] = tuple(
+    parse_fabrics(_HEAD + text, "fabrics.yaml").fabrics for text in _FILES
+)
+
+
+def fabrics() -> Strategy[Fabrics]:
+    """Draw one of the configurations."""
+    return st.sampled_from(CONFIGURATIONS)
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> Facts:
+    """Draw the facts of a cluster in which namespace lab may be missing."""
+    return Facts.from_objects(draw(st.lists(st.sampled_from(_OBJECTS), max_size=4)))
+
+
+@st.composite
+def contexts(draw: st.DrawFn) -> Context:
+    """Draw everything that a decision depends on besides the pod."""
+    chosen, known = draw(fabrics()), draw(facts() | st.just(Facts()))
+    return Context(
+        fabrics=chosen, namespace=known.namespace("lab"), inventory=known.inventory(chosen)
+    )
+
+
+def _namespace(labels: dict[str, str], annotations: dict[str, str]) -> dict[str, Any]:
+    labels = {"rdma.lab/enable": "true", **labels}
+    metadata = {"name": "lab", "labels": labels, "annotations": annotations}
+    return {"kind": "Namespace", "metadata": metadata}
+
+
+def _node(name: str, product: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": product}
+    metadata = {"name": name, "labels": labels}
+    return {"kind": "Node", "metadata": metadata, "status": {"allocatable": {"nvidia.com/gpu": 8}}}
+
+
+_OBJECTS: tuple[dict[str, Any], ...] = (
+    _namespace({}, {}),
+    _namespace({"pod-security.kubernetes.io/enforce": "baseline"}, {}),
+    _namespace({}, {FABRIC: "v100-ib"}),
+    {
+        "kind": "LimitRange",
+        "metadata": {"name": "bounds", "namespace": "lab"},
+        "spec": {"limits": [{"type": "Container", "max": {"memory": "1Ti"}}]},
+    },
+    _node("node-1", "NVIDIA-A100-SXM4-80GB"),
+    _node("node-2", "Tesla-V100-SXM2-32GB-SHARED"),
+)
+
+
+# A container
+
+
+def _some(values: dict[str, Any], most: int = 4) -> Strategy[dict[str, Any]]:
+    """Draw some keys of `values`, each with one of the values listed, in any order."""
+    pairs = [(key, value) for key, listed in values.items() for value in listed]
+    return st.lists(st.sampled_from(pairs), max_size=most).map(dict)
+
+
+_AMOUNTS = ("1", 2, "0", "8")
+_LIMITS: dict[str, Any] = {
+    "cpu": ("500m", 8),
+    "memory": ("64Gi", "1.5Gi", 1024),
+    "hugepages-2Mi": ("1Gi",),
+    **dict.fromkeys(
+        (
+            *("nvidia.com/gpu", "nvidia.com/v100", "nvidia.com/mig-1g.5gb", "nvidia.com/gpumem"),
+            *("rdma/rdma_v100", "rdma/hca", "rdma/other", "nvidia.com/rail0"),
+            "vpc.amazonaws.com/efa",
+        ),
+        _AMOUNTS,
+    ),
+}
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5"),
+    "NCCL_SOCKET_IFNAME": ("eth0", "=net1", "^docker0", "$(INTERFACE)"),
+    "GLOO_SOCKET_IFNAME": ("net1",),
+    "NCCL_IB_DISABLE": ("1",),
+    "NCCL_DEBUG": ("INFO",),
+    "UCX_TLS": ("tcp", "rc,cuda"),
+    "UCX_NET_DEVICES": ("all",),
+    "OMPI_MCA_coll_hcoll_enable": ("1",),
+    "OMPI_MCA_plm_rsh_args": ("-o ConnectionAttempts=10",),
+    "I_MPI_FABRICS": ("shm:ofi",),
+    "K_MPI_JOB_ROLE": ("launcher", "worker"),
+    "CUDA_VISIBLE_DEVICES": ("0",),
+    "MALLOC_ARENA_MAX": ("4",),
+}
+_REFERENCES = (
+    {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    {"name": "LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
+)
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("python", "train.py"),
+    ("/usr/sbin/sshd", "-De"),
+    ("mpirun", "--allow-run-as-root", "-np", "16", "./train"),
+    ("mpirun", "-np", "16", "./train"),
+    ("/opt/openmpi/bin/mpirun", "-np", "1", "./a", ":", "-np", "8", "./b"),
+    ("mpirun", "--mca", "coll_hcoll_enable", "1", "./train"),
+    ("horovodrun", "-np", "8", "python", "train.py"),
+    ("bash", "-c", "set -e\ntime mpirun -x PATH \\\n  -np 8 ./train  # mpirun\n"),
+    ("sh", "-c", "/usr/sbin/sshd; mpiexec --allow-run-as-root --host ${HOSTS} ./train | tee log"),
+    ("sh", "-c", "sudo mpirun -x A ./train; echo 'mpirun -x B' nccl.conf"),
+    ("sh", "-c", "if ! mpirun -x A ./a; then prterun ./b; fi; broken 'quote"),
+)
+_MOUNTS = (
+    {"name": "shm", "mountPath": "/dev/shm"},
+    {"name": "tmp", "mountPath": "/tmp"},
+    {"name": "info", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"},
+)
+_SECURITY: dict[str, Any] = {
+    "privileged": (True,),
+    "runAsUser": (0, 1000),
+    "runAsNonRoot": (True, None),
+    "capabilities": (
+        None,
+        {"add": ["SYS_PTRACE"]},
+        {"add": ["IPC_LOCK"], "drop": ["ALL"]},
+        {"add": None, "drop": ["IPC_LOCK"]},
+        {"add": ["CAP_IPC_LOCK"]},
+    ),
+}
+#: Fields that no version of Kubernetes has, with values that are easily spoilt.
+_UNKNOWN: Strategy[dict[str, Any]] = st.dictionaries(
+    st.sampled_from(("x-zeta", "x-alpha", "x-~/")),
+    st.sampled_from((None, {}, [], 1.0, 10**18, "é", {"b": 1, "a": [None]})),
+    max_size=2,
+)
+
+
+#: What containers request before anything else comes on top: mostly GPUs.
+_BASES: tuple[dict[str, Any], ...] = (
+    {},
+    {"nvidia.com/gpu": 2},
+    {"nvidia.com/gpu": "8", "memory": "64Gi"},
+    {"nvidia.com/v100": 8, "memory": "64Gi", "cpu": 8},
+    {"rdma/rdma_v100": 1, "memory": 1024},
+)
+#: What NVLink between pods needs.
+_SHARING = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
+_SHARER = {"securityContext": {"privileged": True}, "command": ["python", "train.py"]}
+
+
+@st.composite
+def _env(draw: st.DrawFn) -> list[dict[str, Any]]:
+    plain = draw(_some(_VARIABLES))
+    entries: list[dict[str, Any]] = [{"name": key, "value": plain[key]} for key in plain]
+    return entries + draw(st.lists(st.sampled_from(_REFERENCES), max_size=1))
+
+
+@st.composite
+def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    limits = draw(st.sampled_from(_BASES)) | draw(_some(_LIMITS, 2))
+    requests = {
+        key: limits[key]
+        for key in draw(st.lists(st.sampled_from([*limits, "cpu"])))
+        if key in limits
+    }
+    resources: dict[str, Any] = {"limits": limits} if limits else {}
+    if requests:
+        resources["requests"] = requests
+    optional: dict[str, Strategy[Any]] = {
+        "env": _env(),
+        "envFrom": st.just([{"configMapRef": {"name": "settings"}}]),
+        "command": st.sampled_from(_COMMANDS).map(list),
+        "args": st.sampled_from(_COMMANDS).map(list),
+        "volumeMounts": st.lists(st.sampled_from(_MOUNTS), max_size=2),
+        "securityContext": _some(_SECURITY) | st.none(),
+    }
+    fields = {key: draw(optional[key]) for key in draw(_keys(optional))}
+    return {"name": name, "image": "registry.lab/x:1", "resources": resources, **fields} | draw(
+        _UNKNOWN
+    )
+
+
+def _keys(optional: dict[str, Any]) -> Strategy[list[str]]:
+    return st.lists(st.sampled_from(sorted(optional)), max_size=4, unique=True)
+
+
+# A pod
+
+_ANNOTATIONS: dict[str, tuple[str, ...]] = {
+    FABRIC: ("v100-ib", "host"),
+    "rdma.lab/containers": ("a", "a,init"),
+    "rdma.lab/devices": ("0", "3"),
+    "rdma.lab/memory-limit": ("drop", "keep"),
+    "rdma.lab/skip": ("env", "ipc-lock,hcoll"),
+    "rdma.lab/nvlink": ("share",),
+    "rdma.lab/fabrik": ("a100-roce",),
+    "rdma.lab/status": ("{}", "x", '{"applied":["env"],"config":"0"}'),
+    "k8s.v1.cni.cncf.io/networks": ("storage/nfs", "fabric/rail0,x", '[{"name": "nfs"} ]', "[", ""),
+    "networking.gke.io/interfaces": ("[]",),
+}
+_LABELS = {
+    "training.kubeflow.org/job-role": ("launcher", "worker"),
+    "ray.io/node-type": ("head", "worker"),
+}
+_VOLUMES: tuple[dict[str, Any], ...] = (
+    {"name": "shm", "emptyDir": {"medium": "Memory"}},
+    {"name": "tmp", "hostPath": {"path": "/tmp"}},
+    {"name": "info", "configMap": {"name": "info"}},
+    {"name": "rdma-lab-shm", "emptyDir": {}},
+)
+_VOLUME_LISTS = st.lists(
+    st.sampled_from(_VOLUMES), max_size=3, unique_by=lambda one: str(one["name"])
+)
+_AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {
+                            "key": "nvidia.com/gpu.product",
+                            "operator": "In",
+                            "values": ["Tesla-V100-SXM2-16GB"],
+                        }
+                    ]
+                }
+            ]
+        }
+    }
+}
+_SPEC: dict[str, Any] = {
+    "hostNetwork": (True, False),
+    "hostIPC": (True,),
+    "hostPID": (True,),
+    "hostUsers": (False,),
+    "nodeName": ("node-1",),
+    "nodeSelector": (
+        None,
+        {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
+        {"site.lab/fabric": "roce"},
+    ),
+    "affinity": (None, _AFFINITY),
+    "securityContext": ({"runAsUser": 1000}, {}),
+    "resources": ({"limits": {"memory": "64Gi", "cpu": 8}}, {"limits": {"cpu": 1}}),
+    "os": ({"name": "windows"},),
+}
+
+
+@st.composite
+def pods(draw: st.DrawFn, *, enable: str | None = "true") -> dict[str, Any]:
+    """Draw a pod of right types, opted in unless `enable` says otherwise."""
+    annotations = {} if enable is None else {ENABLE: enable}
+    annotations |= draw(_some(_ANNOTATIONS, 2))
+    metadata = {"name": "train", "namespace": "lab", "annotations": annotations}
+    if draw(st.booleans()):
+        metadata["labels"] = draw(_some(_LABELS, 1))
+    sharing = "rdma.lab/nvlink" in annotations and draw(st.booleans())
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": draw(_spec(sharing))}
+    return pod | draw(_UNKNOWN)
+
+
+@st.composite
+def _spec(draw: st.DrawFn, sharing: bool) -> dict[str, Any]:
+    spec = draw(_some(_SPEC, 3)) | (_SHARING if sharing else {})
+    own = _SHARER if sharing else {}
+    names = draw(st.sampled_from(("a", "ab")))
+    spec["containers"] = [draw(_container(name)) | own for name in names]
+    if draw(st.booleans()):
+        policy = {"restartPolicy": "Always"} if draw(st.booleans()) else {}
+        spec["initContainers"] = [draw(_container("init")) | policy]
+    if draw(st.booleans()):
+        spec["volumes"] = draw(_VOLUME_LISTS)
+    return spec
+
+
+# JSON
+
+#: Integers within 64 bits, since orjson writes no others.
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8)
+    | st.sampled_from(("", "true", "1", "64Gi", "mpirun -x A ./b", "["))
+)
+_KEYS = st.sampled_from(
+    (
+        *("metadata", "annotations", "spec", "containers", "name", "resources", "limits"),
+        *("env", "value", "command", "~/", ""),
+    )
+)
+
+
+def anything() -> Strategy[Any]:
+    """Draw JSON of any shape."""
+    return st.recursive(
+        _SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
+        max_leaves=8,
+    )
+
+
+@st.composite
+def spoilt_pods(draw: st.DrawFn) -> Any:
+    """Draw a pod with something else in one to three places."""
+    pod: Any = draw(pods())
+    for _ in range(draw(st.integers(1, 3))):
+        pod = _grafted(pod, draw(st.integers(0, 1 << 30)), draw(anything() | st.none()))
+    return pod
+
+
+def _grafted(node: Any, seed: int, scion: Any) -> Any:
+    """Return a copy of `node` with `scion` at the place that `seed` leads to."""
+    if not isinstance(node, dict | list) or not node or seed % 8 == 0:
+        return scion
+    keys: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))
+    seed //= 8
+    key = keys[seed % len(keys)]
+    copied: Any = node.copy()
+    copied[key] = _grafted(node[key], seed // len(keys), scion)
+    return copied

@@ -1,0 +1,99 @@
+"""The command line, the HTTP preview and `/mutate` say the same of the same pod."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+
+from tests.api_server import defaulted, patched, post, review_of, without_status
+from tests.property.strategies import pods
+from webhook.app.log import Log
+from webhook.app.mutate import Mutate
+from webhook.app.observe import Metrics
+from webhook.app.preview import Preview
+from webhook.app.state import Snapshot, State
+from webhook.cli import main
+from webhook.config.load import load_fabrics
+from webhook.pipeline import decide
+
+_FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+defaults: {fabric: v100-ib}
+nvlink: {allowNamespaces: [lab]}
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100, nvidia.com/gpu]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+  hcas: [mlx5_0, mlx5_1]
+  socketInterface: eth0
+  sharedMemory: 16Gi
+"""
+
+
+class _Faces:
+    """All faces with one configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self._pod = folder / "pod.json"
+        self._fabrics = folder / "fabrics.yaml"
+        self._fabrics.write_text(_FABRICS)
+        state, metrics, log = State(), Metrics(), Log("error")
+        state.snapshot = Snapshot.of(load_fabrics(self._fabrics).fabrics)
+        self._mutate = Mutate(state, metrics, log, decide)
+        self._preview = Preview(state, metrics, log)
+
+    def command_line(self, pod: dict[str, Any]) -> Any:
+        """Return the form that `-o json` prints."""
+        self._pod.write_bytes(orjson.dumps(pod))
+        buffer = io.BytesIO()
+        out = io.TextIOWrapper(buffer, encoding="utf-8", write_through=True)
+        with contextlib.redirect_stdout(out):
+            main(["preview", "-c", str(self._fabrics), "-o", "json", str(self._pod)])
+        return json.loads(buffer.getvalue())
+
+    def http(self, pod: dict[str, Any]) -> Any:
+        """Return the form that `POST /preview` answers."""
+        status, body = post(self._preview, "/preview", orjson.dumps(pod))
+        assert status == 200, body
+        return json.loads(body)
+
+    def mutate(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """Return the response to the pod's AdmissionReview."""
+        status, body = post(self._mutate, "/mutate", review_of(pod))
+        assert status == 200, body
+        response: dict[str, Any] = orjson.loads(body)["response"]
+        return response
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> _Faces:
+    """All faces, started once."""
+    return _Faces(tmp_path_factory.mktemp("faces"))
+
+
+@settings(max_examples=30)
+@given(pod=pods())
+def test_faces_agree(faces: _Faces, pod: dict[str, Any]) -> None:
+    """The previews are equal; the API server's pod is theirs, once both are defaulted."""
+    printed = faces.command_line(pod)
+    assert faces.http(pod) == printed
+    (decision,) = printed["decisions"]
+    received = defaulted(pod)
+    response = faces.mutate(received)
+    assert response["allowed"] is decision["allowed"]
+    assert response.get("warnings", []) == decision["warnings"]
+    if not decision["allowed"]:
+        assert response["status"]["message"] == decision["message"]
+        return
+    patch = orjson.loads(base64.b64decode(response["patch"])) if "patch" in response else []
+    made = defaulted(patched(received, patch))
+    assert without_status(made) == without_status(defaulted(decision["object"]))
