@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.core.fabric import Fabrics, matches
-from webhook.core.pod import items, mapping
+from webhook.core.pod import items, mapping, text
 
 LABEL = "rdma.lab/enable"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -97,8 +97,8 @@ class Facts:
             namespaces={
                 name: NamespaceFacts(
                     name=name,
-                    labels=mapping(meta, ("labels",)),
-                    annotations=mapping(meta, ("annotations",)),
+                    labels=mapping(meta, ("labels",), ("metadata",)),
+                    annotations=mapping(meta, ("annotations",), ("metadata",)),
                     memory_limit_required=required.get(name, ""),
                 )
                 for name, meta in namespaces.items()
@@ -144,7 +144,11 @@ def product_of(key: str, value: str) -> str:
 def _node(item: Mapping[str, Any]) -> Node:
     allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
     offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
-    return Node(labels=mapping(item, ("metadata", "labels")), resources=frozenset(offered))
+    labels = mapping(item, ("metadata", "labels"))
+    if not all(value.__class__ is str for value in labels.values()):
+        for key in labels:
+            text(labels, (key,), ("metadata", "labels"))
+    return Node(labels=labels, resources=frozenset(offered))
 
 
 def _limit_range(item: Mapping[str, Any]) -> str:

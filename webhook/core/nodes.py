@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from webhook.core.fabric import Fabrics, matches
 from webhook.core.facts import NodeInventory, product_of
+from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, mapping, strings, text
 
 HOSTNAME = "kubernetes.io/hostname"
 _NONE: frozenset[str] = frozenset()
+_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_TERMS = (*_REQUIRED, "nodeSelectorTerms")
 
 
 class Narrowing(NamedTuple):
@@ -38,7 +41,9 @@ def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Nar
 
 def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
     """Read the required node affinity: its terms are alternatives, so all must agree."""
-    terms = [_term(term, fabrics) for term in _terms(pod)]
+    terms = [
+        _term(term, (*_TERMS, index), fabrics) for index, term in enumerate(items(pod, _TERMS))
+    ]
     if not terms:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
@@ -71,24 +76,19 @@ def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:
     return Narrowing(named=homes) if homes else Narrowing(excluded=frozenset(fabrics.fabrics))
 
 
-def _terms(pod: PodManifest) -> list[dict[str, Any]]:
-    path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    return items(pod, (*path, "nodeSelectorTerms"))
-
-
-def _term(term: dict[str, Any], fabrics: Fabrics) -> Narrowing:
+def _term(term: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing:
     named, excluded = _NONE, _NONE
-    for expression in items(term, ("matchExpressions",)):
-        found = _expression(expression, fabrics)
+    for index, expression in enumerate(items(term, ("matchExpressions",), where)):
+        found = _expression(expression, (*where, "matchExpressions", index), fabrics)
         if found is not None:
             named = named & found.named if named and found.named else named or found.named
             excluded |= found.excluded
     return Narrowing(named - excluded, excluded)
 
 
-def _expression(expression: dict[str, Any], fabrics: Fabrics) -> Narrowing | None:
-    key = text(expression, ("key",)) or ""
-    values = strings(expression, ("values",))
+def _expression(expression: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing | None:
+    key = text(expression, ("key",), where) or ""
+    values = strings(expression, ("values",), where)
     match expression.get("operator"):
         case "In":
             return _label(key, values, fabrics)
@@ -130,7 +130,7 @@ def _node_names(pod: PodManifest) -> list[str]:
     name = text(pod, ("spec", "nodeName")) or text(pod, ("spec", "nodeSelector", HOSTNAME))
     if name:
         return [name]
-    terms = [list(_hostnames(term)) for term in _terms(pod)]
+    terms = [list(_hostnames(term)) for term in items(pod, _TERMS)]
     return [name for names in terms for name in names] if all(terms) else []
 
 

@@ -171,7 +171,7 @@ def _by_default(
         (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
     )
     for name, says in choices:
-        if name in candidates and name is not None:
+        if isinstance(name, str) and name in candidates:
             return Resolution(fabrics.fabrics[name], says)
     if not fabrics.fabrics:
         return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
