@@ -132,8 +132,10 @@ def test_a_value_that_is_no_string_is_denied() -> None:
     """The API server refuses it too, but says less."""
     assert denial(devices=2) == (
         "InvalidAnnotation",
-        "annotation rdma.lab/devices is a number (2): it must be "
-        "a whole number of RDMA devices for each container, 0 for none",
+        (
+            "annotation rdma.lab/devices is a number (2): it must be "
+            "a whole number of RDMA devices for each container, 0 for none"
+        ),
     )
 
 
@@ -141,8 +143,10 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
     """A misspelt name would otherwise run the very mutation that should be skipped."""
     assert denial(skip="env,ipclock") == (
         "InvalidAnnotation",
-        "annotation rdma.lab/skip is 'ipclock': it must be of these: env, hcoll, ipc-lock "
-        "(did you mean ipc-lock?)",
+        (
+            "annotation rdma.lab/skip is 'ipclock': it must be of these: env, hcoll, ipc-lock "
+            "(did you mean ipc-lock?)"
+        ),
     )
     assert denial(skip="x") == (
         "InvalidAnnotation",
