@@ -51,7 +51,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     elif not missing:
         draft.already(container.name, PRESENT, "all variables are there already")
     elif has_env_from(draft.pod, container.path):
-        _leave_to_files(draft, container, [item["name"] for item in missing])
+        _leave_to_files(draft, scope, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)
         listed = ", ".join([item["name"] for item in missing])
@@ -60,14 +60,23 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
         _warn_user_values(draft, container, own, wanted)
 
 
-def _leave_to_files(draft: Draft, container: Target | Launcher, names: list[str]) -> None:
-    draft.skipped(container.name, ENV_FROM, "envFrom may hold them: NCCL_* go by /etc/nccl.conf")
-    rest = [name for name in names if not name.startswith("NCCL_")]
-    if isinstance(container, Launcher):
-        rest = names
+def _leave_to_files(
+    draft: Draft, scope: Scope, container: Target | Launcher, names: list[str]
+) -> None:
+    message, rest = "envFrom may hold them", names
+    if isinstance(container, Target) and _files_allowed(scope):
+        message = f"{message}: NCCL_* go by /etc/nccl.conf"
+        rest = [name for name in names if not name.startswith("NCCL_")]
+    draft.skipped(container.name, ENV_FROM, message)
     if rest:
         message = f"envFrom may hold {', '.join(rest)}: not set; put them into env yourself"
         draft.warned(container.name, ENV_FROM, message)
+
+
+def _files_allowed(scope: Scope) -> bool:
+    return (
+        scope.fabrics.defaults.config_files != "never" and "config-files" not in scope.requests.skip
+    )
 
 
 def _warn_user_values(
