@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import uvloop
 from fastapi import Body, FastAPI
@@ -77,7 +77,7 @@ def _server(role: str) -> Iterator[tuple[str, str]]:
 def _rate(port: str, ca: str) -> float:
     """Let a process of its own send requests for a while, and return requests per second."""
     command = [sys.executable, "-m", "tests.benchmarks.serving", "load", port, ca]
-    done = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
 
 
@@ -121,9 +121,8 @@ class _Client(asyncio.Protocol):
         self._received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._request)
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         self._received += data

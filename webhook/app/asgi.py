@@ -6,7 +6,6 @@ reading and drops what comes, so a client that sends it all first still gets its
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -25,8 +24,6 @@ JSON = b"application/json"
 BODY_LIMIT = 8 * 1024 * 1024
 #: Over all requests that are being read, so that many clients cannot fill the memory.
 BODIES_IN_ALL = 64 * 1024 * 1024
-#: The API server gives up on a webhook after 30 s at most (timeoutSeconds).
-BODY_SECONDS = 30.0
 
 
 class RequestError(Exception):
@@ -43,17 +40,11 @@ class DisconnectedError(Exception):
 
 
 class Bodies:
-    """Reads bodies of requests: none too large, not too many at once, none for ever."""
+    """Reads bodies of requests: none too large, not too many at once; the server ends slow ones."""
 
-    def __init__(
-        self,
-        limit: int = BODY_LIMIT,
-        in_all: int = BODIES_IN_ALL,
-        seconds: float = BODY_SECONDS,
-    ) -> None:
+    def __init__(self, limit: int = BODY_LIMIT, in_all: int = BODIES_IN_ALL) -> None:
         self._limit = limit
         self._in_all = in_all
-        self._seconds = seconds
         self._held = 0
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
@@ -64,16 +55,10 @@ class Bodies:
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > self._limit:
             raise self._too_large()
-        try:
-            async with asyncio.timeout(self._seconds):
-                message = await receive()
-                if message["type"] == "http.request" and not message["more_body"]:
-                    return self._checked(message["body"])
-                return await self._collect(message, receive)
-        except TimeoutError:
-            raise RequestError(
-                408, f"the body did not arrive within {self._seconds:g} s", close=True
-            ) from None
+        message = await receive()
+        if message["type"] == "http.request" and not message["more_body"]:
+            return self._checked(message["body"])
+        return await self._collect(message, receive)
 
     async def _collect(self, message: Message, receive: Receive) -> bytes:
         chunks: list[bytes] = []
