@@ -26,11 +26,7 @@ from typing import Any
 
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from certs.serving import CertificateError, CertificateFiles, ServingContext
 from webhook.app import dev
@@ -252,7 +248,7 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._arriving = True  # a connection that says nothing is no better than a slow one
-        self._head_bytes = 0
+        self._head_bytes = 0  # -1 as soon as the head is complete
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -293,11 +289,10 @@ class _Connection(HttpToolsProtocol):
         self._end(408)
 
     def _end(self, status: int) -> None:
-        """Answer, unless an answer is under way, and close."""
+        """Answer the request that is arriving, unless it has its answer, and close."""
         if self.transport.is_closing():
             return
-        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
-        if cycle is None or cycle.response_started == cycle.response_complete:
+        if self._head_bytes > 0 or (self._head_bytes < 0 and not self.cycle.response_started):
             head = STATUS_LINE[status] + b"connection: close\r\ncontent-length: 0\r\n\r\n"
             self.transport.write(head)
         self.transport.close()

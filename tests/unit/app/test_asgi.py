@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.unit.app.client import Answer, call, request
+from webhook.app import asgi
+from webhook.app.asgi import BODY_LIMIT, Bodies, DisconnectedError, RequestError
+
+
+def _echo(bodies: Bodies) -> asgi.App:
+    """Make an application that answers with the length of the body."""
+
+    async def app(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        try:
+            body = await bodies.read(dict(scope["headers"]), receive)
+        except RequestError as error:
+            await asgi.refuse(send, error)
+        except DisconnectedError:
+            return
+        else:
+            await asgi.respond(send, 200, str(len(body)).encode())
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("chunks", "status", "text"),
+    [
+        ([b""], 200, "0"),
+        ([b"12345"], 200, "5"),
+        ([b"12", b"34", b"5"], 200, "5"),
+        ([b"123456"], 413, "the body is larger than 5 bytes\n"),
+        ([b"123", b"456", b"789"], 413, "the body is larger than 5 bytes\n"),
+    ],
+)
+def test_bodies_within_their_limit(chunks: list[bytes], status: int, text: str) -> None:
+    """A body is counted as it arrives, whatever its head says."""
+    answer = call(_echo(Bodies(limit=5)), "POST", "/", *chunks)
+
+    assert (answer.status, answer.text) == (status, text)
+
+
+@pytest.mark.parametrize(("length", "status"), [(b"6", 413), (b"5", 200), (b"x", 200)])
+def test_declared_length_is_refused_before_anything_is_read(length: bytes, status: int) -> None:
+    """A body that says it is too large is not waited for."""
+    headers = [(b"content-length", length)]
+
+    assert call(_echo(Bodies(limit=5)), "POST", "/", b"12345", headers=headers).status == status
+
+
+@pytest.mark.parametrize("chunks", [[None], [b"12", None]])
+def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
+    """A request that broke off is nobody's."""
+    assert call(_echo(Bodies()), "POST", "/", *chunks).status == 0
+
+
+def test_all_bodies_together_are_bounded() -> None:
+    """Many clients that each stay below the limit cannot fill the memory together."""
+    bodies = Bodies(limit=100, in_all=100)
+
+    async def both() -> list[Answer]:
+        stuck = asyncio.create_task(request(_waiting(bodies), "POST", "/"))
+        await asyncio.sleep(0.01)
+        refused = await request(_echo(bodies), "POST", "/", b"y" * 30, b"y" * 30)
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+        return [refused, await request(_echo(bodies), "POST", "/", b"y" * 30, b"y" * 30)]
+
+    refused, afterwards = asyncio.run(both())
+
+    assert (refused.status, refused.headers["connection"]) == (503, "close")
+    assert afterwards.status == 200
+
+
+def _waiting(bodies: Bodies) -> asgi.App:
+    """Make an application whose client sends half of its body, and then nothing."""
+
+    async def app(_scope: asgi.Scope, _receive: asgi.Receive, _send: asgi.Send) -> None:
+        parts: list[asgi.Message] = [{"type": "http.request", "body": b"x" * 60, "more_body": True}]
+
+        async def receive() -> asgi.Message:
+            if parts:
+                return parts.pop()
+            return await asyncio.Future()
+
+        await bodies.read({}, receive)
+
+    return app
+
+
+def test_limit_takes_what_the_api_server_can_send() -> None:
+    """The API server takes objects of 3 MiB, and a review is more than its object."""
+    assert BODY_LIMIT >= 2 * 3 * 1024 * 1024
