@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable
 
@@ -29,7 +30,7 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
             for one in bound.values():
                 one.close()
             where = f"{host} port {port}" if host else f"port {port}"
-            why = error.strerror or error
+            why = os.strerror(error.errno) if error.errno else error
             msg = f"cannot listen on {where} ({why}): choose another with {flag}"
             raise ConfigError(msg) from error
     return bound

@@ -77,10 +77,7 @@ class Preview:
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
-        try:
-            await self._app(scope, receive, counted)
-        except DisconnectedError:
-            return
+        await self._app(scope, receive, counted)
         self._metrics.answered("preview", code, perf_counter() - started)
 
     def _routes(self) -> FastAPI:
@@ -116,6 +113,7 @@ class Preview:
             return Response(rendered, media_type=MEDIA_TYPES[form][0])
 
         app.add_exception_handler(RequestError, _refused)
+        app.add_exception_handler(DisconnectedError, _broken_off)
         app.add_exception_handler(DocumentError, _unreadable)
         app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(HTTPException, _elsewhere)
@@ -181,6 +179,10 @@ def _labels(written: list[str]) -> dict[str, str]:
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
     return _line(error.status, str(error))
+
+
+async def _broken_off(_request: Request, _error: Exception) -> Response:
+    return _line(400, "the body broke off")  # to nobody, and counted
 
 
 async def _unreadable(_request: Request, error: Exception) -> Response:

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+
+from webhook.app.dev import instructions, issue_for_development, store_ca
+from webhook.core.fabric import Fabric, index
+
+PORTS = {"mutate": 1, "preview": 2, "health": 3}
+
+
+def test_certificate_is_for_this_machine_only() -> None:
+    """Names of the loopback, signed by a CA whose key is nowhere."""
+    pair, ca = issue_for_development()
+    leaf = x509.load_pem_x509_certificate(pair.certificate)
+
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(ca))
+    assert b"PRIVATE" not in ca
+
+
+@pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
+def test_ca_is_stored_where_state_belongs(variable: str, tmp_path: Path) -> None:
+    """The XDG base directory specification: $XDG_STATE_HOME, else ~/.local/state."""
+    file = store_ca(b"ca", {variable: str(tmp_path)})
+
+    assert file.read_bytes() == b"ca"
+    assert file.is_relative_to(tmp_path)
+
+
+def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) -> None:
+    """A container may have no home that can be written to."""
+    (tmp_path / "file").touch()
+    for environment in ({}, {"HOME": str(tmp_path / "file")}):
+        file = store_ca(b"ca", environment)
+        assert file.read_bytes() == b"ca"
+        file.unlink()
+        file.parent.rmdir()
+
+
+def test_instructions_hold_a_pod_that_gets_something() -> None:
+    """The pod of the curl line asks for a GPU that the fabrics know."""
+    fabrics = index((Fabric(name="ib", gpu_resources=frozenset({"example.com/gpu"})),))
+    text = instructions(PORTS, Path("/a b/ca.crt"), Path("/c/fabrics.yaml"), fabrics)
+    pod = yaml.safe_load(text.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0])
+
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["example.com/gpu"] == 8
+    assert "--cacert '/a b/ca.crt'" in text
+    assert "rdma-webhook preview -c /c/fabrics.yaml FILE" in text
+    assert "https://127.0.0.1:1/mutate" in text
+
+
+def test_instructions_without_preview_and_fabrics() -> None:
+    """With --preview=off there is nothing to paste."""
+    ports = {"mutate": 1, "health": 3}
+
+    assert "curl" not in instructions(ports, Path("ca"), Path("f"), None)

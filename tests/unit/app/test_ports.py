@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from webhook.app.options import CONFIG, EXAMPLE, ServeOptions
+from webhook.app.ports import bind
+from webhook.errors import ConfigError
+
+
+@contextmanager
+def _taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1"])
+def test_free_ports_are_bound(host: str) -> None:
+    """Port 0 is any free one; all addresses where no host is given."""
+    options = ServeOptions(host=host, port=0, preview_port=0, health_port=0)
+    bound = bind(options, ["mutate", "health"])
+
+    assert set(bound) == {"mutate", "health"}
+    for one in bound.values():
+        assert socket.create_connection(("127.0.0.1", one.getsockname()[1])).close() is None
+        one.close()
+
+
+def test_taken_port_names_its_flag() -> None:
+    """One line that tells what to change, and nothing stays bound."""
+    with _taken() as port:
+        options = ServeOptions(dev=True, port=0, preview_port=0, health_port=port)
+        with pytest.raises(ConfigError) as caught:
+            bind(options, ["mutate", "preview", "health"])
+    assert str(caught.value) == (
+        f"cannot listen on 127.0.0.1 port {port} (Address already in use): "
+        "choose another with --health-port"
+    )
+
+
+def test_dev_listens_on_this_machine_only() -> None:
+    """`--dev` has no secrets to guard it."""
+    (one,) = bind(ServeOptions(dev=True, host="0.0.0.0", port=0), ["mutate"]).values()
+    with one:
+        assert one.getsockname()[0] == "127.0.0.1"
+
+
+def test_fabrics_file() -> None:
+    """The ConfigMap's place in a cluster, an example with --dev, and what is named before both."""
+    assert ServeOptions().fabrics == CONFIG
+    assert ServeOptions(dev=True).fabrics == EXAMPLE
+    assert ServeOptions(dev=True, config=CONFIG).fabrics == CONFIG

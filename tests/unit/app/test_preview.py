@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.app.client import Answer, Lines, call, request
+from webhook.app.observe import Metrics
+from webhook.app.preview import PENDING, Preview
+from webhook.app.state import Snapshot, State
+from webhook.core.fabric import Fabric, RdmaResource, index
+from webhook.core.facts import Facts
+
+FABRICS = index(
+    (
+        Fabric(
+            name="ib",
+            gpu_resources=frozenset({"nvidia.com/gpu"}),
+            resources=(RdmaResource(name="rdma/hca"),),
+        ),
+    )
+)
+POD = b"""\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer  # a comment
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: trainer
+    image: example.com/trainer
+    resources: {limits: {nvidia.com/gpu: 1}}
+"""
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "secret-node", "labels": {}},
+    "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+}
+NAMESPACE = {
+    "kind": "Namespace",
+    "metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true", "team": "secret-team"}},
+}
+QUOTA = {
+    "kind": "ResourceQuota",
+    "metadata": {"name": "secret-quota", "namespace": "lab"},
+    "spec": {"hard": {"limits.memory": "1Ti"}},
+}
+
+
+class Server:
+    """The application with all that it writes to."""
+
+    def __init__(self, *, configured: bool = True) -> None:
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        if configured:
+            facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
+            self.state.snapshot = Snapshot.of(FABRICS, facts)
+        self.app = Preview(self.state, self.metrics, self.lines.log)
+
+    def post(self, body: bytes = POD, query: str = "", accept: str = "") -> Answer:
+        """Post a body to /preview."""
+        headers = [(b"accept", accept.encode())] if accept else []
+        return call(self.app, "POST", "/preview", body, headers=headers, query=query)
+
+
+def _decision(answer: Answer) -> Any:
+    assert answer.status == 200, answer.text
+    (decision,) = json.loads(answer.body)["decisions"]
+    return decision
+
+
+def test_json_is_the_documented_form() -> None:
+    """Without an Accept header the answer is the one JSON form."""
+    server = Server()
+    answer = server.post()
+    decision = _decision(answer)
+
+    assert answer.headers["content-type"] == "application/json"
+    assert (decision["name"], decision["allowed"], decision["fabric"]) == ("trainer", True, "ib")
+    assert decision["patch"]
+    registry = server.metrics.registry
+    labels = {"endpoint": "preview", "code": "200"}
+    assert registry.get_sample_value("rdma_webhook_requests_total", labels) == 1
+
+
+def test_yaml_is_the_patched_document() -> None:
+    """Ready for `kubectl apply`, comments kept."""
+    answer = Server().post(accept="application/yaml")
+
+    assert answer.headers["content-type"].startswith("application/yaml")
+    assert "# a comment" in answer.text
+    assert "rdma/hca" in answer.text
+
+
+def test_yaml_says_as_a_comment_what_is_denied() -> None:
+    """A denied pod comes back as it was; that it is denied must not be silent."""
+    answer = Server().post(POD.replace(b'"true"', b'"yes"'), "output=yaml")
+
+    assert answer.text.startswith("# denied: Pod default/trainer")
+
+
+def test_text_is_for_reading() -> None:
+    """The same report as the command line's."""
+    answer = Server().post(accept="text/plain")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "trainer" in answer.text
+    assert "ipc-lock" in answer.text
+
+
+def test_output_wins_over_accept() -> None:
+    """A browser's address line has no Accept header to choose."""
+    answer = Server().post(query="output=text", accept="application/json")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize(
+    ("query", "called"),
+    [
+        ("", None),
+        ("namespace-label=rdma.lab/enable=true", True),
+        ("namespace-label=a=b&namespace-label=rdma.lab/enable=false", False),
+        ("namespace=kube-system", False),
+    ],
+)
+def test_called_depends_on_what_the_caller_says(query: str, *, called: bool | None) -> None:
+    """What is known of namespaces is what the caller sends."""
+    assert _decision(Server().post(query=query))["called"] is called
+
+
+def test_enable_asks_what_if() -> None:
+    """A pod that did not opt in is decided as if it had."""
+    plain = POD.replace(b'annotations: {rdma.lab/enable: "true"}', b"labels: {}")
+
+    assert _decision(Server().post(plain))["reason"] == "NotOptedIn"
+    assert _decision(Server().post(plain, "enable=true"))["reason"] == "Patched"
+
+
+def test_nothing_of_the_cluster_is_told() -> None:
+    """Callers are anonymous: what the server knows of namespaces and nodes stays with it."""
+    for accept in ("application/json", "application/yaml", "text/plain"):
+        answer = Server().post(query="namespace=lab", accept=accept)
+        assert answer.status == 200
+        assert "secret" not in answer.text
+    assert _decision(Server().post(query="namespace=lab"))["called"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "accept", "status", "message"),
+    [
+        (b"", "", "", 400, "body: there is no document in it"),
+        (b"a: [", "", "", 400, "body: "),
+        (b"\xff\xff", "", "", 400, "body: "),
+        (b"[" * 100_000, "", "", 400, "body: "),
+        (b"- x", "", "", 400, "body: "),
+        (POD, "namespace-label=x", "", 400, "namespace-label='x': it must be KEY=VALUE"),
+        (POD, "enable=perhaps", "", 400, "enable: "),
+        (POD, "output=xml", "", 400, "output: "),
+        (POD, "namespace=" + "n" * 300, "", 400, "namespace: "),
+        (POD, "", "text/html", 406, "accept: one of application/json, application/yaml, text"),
+        (b"x" * (9 << 20), "", "", 413, "the body is larger than 8388608 bytes"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    body: bytes, query: str, accept: str, status: int, message: str
+) -> None:
+    """Each fault of the caller is told in one line of text."""
+    answer = Server().post(body, query, accept)
+
+    assert (answer.status, answer.text.count("\n")) == (status, 1), answer.text
+    assert answer.text.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/x", 404), ("PUT", "/preview", 405)]
+)
+def test_what_else_is_asked(method: str, path: str, status: int) -> None:
+    """Who asks for what is not here is told where to look."""
+    answer = call(Server().app, method, path)
+
+    assert (answer.status, "GET /preview tells what is served here" in answer.text) == (
+        status,
+        True,
+    )
+
+
+def test_usage() -> None:
+    """Who opens the address reads how to use it."""
+    answer = call(Server().app, "GET", "/preview")
+
+    assert (answer.status, "curl --data-binary @pod.yaml" in answer.text) == (200, True)
+
+
+def test_without_configuration_nothing_is_previewed() -> None:
+    """There are no fabrics to decide with."""
+    answer = Server(configured=False).post()
+
+    assert (answer.status, answer.headers["connection"]) == (503, "close")
+
+
+def test_too_many_at_once_are_sent_away() -> None:
+    """Previews wait in a bounded queue, so that they take neither memory nor time from /mutate."""
+    server = Server()
+
+    async def many() -> list[int]:
+        one = (request(server.app, "POST", "/preview", POD) for _ in range(PENDING + 5))
+        return sorted(answer.status for answer in await asyncio.gather(*one))
+
+    statuses = asyncio.run(many())
+
+    assert statuses == [200] * PENDING + [503] * 5
+
+
+def test_draining_asks_clients_to_dial_again() -> None:
+    """As on the other listeners."""
+    server = Server()
+    server.state.draining = True
+
+    assert server.post().headers["connection"] == "close"
+
+
+def test_client_that_goes_away_is_not_counted() -> None:
+    """There is nobody to answer."""
+    server = Server()
+
+    assert call(server.app, "POST", "/preview", b"x", None).status == 0
