@@ -1,0 +1,144 @@
+"""What a list of words runs: past the wrappers in front of a command, and into a shell's script.
+
+The same rules serve `command` and `args` of a container and the commands of a
+script. A wrapper counts only with options that are listed here: behind an unknown
+option the next word may be its value, so nothing is known of what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: A word as the program gets it. It holds the source text of an expansion that stays
+#: one word (`"$N"`, `--host=$H`), and is None for one that may become any number of words.
+Word = str | None
+
+
+class _Wrapper(NamedTuple):
+    flags: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()  #: options that take the next word
+    operands: int = 0  #: words of its own in front of the command: `timeout 60`
+    assignments: bool = False  #: NAME=value may stand in front of the command
+
+
+def _wrapper(flags: str = "", values: str = "", operands: int = 0) -> _Wrapper:
+    return _Wrapper(frozenset(flags.split()), frozenset(values.split()), operands)
+
+
+#: Programs and builtins that run the rest of their words as the same user on the same
+#: machine. Sources: coreutils 9, util-linux 2.38, numactl 2.0.16, tini 0.19, dumb-init 1.2
+#: (their --help) and the POSIX page of `command`, whose -v and -V run nothing.
+_WRAPPERS = {
+    "builtin": _wrapper(),
+    "busybox": _wrapper(),
+    "command": _wrapper("-p"),
+    "dumb-init": _wrapper("-c --single-child -v --verbose", "-r --rewrite"),
+    "env": _wrapper("-i --ignore-environment - -v --debug", "-u --unset -C --chdir")._replace(
+        assignments=True
+    ),
+    "exec": _wrapper("-c -l", "-a"),
+    "ionice": _wrapper("-t --ignore", "-c --class -n --classdata"),
+    "nice": _wrapper("", "-n --adjustment"),
+    "nohup": _wrapper(),
+    "numactl": _wrapper(
+        "-l --localalloc -a --all -b --balancing",
+        "-i --interleave -w --weighted-interleave -p --preferred -P --preferred-many"
+        " -c --cpubind -N --cpunodebind -C --physcpubind -m --membind",
+    ),
+    "setsid": _wrapper("-c --ctty -f --fork -w --wait"),
+    "stdbuf": _wrapper("", "-i --input -o --output -e --error"),
+    "taskset": _wrapper("-a --all-tasks -c --cpu-list", "", 1),
+    "time": _wrapper("-p --portability -v --verbose -a --append", "-f --format -o --output"),
+    "timeout": _wrapper(
+        "-p --preserve-status -f --foreground -v --verbose", "-k --kill-after -s --signal", 1
+    ),
+    "tini": _wrapper("-g -s -v -w", "-e -p"),
+}
+
+_SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
+_SHELL_VALUES = frozenset({"--init-file", "--rcfile"})  # bash(1)
+
+
+def basename(word: str) -> str:
+    """Return the part after the last slash."""
+    return word.rpartition("/")[2]
+
+
+def command_at(words: Sequence[Word], start: int = 0) -> int | None:
+    """Return where the command stands that the words from `start` run; None if not known."""
+    at: int | None = _past_assignments(words, start)
+    while at is not None and at < len(words):
+        word = words[at]
+        wrapper = None if word is None else _WRAPPERS.get(basename(word))
+        if wrapper is None:
+            return None if word is None else at
+        at = _past_options(words, at + 1, wrapper)
+        if at is not None:
+            at += wrapper.operands
+            if wrapper.assignments:
+                at = _past_assignments(words, at)
+    return None
+
+
+def script_at(words: Sequence[Word], shell: int) -> int | None:
+    """Return where the script of `sh -c SCRIPT` stands, if the word at `shell` is a shell.
+
+    Source: bash(1), "Options"; dash and busybox take the same.
+    """
+    word = words[shell]
+    if word is None or basename(word) not in _SHELLS:
+        return None
+    at, reads_script = shell + 1, False
+    while at < len(words):
+        option = words[at]
+        if option is None:
+            return None
+        if option in ("--", "-"):
+            at += 1
+            break
+        if option[:1] not in ("-", "+"):
+            break
+        if option.startswith("--"):
+            at += 2 if option in _SHELL_VALUES else 1
+            continue
+        reads_script = reads_script or "c" in option
+        at += 1 + option.count("o") + option.count("O")  # -o pipefail, -O extglob
+    return at if reads_script and at < len(words) else None
+
+
+def _past_assignments(words: Sequence[Word], at: int) -> int:
+    while at < len(words):
+        word = words[at]
+        if word is None or word.find("=") < 1:
+            break
+        at += 1
+    return at
+
+
+def _past_options(words: Sequence[Word], at: int, wrapper: _Wrapper) -> int | None:
+    while at < len(words):
+        word = words[at]
+        if word is None:
+            return None
+        if word == "--":
+            return at + 1
+        if word in wrapper.flags:
+            at += 1
+        elif word in wrapper.values:
+            at += 2
+        elif word[:1] != "-":
+            break
+        elif _holds_its_value(word, wrapper):
+            at += 1
+        else:
+            return None
+    return at
+
+
+def _holds_its_value(option: str, wrapper: _Wrapper) -> bool:
+    """Whether an option takes no further word: `--signal=KILL`, `-n5`, `-ai`."""
+    if option.startswith("--"):
+        name, equals, _ = option.partition("=")
+        return bool(equals) and name in wrapper.values
+    return option[:2] in wrapper.values or all(f"-{flag}" in wrapper.flags for flag in option[1:])
