@@ -30,9 +30,11 @@ class Container(NamedTuple):
 def at(node: Any, path: Path) -> Any:
     """Return what stands at `path` below `node`; None where anything on the way is absent."""
     for step in path:
-        try:
+        if node.__class__ is dict:  # the usual case; a miss is usual too, so no exception for it
+            node = node.get(step)
+        elif node.__class__ is list and step.__class__ is int and step < len(node):
             node = node[step]
-        except (KeyError, IndexError, TypeError):
+        else:
             return None
     return node
 
