@@ -1,0 +1,185 @@
+"""Each folder `<subject>/<case>` states one rule by example, and this proves that it holds.
+
+    pod.yaml        what the user writes; the first line says the rule in a sentence
+    fabrics.yaml    the configuration
+    facts.yaml      what is known of the cluster, where the rule depends on it
+    expected.yaml   what comes out; written by `make golden`, judged by people
+
+A case goes through the command line and through `/mutate`; both must say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from tests.api_server import defaulted, patched, post, review_of, without_status
+from webhook.app.log import Log
+from webhook.app.mutate import Mutate
+from webhook.app.observe import Metrics
+from webhook.app.state import Snapshot, State
+from webhook.cli import main
+from webhook.config.facts_file import load_facts
+from webhook.config.load import load_fabrics
+from webhook.core.facts import Facts
+from webhook.pipeline import decide
+
+HERE = Path(__file__).parent
+CASES = sorted(file.parent for file in HERE.glob("*/*/pod.yaml"))
+FILES = {"pod.yaml", "fabrics.yaml", "facts.yaml", "expected.yaml"}
+OPTIONAL = {"facts.yaml"}
+HEADER = "# Written by `make golden`: look at the diff before you commit.\n"
+UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
+REWRITTEN = "rewritten: look at the diff, commit it if it is right, and run the tests again"
+STALE = "is not what comes out; if the change is meant, run `make golden` and look at the diff"
+
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.relative_to(HERE)))
+
+
+@each_case
+def test_preview_prints_what_is_expected(
+    case: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The command line's decision is that of expected.yaml, to the byte."""
+    written = _expected_text(_previewed(case, capsysbinary))
+    file = case / "expected.yaml"
+    if UPDATE and (not file.exists() or file.read_text() != written):
+        file.write_text(written)
+        pytest.skip(f"{file.relative_to(HERE)}: {REWRITTEN}")
+    assert file.exists(), f"{file} is missing: run `make golden`"
+    assert file.read_text() == written, f"{file} {STALE}"
+
+
+@each_case
+def test_mutate_agrees_with_the_preview(case: Path) -> None:
+    """The pod that the API server makes with our patch is the one that the preview shows."""
+    expected = yaml.safe_load((case / "expected.yaml").read_text())
+    server = _Server(case)
+    pod = defaulted(_pod(case))
+    response = server.answer(pod)
+    assert response["allowed"] is expected["allowed"]
+    assert response.get("warnings", []) == expected["warnings"]
+    if not expected["allowed"]:
+        assert response["status"]["message"] == expected["message"]
+        return
+    result = defaulted(server.patched(pod, response))
+    assert without_status(result) == without_status(defaulted(expected["object"]))
+
+
+@each_case
+def test_a_second_call_changes_nothing(case: Path) -> None:
+    """Deciding again on the result, as with reinvocationPolicy IfNeeded, gives no operation."""
+    server = _Server(case)
+    pod = defaulted(_pod(case))
+    first = server.answer(pod)
+    again = server.answer(defaulted(server.patched(pod, first)))
+    assert "patch" not in again
+    assert again["allowed"] is first["allowed"]
+
+
+@each_case
+def test_yaml_and_json_outputs_agree(
+    case: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """`-o yaml` is the pod of `-o json`, with the comment that states the rule still on top."""
+    decision = _previewed(case, capsysbinary)
+    written = _run(case, capsysbinary, "yaml").decode()
+    assert written.splitlines()[0] == (case / "pod.yaml").read_text().splitlines()[0]
+    assert yaml.safe_load(written) == decision["object"]
+
+
+def test_no_folder_is_left_over() -> None:
+    """Every folder is a case, every case has its files, and no file is one too many."""
+    folders = {path for path in HERE.glob("*/*") if path.is_dir()}
+    assert folders == set(CASES)
+    for case in CASES:
+        names = {file.name for file in case.iterdir()}
+        assert FILES - OPTIONAL <= names <= FILES, case
+    stray = [path for path in HERE.iterdir() if path.is_file() and path.suffix != ".py"]
+    assert stray == []
+
+
+@each_case
+def test_a_case_is_a_good_example(case: Path) -> None:
+    """The first line of pod.yaml is a sentence; the configuration is one without findings."""
+    first = (case / "pod.yaml").read_text().splitlines()[0]
+    assert first.startswith("# ")
+    assert first.endswith(".")
+    assert len(first) <= 100
+    assert load_fabrics(case / "fabrics.yaml").findings == ()
+
+
+class _Server:
+    """`/mutate` in this process, with a case's configuration and facts."""
+
+    def __init__(self, case: Path) -> None:
+        facts_file = case / "facts.yaml"
+        facts = load_facts(facts_file) if facts_file.exists() else Facts()
+        state = State()
+        state.snapshot = Snapshot.of(load_fabrics(case / "fabrics.yaml").fabrics, facts)
+        self._app = Mutate(state, Metrics(), Log("error"), decide)
+
+    def answer(self, pod: dict[str, Any]) -> dict[str, Any]:
+        status, body = post(self._app, "/mutate", review_of(pod))
+        assert status == 200, body
+        response: dict[str, Any] = orjson.loads(body)["response"]
+        return response
+
+    @staticmethod
+    def patched(pod: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+        if "patch" not in response:
+            return pod
+        return patched(pod, orjson.loads(b64decode(response["patch"])))
+
+
+def _pod(case: Path) -> dict[str, Any]:
+    pod: dict[str, Any] = yaml.safe_load((case / "pod.yaml").read_text())
+    return pod
+
+
+def _run(case: Path, captured: pytest.CaptureFixture[bytes], output: str) -> bytes:
+    facts = ["--facts", str(case / "facts.yaml")] if (case / "facts.yaml").exists() else []
+    files = ["-f", str(case / "pod.yaml"), "-c", str(case / "fabrics.yaml"), *facts]
+    code = main(["preview", *files, "-o", output])
+    out = captured.readouterr().out
+    assert code in (0, 1)
+    return out
+
+
+def _previewed(case: Path, captured: pytest.CaptureFixture[bytes]) -> dict[str, Any]:
+    (decision,) = json.loads(_run(case, captured, "json"))["decisions"]
+    assert isinstance(decision, dict)
+    return decision
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes scripts as blocks."""
+
+
+def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _string)
+
+
+def _expected_text(decision: dict[str, Any]) -> str:
+    shown = {key: decision[key] for key in ("allowed", "reason", "message", "fabric", "evidence")}
+    shown["outcomes"] = [_line(outcome) for outcome in decision["outcomes"]]
+    shown["warnings"] = decision["warnings"]
+    if decision["allowed"]:
+        shown["object"] = decision["object"]
+    return HEADER + yaml.dump(shown, Dumper=_Dumper, sort_keys=False, width=1000)
+
+
+def _line(outcome: dict[str, Any]) -> str:
+    where = outcome["container"] or "pod"
+    return f"{outcome['mutation']} {where} {outcome['status']} {outcome['reason']}"

@@ -1,0 +1,60 @@
+"""docs/reasons.md lists every reason code of the code, and no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from webhook.core.decision import Reason
+from webhook.mutations import MUTATIONS
+from webhook.pipeline import DECISION_REASONS, PIPELINE_REASONS
+
+PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
+BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"
+#: Heading, and the reasons below it.
+TABLES: dict[str, tuple[Reason, ...]] = {
+    "The decision on a pod": DECISION_REASONS,
+    "`any` and `request`": PIPELINE_REASONS,
+    **{f"`{mutation.name}`: {mutation.summary}": mutation.reasons for mutation in MUTATIONS},
+}
+
+each_table = pytest.mark.parametrize("reasons", TABLES.values(), ids=TABLES)
+
+
+def tables() -> str:
+    """Write all tables, each below its heading."""
+    lines: list[str] = []
+    for heading, reasons in TABLES.items():
+        lines += [f"## {heading}", "", "| code | when |", "|---|---|"]
+        lines += [f"| `{one.code}` | {one.when}{' (quiet)' * one.quiet} |" for one in reasons]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def test_the_tables_are_up_to_date() -> None:
+    """Every reason is on the page, as the code says it."""
+    page = PAGE.read_text(encoding="utf-8")
+    start = page.index("\n", page.index(BEGIN)) + 1
+    fresh = page[:start] + "\n" + tables() + page[page.index(END) :]
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(fresh, encoding="utf-8")
+    stale = "docs/reasons.md is stale: run `make golden`, and look at the diff"
+    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+
+
+@each_table
+def test_codes_are_words(reasons: tuple[Reason, ...]) -> None:
+    """A code is CamelCase, and unique where it is given."""
+    codes = [reason.code for reason in reasons]
+    assert len(set(codes)) == len(codes)
+    assert all(code.isalnum() and code[0].isupper() for code in codes)
+
+
+@each_table
+def test_rows_are_sentences(reasons: tuple[Reason, ...]) -> None:
+    """What the table says of a code is one sentence that a table can hold."""
+    for reason in reasons:
+        assert reason.when.endswith(".")
+        assert not {"\n", "|"} & set(reason.when)
