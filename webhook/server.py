@@ -50,8 +50,6 @@ from webhook.pipeline import decide
 KEEP_ALIVE_SECONDS = 120
 #: A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
 HEAD_BYTES = 64 * 1024
-#: The API server waits 30 s for a webhook at most (timeoutSeconds).
-REQUEST_SECONDS = 30
 #: A preview computes in a thread; with Python's 5 ms between switches, each request for
 #: /mutate would wait that long for its turn.
 SWITCH_SECONDS = 0.0005
@@ -202,9 +200,13 @@ class WebhookServer:
 
     def _listener(self, name: str) -> _Listener:
         tls = None if name == "health" else self._tls.context
+
+        class Connection(_Connection):
+            seconds = self._options.request_seconds
+
         config = uvicorn.Config(
             self._apps[name],
-            http=_Connection,
+            http=Connection,
             ws="none",
             interface="asgi3",
             lifespan="off",
@@ -245,6 +247,9 @@ class _Connection(HttpToolsProtocol):
     A request that arrives in one piece, as nearly all do, pays for two flags and no timer.
     """
 
+    #: How long a request may take to arrive.
+    seconds: float
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._arriving = True  # a connection that says nothing is no better than a slow one
@@ -253,7 +258,7 @@ class _Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
+        self._deadline = self.loop.call_later(self.seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -279,7 +284,7 @@ class _Connection(HttpToolsProtocol):
                 self._in_time()
             return
         if self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
+            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
         if self._head_bytes >= 0:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:

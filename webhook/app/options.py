@@ -34,6 +34,8 @@ class ServeOptions:
     #: How long to go on serving after SIGTERM.
     drain_seconds: float = 15.0
     poll_seconds: float = 1.0
+    #: How long a request may take to arrive; the API server waits 30 s for an answer at most.
+    request_seconds: float = 30.0
     #: On 127.0.0.1, with certificates of its own, no draining.
     dev: bool = False
     #: Called with what to tell the user once all listeners are up.

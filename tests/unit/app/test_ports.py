@@ -25,8 +25,8 @@ def test_free_ports_are_bound(host: str) -> None:
 
     assert set(bound) == {"mutate", "health"}
     for one in bound.values():
-        assert socket.create_connection(("127.0.0.1", one.getsockname()[1])).close() is None
-        one.close()
+        with one, socket.create_connection(("127.0.0.1", one.getsockname()[1])) as client:
+            assert client.getpeername()[1] == one.getsockname()[1]
 
 
 def test_taken_port_names_its_flag() -> None:

@@ -225,8 +225,9 @@ def test_draining_asks_clients_to_dial_again() -> None:
     assert server.post().headers["connection"] == "close"
 
 
-def test_client_that_goes_away_is_not_counted() -> None:
-    """There is nobody to answer."""
+def test_client_that_goes_away_is_no_defect() -> None:
+    """A body that broke off is the client's affair."""
     server = Server()
 
-    assert call(server.app, "POST", "/preview", b"x", None).status == 0
+    assert call(server.app, "POST", "/preview", b"x", None).status == 400
+    assert server.lines.read() == []

@@ -1,0 +1,192 @@
+"""The server over TLS: what an API server, an operator and a person see of it."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import jsonpatch
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from certs.issue import issue_ca
+from tests.integration.serving import UID, Running, fabrics, pod, review, send, wait_for
+from webhook import server as serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.serving import Certificates
+
+
+def test_pod_is_patched(server: Running) -> None:
+    """A review over HTTPS comes back with a patch that applies."""
+    answer = server.post(review())
+    patch = json.loads(base64.b64decode(answer.response["patch"]))
+    patched = jsonpatch.apply_patch(pod(), patch)
+
+    assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (200, UID, True)
+    assert patched["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] == "1"
+
+
+def test_connection_stays_open(server: Running) -> None:
+    """The API server keeps its connections; each answer leaves them open."""
+    connection = server.connect()
+    answers = [send(connection, review(), "/mutate") for _ in range(3)]
+    opened = connection.sock
+
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert all("Connection" not in answer.headers for answer in answers)
+    assert opened is connection.sock
+    connection.close()
+
+
+def test_keep_alive_is_longer_than_the_clients() -> None:
+    """Go drops an idle connection after 90 s; a server that does so first loses requests."""
+    assert serving.KEEP_ALIVE_SECONDS > 90
+
+
+def test_refusal_leaves_the_connection_usable(server: Running) -> None:
+    """A body that was refused unread is dropped, and the next request answered."""
+    connection = server.connect()
+    large = send(connection, b"x" * (10 << 20), "/mutate")
+    after = send(connection, review(), "/mutate")
+    connection.close()
+
+    assert (large.status, after.status) == (413, 200)
+    assert large.text == "the body is larger than 8388608 bytes\n"
+
+
+def test_chunked_bodies_are_capped_too(server: Running) -> None:
+    """Without a length the body is counted as it arrives."""
+    assert server.post(iter([b"x" * (1 << 20)] * 9)).status == 413
+    assert server.post(iter([review()[:100], review()[100:]])).status == 200
+
+
+def test_client_without_the_ca_does_not_trust_us(server: Running) -> None:
+    """The certificate is of our own CA, and of no other."""
+    stranger = ssl.create_default_context(cadata=issue_ca().certificate.decode())
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.ports["mutate"], context=stranger, timeout=10
+    )
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connection.request("GET", "/")
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+@pytest.mark.parametrize("listener", ["mutate", "preview"])
+def test_tls_1_1_is_refused(server: Running, listener: str) -> None:
+    """The oldest protocol is TLS 1.2, whatever a client would accept."""
+    client = server.tls.client
+    client.set_ciphers("ALL:@SECLEVEL=0")
+    client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
+
+    with (
+        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
+        pytest.raises(ssl.SSLError),
+    ):
+        client.wrap_socket(raw, server_hostname="localhost")
+
+
+def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
+    """Who forgets the s in https gets an end of the connection, and others their answers."""
+    with socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw:
+        raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        raw.settimeout(10)
+        try:
+            while raw.recv(1000):
+                pass
+        except ConnectionResetError:
+            pass
+    assert server.post(review()).status == 200
+
+
+def test_metrics_count_what_was_asked(server: Running) -> None:
+    """A scrape parses, and a request more is one more."""
+    name = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
+    before = server.metric(name) or 0
+    server.post(review())
+    wait_for(lambda: server.metric(name) == before + 1)
+    families = {one.name for one in text_string_to_metric_families(server.get("/metrics").text)}
+
+    assert {
+        "rdma_webhook_requests",
+        "rdma_webhook_request_duration_seconds",
+        "rdma_webhook_decisions",
+        "rdma_webhook_mutations",
+        "rdma_webhook_config_generation",
+        "rdma_webhook_certificate_not_after_timestamp_seconds",
+    } <= families
+
+
+def test_ready_and_alive(server: Running) -> None:
+    """Both probes answer on plain HTTP, readiness with a line for each check."""
+    ready = server.get("/readyz")
+
+    assert (server.get("/healthz").status, ready.status) == (200, 200)
+    assert "[+] configuration: generation 1 (ib)\n" in ready.text
+
+
+def test_preview_over_https(server: Running) -> None:
+    """The same server answers people, from YAML to text."""
+    body = json.dumps(pod()).encode()
+    answer = server.post(body, "/preview", Accept="text/plain")
+
+    assert (answer.status, "ipc-lock" in answer.text) == (200, True)
+
+
+def test_head_without_an_end_is_cut_off(server: Running) -> None:
+    """A client cannot fill the memory with headers."""
+    tls = server.tls.client
+    with (
+        socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw,
+        tls.wrap_socket(raw, server_hostname="localhost") as client,
+    ):
+        client.settimeout(10)
+        answer = b""
+        with suppress(OSError):
+            client.sendall(b"POST /mutate HTTP/1.1\r\n")
+            for number in range(2000):
+                client.sendall(b"x-%d: %s\r\n" % (number, b"y" * 100))
+        with suppress(OSError):
+            answer = client.recv(1000)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+    assert server.post(review()).status == 200
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"", b"POST /mut", b"POST /mutate HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345"],
+)
+def test_slow_clients_are_cut_off(tls: Certificates, tmp_path: Path, start: bytes) -> None:
+    """A head or a body that does not arrive ends in 408, a silent connection in silence."""
+    with (
+        Running(tls, fabrics(tmp_path), request_seconds=0.3) as server,
+        socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw,
+        tls.client.wrap_socket(raw, server_hostname="localhost") as client,
+    ):
+        client.settimeout(10)
+        client.sendall(start)
+        answer = client.recv(1000)
+    assert answer.startswith(b"HTTP/1.1 408 ") if start else answer == b""
+
+
+def test_other_requests_are_answered_while_one_is_slow(server: Running) -> None:
+    """A body that drips in holds up nobody else."""
+    connection = server.connect()
+    connection.putrequest("POST", "/mutate")
+    connection.putheader("Content-Length", str(len(review())))
+    connection.endheaders()
+    connection.send(review()[:50])
+    others = [server.post(review()).status for _ in range(3)]
+    connection.send(review()[50:])
+    slow = connection.getresponse().status
+    connection.close()
+
+    assert (others, slow) == ([200, 200, 200], 200)

@@ -1,0 +1,204 @@
+"""Starting, reloading, draining and stopping."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.serving import (
+    FABRICS,
+    Process,
+    Running,
+    certificates,
+    fabrics,
+    mount,
+    renew,
+    review,
+    send,
+    wait_for,
+)
+
+if TYPE_CHECKING:
+    from tests.integration.serving import Certificates
+
+_ROOT = Path(__file__).parents[2]
+_SERVE = "import sys; from webhook.server import *; sys.exit(serve(ServeOptions({})))"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stops_cleanly(process: Process, number: signal.Signals) -> None:
+    """Both signals end it with exit code 0, and the log says so."""
+    assert process.post(review()).status == 200
+    assert process.stop(number) == 0
+    assert process.lines()[-1]["msg"] == "stopped"
+
+
+def test_ready_within_two_seconds(process: Process) -> None:
+    """From the start of the process, with configuration and certificate loaded.
+
+    Twice the goal, because other tests run at the same time.
+    """
+    assert process.took < 4
+
+
+def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
+    """After SIGTERM: unready, serving, each answer asks to dial again; a second signal ends it."""
+    config = fabrics(tmp_path)
+    with Process(tls, config, tmp_path / "log", os.environ, drain_seconds=30.0) as process:
+        connection = process.connect()
+        assert "Connection" not in send(connection, review(), "/mutate").headers
+        process.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: process.get("/readyz").status == 503)
+        last = send(connection, review(), "/mutate")
+        new = process.post(review())
+        connection.close()
+
+        assert [(one.status, one.headers["connection"]) for one in (last, new)] == [
+            (200, "close"),
+            (200, "close"),
+        ]
+        assert process.get("/healthz").status == 200
+        assert process.stop() == 0
+
+
+def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
+    """A ConfigMap that the kubelet swaps is in use within three seconds."""
+    config = fabrics(tmp_path)
+    with Running(tls, config, poll_seconds=1.0) as server:
+        mount(tmp_path, FABRICS.replace("name: ib", "name: roce"))
+        took = wait_for(lambda: "generation 2 (roce)" in server.get("/readyz").text)
+        assert took < 3
+        assert server.metric("rdma_webhook_config_generation") == 2
+
+
+def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: Path) -> None:
+    """Ready still, with the error in its line and a metric; pods are decided as before."""
+    config = fabrics(tmp_path)
+    with Running(tls, config) as server:
+        mount(tmp_path, "fabrics: 7")
+        wait_for(lambda: "kept" in server.get("/readyz").text)
+        assert server.get("/readyz").status == 200
+        assert server.metric("rdma_webhook_config_last_reload_successful") == 0
+        assert "patch" in server.post(review()).response
+
+
+def test_without_configuration_up_and_unready(tls: Certificates, tmp_path: Path) -> None:
+    """No crash loop: it waits for a file, and takes it as soon as it is there."""
+    config = tmp_path / "fabrics.yaml"
+    with Running(tls, config) as server:
+        assert server.get("/readyz").status == 503
+        assert server.post(review()).status == 503
+        config.write_text(FABRICS)
+        wait_for(lambda: server.get("/readyz").status == 200)
+        assert server.post(review()).status == 200
+
+
+def test_without_certificate_up_and_unready(tmp_path: Path) -> None:
+    """A certificate that is issued later is served as soon as it is there."""
+    tls = certificates(tmp_path)
+    pair = tls.cert.read_bytes()
+    tls.cert.unlink()
+    with Running(tls, fabrics(tmp_path)) as server:
+        assert "[-] certificate: cannot read" in server.get("/readyz").text
+        with pytest.raises((ssl.SSLError, OSError)):
+            server.post(review())
+        tls.cert.write_bytes(pair)
+        wait_for(lambda: server.get("/readyz").status == 200)
+        assert server.post(review()).status == 200
+
+
+def test_renewed_certificate_is_served(tmp_path: Path) -> None:
+    """New handshakes get it; connections that are open go on."""
+    tls = certificates(tmp_path)
+    with Running(tls, fabrics(tmp_path)) as server:
+        connection = server.connect()
+        assert send(connection, review(), "/mutate").status == 200
+        renewed = ssl.PEM_cert_to_DER_cert(renew(tls).certificate.decode())
+        wait_for(lambda: _shown(server) == renewed)
+        assert send(connection, review(), "/mutate").status == 200
+        connection.close()
+
+
+def _shown(server: Running) -> bytes | None:
+    address = ("127.0.0.1", server.ports["mutate"])
+    with (
+        socket.create_connection(address) as raw,
+        server.tls.client.wrap_socket(raw, server_hostname="localhost") as tls,
+    ):
+        return tls.getpeercert(binary_form=True)
+
+
+def _serve(options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _SERVE.format(options)],
+        cwd=_ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
+    """Nobody has to read a traceback to learn that a port is taken."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        done = _serve(f"dev=True, port={port}", XDG_STATE_HOME=str(tmp_path))
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        (
+            f"rdma-webhook: cannot listen on 127.0.0.1 port {port} (Address already in use): "
+            "choose another with --port\n"
+        ),
+    )
+
+
+def test_no_certificate_is_one_line_that_names_the_flags() -> None:
+    """What to give is said."""
+    done = _serve("")
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--tls-cert and --tls-key, or --dev" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is missing: install it")
+def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
+    """`serve --dev` needs no cluster and no file; what it prints is run by a shell."""
+    free = "port=0, preview_port=0, health_port=0"
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVE.format(f"dev=True, {free}, announce=print")],
+        cwd=_ROOT,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            printed = ""
+            for line in server.stdout:
+                printed += line
+                if "rdma-webhook preview" in line:
+                    break
+            pasted = re.search(r"^  curl .*?^EOF$", printed, re.DOTALL | re.MULTILINE)
+            assert pasted is not None, printed
+            done = subprocess.run(
+                ["sh", "-c", pasted[0]], capture_output=True, text=True, timeout=30, check=True
+            )
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(20) == 0
+    assert "ipc-lock" in done.stdout
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["dev-ca.crt"]
