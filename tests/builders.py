@@ -11,7 +11,8 @@ from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResour
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.pod import PodManifest
 from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.mutations import MUTATIONS
+from webhook.pipeline import PIPELINE_REASONS, decide
 
 __all__ = [
     "H100",
@@ -110,13 +111,20 @@ def pod(
 
 
 def decide_on(manifest: Any, where: Context | None = None) -> Decision:
-    """Decide; a defect of ours is raised, and the operations must be true."""
+    """Decide; a defect of ours is raised, the operations must be true and the reasons declared."""
     decision = decide(manifest, where or context())
     if decision.error is not None:
         raise decision.error
+    assert all(one.reason in _DECLARED[one.mutation] for one in decision.outcomes)
     if decision.patch:
         assert patched(manifest, list(decision.patch)) == decision.pod
     return decision
+
+
+_DECLARED = {
+    "request": PIPELINE_REASONS,
+    **{one.name: (*one.reasons, *PIPELINE_REASONS) for one in MUTATIONS},
+}
 
 
 def told(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, container, context, defaulted, fabric, gpu, ops, pod
+from tests.builders import decide_on as all_decide_on
+from tests.builders import told as all_told
+from webhook.core.decision import Decision
+from webhook.core.fabric import Fabric, FabricEnv
+from webhook.core.pod import PodManifest
+
+NAME = "env"
+GPU = frozenset({"nvidia.com/v100"})
+FULL = {
+    "NCCL_IB_HCA": "=mlx5_0,mlx5_1",
+    "NCCL_SOCKET_IFNAME": "eth0",
+    "GLOO_SOCKET_IFNAME": "eth0",
+    "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1,eth0",
+}
+SET_ALL = f"set {', '.join(FULL)}"
+MPIRUN = ["mpirun", "--allow-run-as-root", "--hostfile", "/etc/mpi/hostfile"]
+
+
+def env(**values: str) -> list[dict[str, Any]]:
+    """Write an environment."""
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def trainer(**own: str) -> PodManifest:
+    """Make a pod whose target has these variables."""
+    return pod(gpu(env=env(**own)))
+
+
+def decide_on(manifest: PodManifest, *members: Fabric) -> Decision:
+    """Decide with hcoll off, which would add a variable of its own."""
+    return all_decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
+
+
+def told(decision: Decision) -> list[tuple[str, str, str, str]]:
+    """List what `env` says."""
+    return all_told(decision, NAME)
+
+
+def values(decision: Decision, index: int = 0) -> dict[str, Any]:
+    """Read a container's variables after the decision; no name may come twice."""
+    written = decision.pod["spec"]["containers"][index].get("env") or []
+    found = {one["name"]: one.get("value", one.get("valueFrom")) for one in written}
+    assert len(found) == len(written)
+    return found
+
+
+def launching(**fields: Any) -> PodManifest:
+    """Make a pod that launches ranks on the first fabric."""
+    one = container("launcher", command=MPIRUN, **{"args": ["a.out"], **fields})
+    return pod(one, annotations={"rdma.lab/fabric": "v100-ib"})
+
+
+def test_a_fabric_may_have_nothing_to_set() -> None:
+    """Nor is that worth a status."""
+    decision = decide_on(pod(), fabric(gpu_resources=GPU))
+    assert told(decision) == [("trainer", "skipped", "NotConfigured", "fabric plain sets none")]
+    assert "env" not in decision.pod["spec"]["containers"][0]
+
+
+def test_a_container_may_have_all_of_it() -> None:
+    """With the fabric's very values there is nothing to say."""
+    decision = decide_on(trainer(**FULL))
+    assert told(decision) == [("trainer", "already", "Present", "all variables are there already")]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize("own", [{}, {"env": None}, {"env": []}], ids=repr)
+def test_all_of_it_is_added(own: dict[str, Any]) -> None:
+    """In one operation where there is no list yet."""
+    decision = decide_on(pod(gpu(**own)))
+    assert told(decision) == [("trainer", "applied", "Added", SET_ALL)]
+    assert values(decision) == FULL
+
+
+def test_the_users_variables_stay_in_front() -> None:
+    """Ours are appended; `$(NAME)` in theirs refers to theirs."""
+    decision = decide_on(trainer(B="1", A="$(B)"))
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/containers/0/env/-", "value": {"name": name, "value": value}}
+        for name, value in FULL.items()
+    ]
+    assert list(values(decision)) == ["B", "A", *FULL]
+
+
+def test_a_name_that_the_container_has_is_never_written() -> None:
+    """Not even where its value comes from elsewhere; a difference is told."""
+    own = [
+        *env(NCCL_IB_HCA="mlx5_1"),
+        {"name": "UCX_NET_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ]
+    decision = decide_on(pod(gpu(env=own)))
+    assert told(decision) == [
+        ("trainer", "applied", "Added", "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"),
+        (
+            "trainer",
+            "warned",
+            "UserValue",
+            "kept your NCCL_IB_HCA, UCX_NET_DEVICES, which differ from the fabric's",
+        ),
+    ]
+    assert decision.pod["spec"]["containers"][0]["env"][:2] == own
+
+
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        ({"NCCL_SOCKET_IFNAME": "=eth1"}, "mlx5_0:1,mlx5_1:1,eth1"),
+        ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,mlx5_1:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "^lo"}, None),
+    ],
+    ids=range(3),
+)
+def test_socket_names_are_one_group(own: dict[str, str], added: str | None) -> None:
+    """Either set: write neither, and UCX gets the user's plain name."""
+    decision = decide_on(trainer(**own))
+    ucx = {"UCX_NET_DEVICES": added} if added else {}
+    assert values(decision) == {**own, "NCCL_IB_HCA": "=mlx5_0,mlx5_1", **ucx}
+
+
+def test_the_host_network_gets_the_hosts_interface() -> None:
+    """The pod network's name means nothing there."""
+    decision = decide_on(pod(hostNetwork=True))
+    assert values(decision)["NCCL_SOCKET_IFNAME"] == "bond0"
+    assert values(decision)["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1,bond0"
+
+
+def test_env_from_may_hold_the_names() -> None:
+    """So nothing is written: NCCL's go by a file that it reads last, the rest is told."""
+    manifest = pod(gpu(envFrom=[{"configMapRef": {"name": "site"}}], env=env(A="b")))
+    decision = decide_on(manifest)
+    assert told(decision) == [
+        (
+            "trainer",
+            "skipped",
+            "EnvFrom",
+            "envFrom may hold them: NCCL_* go by /etc/nccl.conf",
+        ),
+        (
+            "trainer",
+            "warned",
+            "EnvFrom",
+            (
+                "envFrom may hold GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: not set; "
+                "put them into env yourself"
+            ),
+        ),
+    ]
+    assert values(decision) == {"A": "b"}
+    assert decision.warnings == (
+        (
+            "rdma.lab: env trainer: envFrom may hold GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: not set; "
+            "put them into env yourself"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults"),
+    [({"rdma.lab/skip": "config-files"}, {}), ({}, {"config_files": "never"})],
+    ids=("skip", "never"),
+)
+def test_without_files_env_from_keeps_all_of_it_out(
+    annotations: dict[str, str], defaults: dict[str, str]
+) -> None:
+    """Then NCCL's are told like the rest."""
+    source = [{"configMapRef": {"name": "site"}}]
+    manifest = pod(gpu(envFrom=source), annotations=annotations)
+    decision = all_decide_on(manifest, context(defaults=defaults))
+    assert told(decision) == [
+        ("trainer", "skipped", "EnvFrom", "envFrom may hold them"),
+        (
+            "trainer",
+            "warned",
+            "EnvFrom",
+            f"envFrom may hold {', '.join(FULL)}: not set; put them into env yourself",
+        ),
+    ]
+
+
+def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
+    """What is written in env wins over envFrom."""
+    source = [{"configMapRef": {"name": "site"}}]
+    assert told(decide_on(pod(gpu(envFrom=source, env=env(**FULL)))))[0][1:3] == (
+        "already",
+        "Present",
+    )
+
+
+def test_env_from_with_nccl_alone_needs_no_warning() -> None:
+    """All of it goes by the file."""
+    one = fabric(gpu_resources=GPU, env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), one)
+    assert [said[1:3] for said in told(decision)] == [("skipped", "EnvFrom")]
+
+
+@pytest.mark.parametrize(
+    ("tls", "warned"),
+    [
+        ("tcp", True),
+        ("cuda_ipc,cuda_copy,tcp", True),
+        ("sm,self", True),
+        ("rc,sm,self", False),
+        ("rc_x", False),
+        ("tcp, ud_v", False),
+        ("dc_mlx5", False),
+        ("ib", False),
+        ("all", False),
+        ("^tcp", False),
+        ("", False),
+    ],
+)
+def test_transports_without_rdma_are_told(tls: str, warned: bool) -> None:
+    """Set by the user, and kept; a list of what not to use leaves RDMA."""
+    expected = [
+        (
+            "trainer",
+            "warned",
+            "UcxTlsWithoutRdma",
+            f"your UCX_TLS={tls} leaves no RDMA transport",
+        )
+    ]
+    assert told(decide_on(trainer(UCX_TLS=tls)))[1:] == (expected if warned else [])
+
+
+@pytest.mark.parametrize(("value", "warned"), [("1", True), ("0", False), ("", False)])
+def test_nccl_without_infiniband_is_told(value: str, warned: bool) -> None:
+    """Set by the user, and kept."""
+    expected = ("trainer", "warned", "NcclIbDisabled", "your NCCL_IB_DISABLE=1 turns RDMA off")
+    assert told(decide_on(trainer(NCCL_IB_DISABLE=value)))[1:] == ([expected] if warned else [])
+
+
+def test_a_launcher_gets_them_too() -> None:
+    """Many launchers hand their environment on; Open MPI does not, which is told."""
+    decision = decide_on(launching())
+    assert told(decision) == [
+        ("launcher", "applied", "Added", SET_ALL),
+        (
+            "launcher",
+            "warned",
+            "NotForwarded",
+            "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES",
+        ),
+    ]
+    assert values(decision) == FULL
+    assert decision.warnings == (
+        (
+            "rdma.lab: env launcher: UCX settings do not reach ranks over ssh: "
+            "give mpirun -x UCX_NET_DEVICES"
+        ),
+    )
+
+
+def test_a_launcher_that_forwards_them_is_not_told() -> None:
+    """The user has written the flag."""
+    manifest = launching(args=["-x", "UCX_NET_DEVICES", "a.out"])
+    assert [said[1] for said in told(decide_on(manifest))] == ["applied"]
+
+
+def test_without_ucx_settings_a_launcher_is_not_told() -> None:
+    """Open MPI has nothing to forward then."""
+    one = fabric("v100-ib", env=FabricEnv(nccl=V100.env.nccl))
+    assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
+
+
+def test_a_launchers_env_from_may_hold_all_names() -> None:
+    """It gets no file, so NCCL's are told too."""
+    decision = decide_on(launching(envFrom=[{"configMapRef": {"name": "site"}}]))
+    assert told(decision)[1] == (
+        "launcher",
+        "warned",
+        "EnvFrom",
+        f"envFrom may hold {', '.join(FULL)}: not set; put them into env yourself",
+    )
+
+
+def test_the_sites_own_variables_are_added() -> None:
+    """Also where the fabric itself sets none."""
+    one = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)))
+    decision = decide_on(pod(), one)
+    assert told(decision) == [("trainer", "applied", "Added", "set NCCL_DEBUG")]
+
+
+SITE_SOCKET = fabric(
+    gpu_resources=GPU,
+    env=FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "eth3"),)),
+)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "one"),
+    [
+        (pod(), V100),
+        (trainer(NCCL_IB_HCA="x", UCX_TLS="tcp"), V100),
+        (trainer(GLOO_SOCKET_IFNAME="=eth1"), V100),
+        (trainer(GLOO_SOCKET_IFNAME="eth1"), SITE_SOCKET),
+        (pod(), SITE_SOCKET),
+        (pod(gpu(envFrom=[{"configMapRef": {"name": "site"}}])), V100),
+        (pod(hostNetwork=True), V100),
+        (launching(), V100),
+    ],
+    ids=range(8),
+)
+def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> None:
+    """What we wrote is found, and nothing new is warned of."""
+    first = decide_on(defaulted(manifest), one)
+    assert decide_on(defaulted(first.pod), one).patch == ()

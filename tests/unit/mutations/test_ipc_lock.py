@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
+from webhook.core.facts import NamespaceFacts
+from webhook.core.pod import PodManifest
+from webhook.core.scope import Context
+
+NAME = "ipc-lock"
+ADDED = "added capability IPC_LOCK, so that memory can be registered"
+LOCK = {"add": ["IPC_LOCK"]}
+
+
+def secured(security: Any, **spec: Any) -> PodManifest:
+    """Make a pod whose one target has this securityContext."""
+    return pod(gpu(securityContext=security), **spec)
+
+
+def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str]]:
+    """List status and reason of what the mutation says."""
+    return [(status, code) for _, status, code, _ in told(decide_on(manifest, where), NAME)]
+
+
+def enforcing(level: str, policy: str = "skip") -> Context:
+    """Make a namespace that enforces a Pod Security level."""
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return context(
+        namespace=NamespaceFacts(name="lab", labels=labels), defaults={"pod_security": policy}
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "code", "message"),
+    [
+        ({"privileged": True}, "Privileged", "privileged: it has every capability"),
+        ({"capabilities": LOCK}, "Present", "the container has it already"),
+        ({"capabilities": {"add": ["ipc_lock"]}}, "Present", "the container has it already"),
+        ({"capabilities": {"add": ["ALL"]}}, "Present", "the container has it already"),
+        (
+            {"capabilities": {"add": ["SYS_PTRACE", "IPC_LOCK"], "drop": ["ALL"]}},
+            "Present",
+            "the container has it already",
+        ),
+    ],
+    ids=range(5),
+)
+def test_a_container_may_have_it_already(security: Any, code: str, message: str) -> None:
+    """Privileged, or added by name or with all; names count in any case."""
+    decision = decide_on(secured(security))
+    assert told(decision, NAME) == [("trainer", "already", code, message)]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        {"drop": ["IPC_LOCK"]},
+        {"drop": ["NET_RAW", "ipc_lock"]},
+        {"add": ["IPC_LOCK"], "drop": ["IPC_LOCK"]},
+        {"add": ["ALL"], "drop": ["IPC_LOCK"]},
+    ],
+    ids=range(4),
+)
+def test_dropping_it_wins(capabilities: Any) -> None:
+    """Containerd drops after it adds, so adding would have no effect."""
+    decision = decide_on(secured({"capabilities": capabilities}))
+    message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
+    assert told(decision, NAME) == [("trainer", "skipped", "DroppedByUser", message)]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("security", "op"),
+    [
+        (None, ("replace", "", {"capabilities": LOCK})),
+        ({}, ("add", "/capabilities", LOCK)),
+        ({"privileged": False, "capabilities": None}, ("replace", "/capabilities", LOCK)),
+        ({"capabilities": {}}, ("add", "/capabilities/add", ["IPC_LOCK"])),
+        ({"capabilities": {"drop": ["ALL"]}}, ("add", "/capabilities/add", ["IPC_LOCK"])),
+        ({"capabilities": {"add": ["SYS_PTRACE"]}}, ("add", "/capabilities/add/-", "IPC_LOCK")),
+    ],
+    ids=range(6),
+)
+def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -> None:
+    """Nothing else of the securityContext changes; `drop: [ALL]` is no conflict."""
+    decision = decide_on(secured(security))
+    assert told(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
+    kind, path, value = op
+    where = "/spec/containers/0/securityContext"
+    assert ops(decision, NAME) == [{"op": kind, "path": where + path, "value": value}]
+
+
+def test_every_target_gets_it_and_nobody_else() -> None:
+    """A sidecar without a GPU registers no memory."""
+    decision = decide_on(pod(gpu("a"), container("proxy"), gpu("b", securityContext={})))
+    assert told(decision, NAME) == [
+        ("a", "applied", "Added", ADDED),
+        ("b", "applied", "Added", ADDED),
+    ]
+    assert decision.pod["spec"]["containers"][1] == container("proxy")
+
+
+def test_the_prefixed_name_is_no_capability() -> None:
+    """Containerd makes CAP_CAP_IPC_LOCK of it: the right one is added, and the other told."""
+    decision = decide_on(secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}}))
+    assert told(decision, NAME) == [
+        ("trainer", "applied", "Added", ADDED),
+        (
+            "trainer",
+            "warned",
+            "CapPrefix",
+            "capability CAP_IPC_LOCK is not known: write IPC_LOCK",
+        ),
+    ]
+    assert decision.pod["spec"]["containers"][0]["securityContext"] == {
+        "capabilities": {"add": ["CAP_IPC_LOCK", "IPC_LOCK"]}
+    }
+
+
+@pytest.mark.parametrize("level", ["baseline", "restricted"])
+def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
+    """Our patch would get the pod rejected."""
+    message = (
+        f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
+        "label it pod-security.kubernetes.io/enforce: privileged"
+    )
+    skipped = decide_on(pod(), enforcing(level))
+    assert told(skipped, NAME) == [("trainer", "skipped", "PodSecurity", message)]
+    assert "securityContext" not in skipped.pod["spec"]["containers"][0]
+    denied = decide_on(pod(), enforcing(level, "deny"))
+    assert told(denied, NAME) == [("trainer", "failed", "PodSecurity", message)]
+    assert (denied.allowed, denied.reason.code, denied.message, denied.patch) == (
+        False,
+        "MutationFailed",
+        f"ipc-lock: {message} (container trainer)",
+        (),
+    )
+
+
+def test_pod_security_does_not_concern_who_has_it_already() -> None:
+    """Whether such a pod is let through is between the user and the namespace."""
+    assert said(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
+        ("already", "Present")
+    ]
+    assert said(pod(), enforcing("privileged")) == [("applied", "Added")]
+
+
+OTHER_USER = ("warned", "NonRoot")
+USER_NAMESPACE = ("warned", "UserNamespace")
+
+
+@pytest.mark.parametrize(
+    ("security", "spec", "expected"),
+    [
+        ({"runAsUser": 0}, {}, [("applied", "Added")]),
+        ({"runAsUser": 1000}, {}, [("applied", "Added"), OTHER_USER]),
+        ({"runAsUser": 1, "privileged": True}, {}, [("already", "Privileged"), OTHER_USER]),
+        ({"runAsNonRoot": True, "capabilities": LOCK}, {}, [("already", "Present"), OTHER_USER]),
+        ({}, {"securityContext": {"runAsUser": 1000}}, [("applied", "Added"), OTHER_USER]),
+        ({}, {"hostUsers": False}, [("applied", "Added"), USER_NAMESPACE]),
+        ({"runAsUser": 1000}, {"hostUsers": False}, [("applied", "Added"), USER_NAMESPACE]),
+        ({}, {"hostUsers": True}, [("applied", "Added")]),
+        (
+            {"runAsUser": 1, "capabilities": {"drop": ["IPC_LOCK"]}},
+            {},
+            [("skipped", "DroppedByUser")],
+        ),
+    ],
+    ids=range(9),
+)
+def test_it_warns_where_the_kernel_does_not_honour_it(
+    security: Any, spec: Any, expected: list[tuple[str, str]]
+) -> None:
+    """For users other than root, and in a user namespace."""
+    assert said(secured(security, **spec), context()) == expected
+
+
+def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
+    """The nodes' containerd has LimitMEMLOCK=infinity."""
+    where = context(defaults={"memlock_unlimited": True})
+    assert said(secured({"runAsUser": 1000}, hostUsers=False), where) == [("applied", "Added")]
+
+
+def test_the_warnings_are_said_to_the_user() -> None:
+    """They fit into an admission warning."""
+    assert decide_on(secured({"runAsUser": 1000})).warnings == (
+        (
+            "rdma.lab: ipc-lock trainer: IPC_LOCK is inert for non-root users; "
+            "containerd needs LimitMEMLOCK=infinity"
+        ),
+    )
+    assert decide_on(pod(hostUsers=False)).warnings == (
+        (
+            "rdma.lab: ipc-lock trainer: IPC_LOCK is inert with hostUsers: false; "
+            "containerd needs LimitMEMLOCK=infinity"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("security", "says"),
+    [
+        ("x", "spec.containers[0].securityContext must be a mapping, but is a string ('x')"),
+        (
+            {"privileged": "yes"},
+            (
+                "spec.containers[0].securityContext.privileged must be true or false, "
+                "but is a string ('yes')"
+            ),
+        ),
+        (
+            {"capabilities": []},
+            (
+                "spec.containers[0].securityContext.capabilities must be a mapping, "
+                "but is a list ([])"
+            ),
+        ),
+        (
+            {"capabilities": {"add": "IPC_LOCK"}},
+            (
+                "spec.containers[0].securityContext.capabilities.add must be a list, "
+                "but is a string ('IPC_LOCK')"
+            ),
+        ),
+        (
+            {"capabilities": {"drop": [1]}},
+            (
+                "spec.containers[0].securityContext.capabilities.drop[0] must be a string, "
+                "but is a number (1)"
+            ),
+        ),
+    ],
+    ids=range(5),
+)
+def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
+    """The API server would refuse it too, with a message that says less."""
+    decision = decide_on(secured(security))
+    assert (decision.allowed, decision.reason.code, decision.message) == (False, "InvalidPod", says)
+
+
+def test_the_fabric_need_not_be_known() -> None:
+    """Registering memory needs it on every RDMA device, also a foreign one."""
+    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    assert said(pod(unclaimed)) == [("applied", "Added")]
+    assert said(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
+
+
+def test_deciding_again_changes_nothing() -> None:
+    """What the first pass added is there, and the status stays as it is."""
+    manifest = secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}, "runAsUser": 5})
+    first = decide_on(defaulted(manifest))
+    second = decide_on(defaulted(first.pod))
+    assert told(second, NAME)[0] == (
+        "trainer",
+        "already",
+        "Present",
+        "the container has it already",
+    )
+    assert second.patch == ()

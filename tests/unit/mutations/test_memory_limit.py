@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
+from webhook.core.decision import Decision
+from webhook.core.facts import NamespaceFacts
+from webhook.core.pod import PodManifest
+from webhook.core.scope import Context
+
+NAME = "memory-limit"
+GPU = {"nvidia.com/v100": "1"}
+KEEP = {"rdma.lab/memory-limit": "keep"}
+BOTH = {"cpu": "8", "memory": "64Gi"}
+REMOVED = "removed limits.memory 64Gi; the request reserves the memory"
+LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+
+
+def limited(memory: Any = "64Gi", name: str = "trainer", **fields: Any) -> dict[str, Any]:
+    """Make a container with a GPU and a memory limit."""
+    return container(name, resources=amounts({**GPU, "memory": memory}), **fields)
+
+
+def guaranteed() -> dict[str, Any]:
+    """Make a container whose pod is Guaranteed."""
+    return container(resources=amounts({**GPU, **BOTH}))
+
+
+def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str, str]]:
+    """List what the mutation says."""
+    return told(decide_on(manifest, where), NAME)
+
+
+def resources(decision: Decision, index: int = 0) -> Any:
+    """Return a container's resources after the decision, without RDMA."""
+    found = decision.pod["spec"]["containers"][index]["resources"]
+    return {
+        section: {name: amount for name, amount in part.items() if not name.startswith("rdma/")}
+        for section, part in found.items()
+    }
+
+
+@pytest.mark.parametrize("annotations", [{}, KEEP], ids=("drop", "keep"))
+def test_there_may_be_no_limit(annotations: dict[str, str]) -> None:
+    """Nothing to drop, nothing to keep."""
+    requested = container(resources=amounts(GPU, {"memory": "64Gi"}))
+    assert said(pod(requested, annotations=annotations)) == [
+        ("trainer", "already", "NoLimit", "there is no memory limit")
+    ]
+
+
+def test_the_limit_is_dropped_and_the_request_stays() -> None:
+    """Only limits.memory goes; the scheduler reserves what it did."""
+    one = container(
+        resources=amounts({**GPU, **BOTH}, {"memory": "32Gi", "cpu": "4"}),
+    )
+    decision = decide_on(pod(one))
+    assert told(decision, NAME) == [("trainer", "applied", "Dropped", REMOVED)]
+    assert ops(decision, NAME) == [
+        {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
+    ]
+    assert resources(decision) == amounts({**GPU, "cpu": "8"}, {"memory": "32Gi", "cpu": "4"})
+
+
+def test_a_missing_request_is_made_of_the_limit() -> None:
+    """As the API server would have defaulted it."""
+    decision = decide_on(pod(limited()))
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/containers/0/resources/requests/memory", "value": "64Gi"},
+        {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"},
+    ]
+    assert resources(decision) == amounts(GPU, {"memory": "64Gi"})
+
+
+def test_only_targets_lose_theirs() -> None:
+    """A sidecar registers no memory; named init containers do."""
+    manifest = pod(
+        limited("1Gi", "a"),
+        container("proxy", resources=amounts({"memory": "1Gi"})),
+        initContainers=[container("setup", resources=amounts({"memory": "2Gi"}))],
+        annotations={"rdma.lab/containers": "a,setup"},
+    )
+    decision = decide_on(manifest)
+    assert [one[:3] for one in told(decision, NAME) if one[1] == "applied"] == [
+        ("a", "applied", "Dropped"),
+        ("setup", "applied", "Dropped"),
+    ]
+    assert resources(decision, 1) == amounts({"memory": "1Gi"})
+
+
+@pytest.mark.parametrize(
+    ("annotations", "defaults", "message"),
+    [
+        (KEEP, {}, "the pod says keep"),
+        ({}, {"memory_limit": "keep"}, "the configuration says keep"),
+    ],
+    ids=("pod", "file"),
+)
+def test_it_is_kept_where_somebody_says_so(
+    annotations: dict[str, str], defaults: dict[str, str], message: str
+) -> None:
+    """That is no news, and not in the status."""
+    decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
+    assert told(decision, NAME) == [("trainer", "skipped", "Kept", message)]
+    assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+
+
+def test_the_pod_goes_before_the_configuration() -> None:
+    """`drop` drops where the configuration keeps."""
+    where = context(defaults={"memory_limit": "keep"})
+    manifest = pod(limited(), annotations={"rdma.lab/memory-limit": "drop"})
+    assert said(manifest, where) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
+    """A LimitRange that nobody has seen might reject the pod."""
+    where = context(namespace=NamespaceFacts(name="lab", known=False))
+    message = "kept: the namespace's LimitRanges and quotas are not known yet"
+    assert said(pod(limited()), where) == [("trainer", "skipped", "NamespaceUnknown", message)]
+
+
+def test_it_is_kept_where_the_namespace_wants_one() -> None:
+    """The pod would be rejected without; the user is warned."""
+    why = "LimitRange sizes sets max.memory"
+    where = context(namespace=NamespaceFacts(name="lab", memory_limit_required=why))
+    assert said(pod(limited()), where) == [
+        ("trainer", "skipped", "LimitRequired", f"kept: {why}"),
+        ("trainer", "warned", "LimitRequired", f"memory limit kept: {why}"),
+    ]
+
+
+def test_it_is_kept_where_something_reads_it() -> None:
+    """The downward API would give the node's memory instead."""
+    reader = {"resourceFieldRef": {"resource": "limits.memory"}}
+    manifest = pod(limited(), container("b", env=[{"name": "HEAP", "valueFrom": reader}]))
+    message = "kept: env HEAP of container b reads limits.memory"
+    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+
+
+def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
+    """Others have no exclusive CPUs to lose."""
+    where = context(defaults={"memory_limit": "keep-guaranteed"})
+    assert said(pod(guaranteed()), where) == [
+        ("trainer", "skipped", "Guaranteed", "kept: the pod is Guaranteed")
+    ]
+    assert said(pod(limited()), where) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_it_warns_where_the_pod_was_guaranteed() -> None:
+    """The price of dropping it is the QoS class."""
+    decision = decide_on(pod(guaranteed()))
+    assert told(decision, NAME) == [
+        ("trainer", "applied", "Dropped", REMOVED),
+        ("trainer", "warned", "GuaranteedLost", LOST),
+    ]
+    assert decision.warnings == (f"rdma.lab: memory-limit trainer: {LOST}",)
+
+
+def test_it_warns_of_an_unbounded_memory_volume() -> None:
+    """Only the limit bounded it; the targets that mount it are told."""
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
+    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
+    message = "volume shm is memory without sizeLimit: it may fill the node"
+    assert said(manifest) == [
+        ("a", "applied", "Dropped", REMOVED),
+        ("a", "warned", "UnboundedMemory", message),
+        ("b", "applied", "Dropped", REMOVED),
+    ]
+
+
+def test_it_warns_where_no_gpu_is_at_work() -> None:
+    """A database, say, sizes its pool by the limit."""
+    one = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
+    message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
+    assert said(pod(one)) == [
+        ("trainer", "applied", "Dropped", REMOVED),
+        ("trainer", "warned", "NoGPU", message),
+    ]
+    sliced = container(resources=amounts({"nvidia.com/mig-1g.5gb": "1", "memory": "64Gi"}))
+    manifest = pod(sliced, annotations={"rdma.lab/fabric": "v100-ib"})
+    assert said(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
+    """Make a pod with a memory limit of its own."""
+    resources = {"limits": {"memory": "1Ti", "cpu": "8"}, **more.pop("resources", {})}
+    return pod(*containers, resources=resources, **more)
+
+
+def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> None:
+    """A container with a limit of its own does not."""
+    manifest = level(
+        container("a", resources=amounts(GPU)),
+        container("proxy", resources=amounts({"memory": "1Gi"})),
+    )
+    decision = decide_on(manifest)
+    assert told(decision, NAME) == [
+        ("a", "already", "NoLimit", "there is no memory limit"),
+        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti"),
+        ("", "warned", "GuaranteedLost", LOST),
+    ]
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/resources/requests", "value": {"memory": "1Ti"}},
+        {"op": "remove", "path": "/spec/resources/limits/memory"},
+    ]
+
+
+def test_a_pod_level_request_stays() -> None:
+    """With a smaller request the pod was not Guaranteed."""
+    decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
+    assert told(decision, NAME)[1:] == [
+        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti")
+    ]
+    assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "others"),
+    [
+        (level(limited(), container("b")), "b"),
+        (level(limited(), initContainers=[container("setup")]), "setup"),
+        (
+            level(limited(), container("b"), initContainers=[container("setup")]),
+            "setup, b",
+        ),
+    ],
+    ids=range(3),
+)
+def test_the_pods_own_limit_stays_where_others_need_it(manifest: PodManifest, others: str) -> None:
+    """The container's is dropped; the pod's still bounds it, which is said."""
+    assert said(manifest)[-1] == (
+        "",
+        "skipped",
+        "PodLimitShared",
+        f"kept the pod's limit: {others} has no limit of its own",
+    )
+
+
+def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
+    """What keeps a container's limit keeps the pod's."""
+    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    assert said(manifest) == [
+        ("trainer", "already", "NoLimit", "there is no memory limit"),
+        ("", "skipped", "Kept", "the pod says keep"),
+    ]
+
+
+def test_a_foreign_nic_registers_memory_too() -> None:
+    """But where the fabric is simply unknown the limit stays."""
+    efa = container(resources=amounts({**GPU, "vpc.amazonaws.com/efa": "1", "memory": "64Gi"}))
+    assert said(pod(efa)) == [("trainer", "applied", "Dropped", REMOVED)]
+    unknown = container(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"}))
+    assert [one[:3] for one in said(pod(unknown))] == [("", "skipped", "FabricUnknown")]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(limited()),
+        pod(guaranteed()),
+        pod(limited(None)),
+        pod(container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))),
+        level(container(resources=amounts(GPU))),
+        level(limited(), container("b")),
+        pod(limited(), annotations=KEEP),
+    ],
+    ids=range(7),
+)
+def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
+    """What was dropped is gone, and its warnings stay in the status."""
+    first = decide_on(defaulted(manifest))
+    assert decide_on(defaulted(first.pod)).patch == ()

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    V100,
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    fabric,
+    gpu,
+    ops,
+    pod,
+    told,
+)
+from webhook.core.fabric import RdmaResource
+from webhook.core.pod import PodManifest
+from webhook.core.scope import Context
+
+NAME = "rdma-resources"
+GPU = frozenset({"nvidia.com/v100"})
+RAILS = fabric(
+    gpu_resources=GPU,
+    resources=(
+        RdmaResource(name="nvidia.com/rail0", count=None, gpus_per_device=2, maximum=4),
+        RdmaResource(name="nvidia.com/rail1", count=2),
+    ),
+)
+
+
+def resources(manifest: PodManifest, where: Context | None = None, index: int = 0) -> Any:
+    """Return the resources of a container after the decision."""
+    return decide_on(manifest, where).pod["spec"]["containers"][index]["resources"]
+
+
+def asking(devices: str, *containers: dict[str, Any]) -> PodManifest:
+    """Make a pod that asks for a number of devices."""
+    return pod(*containers, annotations={"rdma.lab/devices": devices})
+
+
+@pytest.mark.parametrize("section", ["limits", "requests"])
+@pytest.mark.parametrize("amount", ["1", "0", 0, None, "8"], ids=repr)
+def test_an_rdma_resource_that_is_there_stays(section: str, amount: Any) -> None:
+    """The user wins, also with 0, and wherever it is written."""
+    written = gpu(resources={"limits": {"nvidia.com/v100": "1"}})
+    written["resources"].setdefault(section, {})["rdma/v100"] = amount
+    decision = decide_on(pod(written))
+    assert told(decision, NAME) == [("trainer", "already", "Present", "requests rdma/v100 already")]
+    assert decision.pod["spec"]["containers"][0]["resources"] == written["resources"]
+
+
+def test_another_rdma_resource_stays_and_is_told() -> None:
+    """Nothing shows that it is the fabric's: perhaps it is one that an administrator forgot."""
+    decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
+    assert told(decision, NAME) == [
+        ("trainer", "already", "Present", "requests rdma/other already"),
+        (
+            "trainer",
+            "warned",
+            "OtherResource",
+            "rdma/other is not a resource of fabric v100-ib: left as it is",
+        ),
+    ]
+    assert ops(decision, NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "annotations", "code", "message"),
+    [
+        (
+            V100,
+            {"rdma.lab/devices": "0"},
+            "NoDevices",
+            "the pod asks for none",
+        ),
+        (
+            fabric(gpu_resources=GPU),
+            {},
+            "NotConfigured",
+            "fabric plain has no resources",
+        ),
+        (
+            fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False),
+            {},
+            "InjectedElsewhere",
+            "another injector adds the resource here",
+        ),
+    ],
+    ids=range(3),
+)
+def test_there_may_be_nothing_to_add(
+    one: Any, annotations: dict[str, str], code: str, message: str
+) -> None:
+    """The pod, the fabric or another injector says so; none of it is worth a status."""
+    decision = decide_on(pod(annotations=annotations), context(one))
+    assert told(decision, NAME) == [("trainer", "skipped", code, message)]
+    assert ops(decision, NAME) == []
+    assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+
+
+def test_it_is_added_to_limits_and_requests() -> None:
+    """Extended resources cannot be overcommitted, so both say the same."""
+    decision = decide_on(pod(gpu("a", 8), container("b")))
+    assert told(decision, NAME) == [("a", "applied", "Added", "requested rdma/v100: 1")]
+    assert ops(decision, NAME) == [
+        {"op": "add", "path": "/spec/containers/0/resources/limits/rdma~1v100", "value": "1"},
+        {
+            "op": "add",
+            "path": "/spec/containers/0/resources/requests",
+            "value": {"rdma/v100": "1"},
+        },
+    ]
+    assert "resources" not in decision.pod["spec"]["containers"][1]
+
+
+def test_it_is_added_where_there_were_no_resources() -> None:
+    """A container that the pod names needs neither a GPU nor limits."""
+    annotations = {"rdma.lab/fabric": "v100-ib"}
+    both = amounts({"rdma/v100": "1"}, {"rdma/v100": "1"})
+    assert resources(pod(container(), annotations=annotations)) == both
+    assert resources(pod(container(resources=None), annotations=annotations)) == both
+
+
+@pytest.mark.parametrize(
+    ("gpus", "rails"),
+    [("1", ("1", "2")), ("4", ("2", "2")), ("16", ("4", "2"))],
+)
+def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, str]) -> None:
+    """A fixed number of one, as many as the GPUs need of another."""
+    wanted = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
+    assert resources(pod(gpu(count=gpus)), context(RAILS)) == amounts(
+        {"nvidia.com/v100": gpus, **wanted}, wanted
+    )
+
+
+def test_the_pod_may_ask_for_a_number() -> None:
+    """For each target, spread over the fabric's resources."""
+    decision = decide_on(asking("3", gpu("a"), gpu("b", 8)), context(RAILS))
+    message = "requested nvidia.com/rail0: 2, nvidia.com/rail1: 1"
+    assert told(decision, NAME) == [
+        ("a", "applied", "Added", message),
+        ("b", "applied", "Added", message),
+    ]
+    assert resources(asking("1"), context(RAILS))["requests"] == {"nvidia.com/rail0": "1"}
+
+
+def test_slices_of_a_gpu_get_one_device() -> None:
+    """Never one for each slice."""
+    manifest = pod(
+        container(resources=amounts({"nvidia.com/mig-1g.5gb": "7"})),
+        annotations={"rdma.lab/fabric": "plain"},
+    )
+    assert resources(manifest, context(RAILS))["requests"] == {
+        "nvidia.com/rail0": "1",
+        "nvidia.com/rail1": "2",
+    }
+
+
+def test_init_containers_and_sidecars_never_get_it() -> None:
+    """They would hold the device while the others need it."""
+    manifest = pod(
+        gpu("a"),
+        initContainers=[container("setup"), container("proxy", restartPolicy="Always")],
+        annotations={"rdma.lab/containers": "setup,proxy,a"},
+    )
+    decision = decide_on(manifest)
+    message = "only app containers get the RDMA resource"
+    assert told(decision, NAME) == [
+        ("setup", "skipped", "NotAppContainer", message),
+        ("proxy", "skipped", "NotAppContainer", message),
+        ("a", "applied", "Added", "requested rdma/v100: 1"),
+    ]
+    assert all("resources" not in one for one in decision.pod["spec"]["initContainers"])
+
+
+def test_an_alias_is_renamed_with_its_quantity() -> None:
+    """A tool writes `rdma/hca`, and the nodes here call it otherwise."""
+    written = gpu(resources=amounts(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
+    decision = decide_on(pod(written))
+    message = "renamed rdma/hca to rdma/v100, as the resource is called here"
+    assert told(decision, NAME) == [("trainer", "applied", "Renamed", message)]
+    both = {"nvidia.com/v100": "1", "rdma/v100": "2"}
+    assert decision.pod["spec"]["containers"][0]["resources"] == amounts(both, both)
+    assert decision.evidence == "rdma/hca in container trainer"
+
+
+def test_an_alias_is_renamed_whatever_the_pod_asks_for() -> None:
+    """As it stands the pod could not be scheduled; also where another injector adds it."""
+    one = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
+    manifest = asking("0", gpu(limits={"rdma/hca": "1"}))
+    assert resources(manifest, context(one)) == amounts({"nvidia.com/v100": "1", "rdma/v100": "1"})
+
+
+def test_a_virtual_gpu_is_told_that_it_has_no_gpudirect() -> None:
+    """It gets the resource nevertheless: NCCL goes through the host's memory."""
+    decision = decide_on(pod(gpu(limits={"nvidia.com/gpumem": "3000"})))
+    assert told(decision, NAME) == [
+        ("trainer", "applied", "Added", "requested rdma/v100: 1"),
+        ("trainer", "warned", "VirtualGPU", "a virtual GPU has no GPUDirect RDMA"),
+    ]
+    sliced = decide_on(pod(gpu(limits={"nvidia.com/mig-1g.5gb": "1"})))
+    assert told(sliced, NAME) == [("trainer", "applied", "Added", "requested rdma/v100: 1")]
+
+
+def test_what_is_no_quantity_denies_the_pod() -> None:
+    """Also in requests, where nothing else reads it."""
+    both = ({"nvidia.com/v100": "1", "rdma/hca": "1"}, {"rdma/hca": "x", "rdma/v100": "1"})
+    decision = decide_on(pod(gpu(resources=amounts(*both))))
+    assert (decision.allowed, decision.reason.code, decision.message) == (
+        False,
+        "InvalidPod",
+        (
+            "spec.containers[0].resources.requests: "
+            "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(gpu("a"), gpu("b", 8)),
+        pod(gpu(limits={"rdma/hca": "2"})),
+        pod(gpu(limits={"rdma/hca": "2", "rdma/v100": "1"})),
+        pod(gpu(limits={"rdma/hca": "0", "rdma/other": "1"})),
+        pod(gpu(limits={"nvidia.com/gpumem": "3000"})),
+    ],
+    ids=range(5),
+)
+def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
+    """Whether the API server's defaults come before the first pass or after it."""
+    first = decide_on(defaulted(manifest))
+    assert decide_on(defaulted(first.pod)).patch == ()
+    early = decide_on(manifest)
+    assert defaulted(early.pod)["spec"] == defaulted(first.pod)["spec"]

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import webhook
+from webhook.core.decision import Reason
+from webhook.core.scope import Mutation, Needs
+from webhook.mutations import MUTATIONS
+from webhook.pipeline import DECISION_REASONS, DENIALS, PIPELINE_REASONS
+
+LONGEST = 132  # lines of a mutation's file
+SOURCES = Path(webhook.__file__).parent
+ids = [mutation.name for mutation in MUTATIONS]
+
+
+def module_of(mutation: Mutation) -> ModuleType:
+    """Return the module of a mutation, which is called like it."""
+    return import_module(f"webhook.mutations.{mutation.name.replace('-', '_')}")
+
+
+def test_the_order_is_that_of_the_documentation() -> None:
+    """Each sees what the earlier ones did."""
+    assert ids == [
+        "ipc-lock",
+        "rdma-resources",
+        "networks",
+        "memory-limit",
+        "env",
+        "config-files",
+        "hcoll",
+        "nvlink",
+        "shared-memory",
+        "placement",
+    ]
+
+
+def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
+    """The table of columns: known, a foreign NIC, unknown."""
+    assert {mutation.name: mutation.needs for mutation in MUTATIONS} == {
+        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], Needs.NOTHING),
+        "memory-limit": Needs.NIC,
+        **dict.fromkeys(
+            ["rdma-resources", "networks", "env", "config-files", "placement"], Needs.FABRIC
+        ),
+    }
+
+
+def test_two_act_on_launchers() -> None:
+    """A launcher gets neither a resource nor a capability."""
+    assert [one.name for one in MUTATIONS if one.on_launchers] == ["env", "hcoll"]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
+def test_its_reasons_are_those_of_its_module(mutation: Mutation) -> None:
+    """Every reason that the module defines or takes in is declared, and no other."""
+    own = {value for value in vars(module_of(mutation)).values() if isinstance(value, Reason)}
+    taken = {
+        reason
+        for value in vars(module_of(mutation)).values()
+        if isinstance(value, tuple)
+        for reason in value
+        if isinstance(reason, Reason)
+    }
+    assert set(mutation.reasons) == own | taken
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [*(mutation.reasons for mutation in MUTATIONS), PIPELINE_REASONS, DECISION_REASONS],
+    ids=[*ids, "pipeline", "decision"],
+)
+def test_reason_codes_are_unique_words(reasons: tuple[Reason, ...]) -> None:
+    """CamelCase, and `when` is one sentence for the documentation."""
+    codes = Counter(reason.code for reason in reasons)
+    assert max(codes.values()) == 1
+    assert all(re.fullmatch(r"(?:[A-Z][A-Za-z0-9]*)+", code) for code in codes)
+    for reason in reasons:
+        assert re.fullmatch(r"[^\n]*[^.\n ]\.", reason.when)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
+def test_its_own_reasons_are_not_the_pipelines(mutation: Mutation) -> None:
+    """Both are listed under the mutation's name, where a code must not mean two things.
+
+    NamespaceUnknown is told of the request, and by memory-limit of what it kept: the same.
+    """
+    taken = {one.code for one in PIPELINE_REASONS} - {"NamespaceUnknown"}
+    assert taken.isdisjoint(one.code for one in mutation.reasons)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
+def test_it_describes_itself(mutation: Mutation) -> None:
+    """A name as in rdma.lab/skip, and a summary that continues `<name> ...`."""
+    assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", mutation.name)
+    assert re.fullmatch(r"[a-z][^\n]*[^.\n]", mutation.summary)
+    document = module_of(mutation).__doc__
+    assert document is not None
+    assert document.startswith(f"`{mutation.name}`: ")
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
+def test_its_file_is_short(mutation: Mutation) -> None:
+    """A mutation is read in one go."""
+    written = module_of(mutation).__file__
+    assert written is not None
+    assert len(Path(written).read_text().splitlines()) <= LONGEST
+
+
+def test_every_denial_is_declared() -> None:
+    """A code that the pipeline does not know would break its answer."""
+    written = {
+        argument.value
+        for path in SOURCES.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Denial"
+        for argument in node.args[:1]
+        if isinstance(argument, ast.Constant)
+    }
+    assert written
+    assert written <= {reason.code for reason in DENIALS}

@@ -1,0 +1,465 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.builders import (
+    HASH,
+    V100,
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    fabric,
+    gpu,
+    pod,
+    told,
+)
+from webhook.core.annotations import STATUS
+from webhook.core.decision import Decision
+from webhook.core.facts import NamespaceFacts, NodeInventory
+from webhook.core.pod import PodManifest
+from webhook.core.scope import Context
+from webhook.mutations import MUTATIONS
+from webhook.pipeline import CHAIN, NOT_OPTED_IN, decide
+
+EFA = {"vpc.amazonaws.com/efa": "1"}
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+
+
+def answer(decision: Decision) -> tuple[bool, str, str]:
+    """Return what the caller is told."""
+    return decision.allowed, decision.reason.code, decision.message
+
+
+def status(decision: Decision) -> Any:
+    """Read the status annotation."""
+    return orjson.loads(decision.pod["metadata"]["annotations"][STATUS])
+
+
+def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
+    """Make a container with a GPU that no fabric claims."""
+    return container(name, resources=amounts({"nvidia.com/gpu": "1", **limits}))
+
+
+def closed(decision: Decision) -> dict[str, str]:
+    """Map each mutation that the pipeline closed to the reason."""
+    reasons = ("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing")
+    return {
+        one.mutation: one.reason.code for one in decision.outcomes if one.reason.code in reasons
+    }
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"metadata": None, "spec": None},
+        {"metadata": {"annotations": {}}, "spec": {"containers": [gpu()]}},
+        {"metadata": {"annotations": {"rdma.lab/enable": "false"}}},
+        {"metadata": {"annotations": {"rdma.lab/fabric": "nobody"}}, "spec": []},
+    ],
+    ids=range(5),
+)
+def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
+    """Nor is it looked at any further."""
+    assert decide_on(manifest) == Decision(
+        allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
+    )
+
+
+def test_a_mirror_pod_is_not_touched() -> None:
+    """Its kubelet runs the static pod, whatever we write."""
+    manifest = pod(annotations={"kubernetes.io/config.mirror": "hash"})
+    decision = decide_on(manifest)
+    assert answer(decision) == (
+        True,
+        "MirrorPod",
+        "A static pod's mirror: changing it has no effect",
+    )
+    assert (decision.patch, decision.pod) == ((), manifest)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"os": {"name": "windows"}},
+        {"nodeSelector": {"kubernetes.io/os": "windows"}},
+        {"nodeSelector": {"beta.kubernetes.io/os": "windows"}},
+    ],
+    ids=range(3),
+)
+def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
+    """Capabilities are invalid there; the status says why nothing was done."""
+    decision = decide_on(pod(**spec))
+    assert answer(decision) == (
+        True,
+        "WindowsPod",
+        "A Windows pod: capabilities are invalid there",
+    )
+    written = '{"fabric":null,"reason":"WindowsPod","applied":[],"config":"0123456789ab"}'
+    assert decision.patch == (
+        {"op": "add", "path": "/metadata/annotations/rdma.lab~1status", "value": written},
+    )
+    assert decide_on(decision.pod).patch == ()
+
+
+@pytest.mark.parametrize("name", ["linux", None, 5])
+def test_other_systems_are_decided(name: Any) -> None:
+    """Linux is what a pod without a word about it runs on."""
+    assert decide_on(pod(os={"name": name})).reason.code == "Patched"
+
+
+def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
+    """For the preview's `what if`."""
+    manifest = {"spec": {"containers": [gpu()]}}
+    decision = decide_on(manifest, context(enable=True))
+    assert decision.reason.code == "Patched"
+    assert decision.patch[-1]["path"] == "/metadata"
+    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), context(enable=True))
+    assert denied.reason.code == "InvalidAnnotation"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code", "message"),
+    [
+        (
+            pod(annotations={"rdma.lab/enable": "yes"}),
+            "InvalidAnnotation",
+            'annotation rdma.lab/enable is \'yes\': it must be "true" or "false"',
+        ),
+        (
+            pod(annotations={"rdma.lab/containers": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/containers names 'x', but the pod's containers are: trainer",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/fabric names 'x', but the fabrics are: v100-ib, h100-roce",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "h100-roce"}),
+            "FabricConflict",
+            (
+                "annotation rdma.lab/fabric=h100-roce means fabric h100-roce, "
+                "but nvidia.com/v100 in container trainer means fabric v100-ib"
+            ),
+        ),
+        (
+            pod(container("a"), container("b"), annotations={"rdma.lab/fabric": "v100-ib"}),
+            "ContainersRequired",
+            (
+                "annotation rdma.lab/fabric asks for a fabric, but no container has a GPU or an "
+                "RDMA device: name the ones that need it with rdma.lab/containers "
+                "(the pod has: a, b)"
+            ),
+        ),
+        (
+            {**pod(), "spec": {"containers": [gpu(), 5]}},
+            "InvalidPod",
+            "spec.containers[1] must be a mapping, but is a number (5)",
+        ),
+        (
+            pod(nodeSelector=[]),
+            "InvalidPod",
+            "spec.nodeSelector must be a mapping, but is a list ([])",
+        ),
+        (
+            {"metadata": {"annotations": {"rdma.lab/enable": "true"}}, "spec": "x"},
+            "InvalidPod",
+            "spec must be a mapping, but is a string ('x')",
+        ),
+        (
+            {"metadata": {"annotations": []}},
+            "InvalidPod",
+            "metadata.annotations must be a mapping, but is a list ([])",
+        ),
+        ([], "InvalidPod", "a pod must be a mapping, but is a list ([])"),
+        (None, "InvalidPod", "a pod must be a mapping, but is a number (None)"),
+    ],
+    ids=range(11),
+)
+def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
+    """With a message that names what is wrong; nothing is patched then."""
+    decision = decide_on(manifest)
+    assert answer(decision) == (False, code, message)
+    assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
+    assert decision.pod is manifest
+
+
+def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
+    """The API server reads no such depth either."""
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    manifest = pod(gpu(securityContext={"privileged": deep}))
+    assert answer(decide(manifest, context())) == (
+        False,
+        "InvalidPod",
+        "the pod is nested too deeply",
+    )
+
+
+def test_a_defect_of_ours_is_an_error_without_a_patch() -> None:
+    """The request is then answered with HTTP 500, so that failurePolicy decides."""
+    manifest = pod()
+    broken: Any = None
+    decision = decide(
+        manifest,
+        Context(fabrics=broken, namespace=NamespaceFacts(), inventory=NodeInventory()),
+    )
+    assert answer(decision) == (False, "InternalError", "internal error")
+    assert isinstance(decision.error, AttributeError)
+    assert (decision.patch, decision.pod) == ((), manifest)
+
+
+def test_the_whole_set_is_applied_in_order() -> None:
+    """The operations of the outcomes in the chain's order, then the status."""
+    manifest = pod(gpu(limits={"memory": "64Gi"}))
+    before = deepcopy(manifest)
+    decision = decide_on(manifest)
+    assert manifest == before
+    assert answer(decision) == (True, "Patched", "")
+    assert (decision.fabric, decision.evidence) == (
+        "v100-ib",
+        "nvidia.com/v100 in container trainer",
+    )
+    assert list(dict.fromkeys(one.mutation for one in decision.outcomes)) == list(CHAIN)
+    of_outcomes = [op for one in decision.outcomes for op in one.ops]
+    assert list(decision.patch[:-1]) == of_outcomes
+    assert decision.patch[-1]["path"] == "/metadata/annotations/rdma.lab~1status"
+    assert status(decision) == {
+        "fabric": "v100-ib",
+        "applied": ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"],
+        "config": HASH,
+    }
+    assert decision.warnings == ()
+    assert decision.audit == {"fabric": "v100-ib", "config": HASH}
+
+
+def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
+    """Besides any number of warnings."""
+    decision = decide_on(pod(gpu("a"), container("b"), gpu("c", limits={"memory": "1Gi"})))
+    verdicts = [
+        (one.mutation, one.container) for one in decision.outcomes if one.status != "warned"
+    ]
+    assert len(set(verdicts)) == len(verdicts)
+    assert {container for mutation, container in verdicts if mutation == "ipc-lock"} == {"a", "c"}
+
+
+def test_deciding_again_finds_everything_in_place() -> None:
+    """No operation is left, and the status stays to the byte."""
+    first = decide_on(defaulted(pod(gpu(limits={"memory": "64Gi"}))))
+    second = decide_on(defaulted(first.pod))
+    assert answer(second) == (True, "AlreadyPatched", "")
+    assert second.patch == ()
+
+
+def test_a_status_of_the_user_is_replaced() -> None:
+    """Nobody decides by it, and it would be believed."""
+    decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
+    assert decision.patch[-1]["op"] == "replace"
+    assert "nvlink" not in status(decision)["applied"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        (pod(container()), "NoTarget"),
+        (
+            pod(
+                container(resources={"claims": [{"name": "gpu"}]}), resourceClaims=[{"name": "gpu"}]
+            ),
+            "GPUByClaim",
+        ),
+    ],
+    ids=("none", "claim"),
+)
+def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason: str) -> None:
+    """Which says so, as does a warning."""
+    decision = decide_on(manifest)
+    assert (decision.allowed, decision.reason.code, len(decision.patch)) == (True, reason, 1)
+    assert decision.outcomes == ()
+    assert status(decision) == {
+        "fabric": None,
+        "reason": reason,
+        "applied": [],
+        "config": HASH,
+    }
+    assert decision.warnings == (f"rdma.lab: {reason}: {decision.message}",)
+
+
+NEEDING_NIC = ["memory-limit"]
+NEEDING_FABRIC = ["rdma-resources", "networks", "env", "config-files", "placement"]
+
+
+def test_with_a_fabric_every_mutation_may_act() -> None:
+    """The first column of the table."""
+    assert closed(decide_on(pod())) == {}
+
+
+def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
+    """The second column; the pod's GPU may well belong to a fabric."""
+    decision = decide_on(pod(gpu(limits=EFA)))
+    assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "ForeignNIC")
+    assert answer(decision) == (
+        True,
+        "ForeignNIC",
+        (
+            "vpc.amazonaws.com/efa in container trainer is another vendor's NIC, "
+            "which no fabric claims"
+        ),
+    )
+    assert decision.fabric is None
+    assert decision.warnings[0] == (
+        "rdma.lab: ForeignNIC: vpc.amazonaws.com/efa in container trainer "
+        "is another vendor's NIC, which no fabric claims"
+    )
+
+
+def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
+    """The third column."""
+    decision = decide_on(pod(unclaimed()))
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricUnknown")
+    assert answer(decision) == (
+        True,
+        "FabricUnknown",
+        "Nothing in the pod or its namespace says which fabric",
+    )
+    assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
+    assert status(decision)["skipped"] == {
+        name: ["FabricUnknown"] for name in sorted(NEEDING_NIC + NEEDING_FABRIC)
+    }
+
+
+TWO = (
+    fabric("north", gpu_resources=frozenset({"nvidia.com/gpu"})),
+    fabric("south", gpu_resources=frozenset({"nvidia.com/gpu"})),
+)
+FITS_TWO = "nvidia.com/gpu in container trainer fits north and south: name one with rdma.lab/fabric"
+
+
+def test_an_ambiguous_fabric_is_as_unknown() -> None:
+    """`onAmbiguous: skip`; the message says how to choose."""
+    decision = decide_on(pod(unclaimed()), context(*TWO))
+    assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
+    assert decision.warnings == (f"rdma.lab: FabricAmbiguous: {FITS_TWO}",)
+
+
+def test_an_ambiguous_fabric_may_be_denied() -> None:
+    """`onAmbiguous: deny`, but never a pod that has no targets."""
+    deny = context(*TWO, defaults={"on_ambiguous": "deny"})
+    assert answer(decide_on(pod(unclaimed()), deny)) == (False, "FabricAmbiguous", FITS_TWO)
+    assert decide_on(pod(container()), deny).reason.code == "NoTarget"
+    launching = pod(container(command=MPIRUN), nodeSelector={"kubernetes.io/hostname": "n"})
+    nodes = NodeInventory(by_node={"n": frozenset({"north", "south"})})
+    both = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
+    assert (decide_on(launching, both).allowed, decide_on(launching, both).reason.code) == (
+        True,
+        "FabricAmbiguous",
+    )
+
+
+def test_a_launcher_gets_env_and_hcoll_only() -> None:
+    """Never a resource or a capability."""
+    launching = container("launcher", command=MPIRUN)
+    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
+    assert answer(decision) == (True, "Patched", "")
+    assert {one.mutation for one in decision.outcomes} == {"env", "hcoll"}
+    found = decision.pod["spec"]["containers"][0]
+    assert found.keys() - launching.keys() == {"env"}
+    assert decide_on(pod(launching)).reason.code == "FabricUnknown"
+    assert set(closed(decide_on(pod(launching)))) == {"env"}
+
+
+HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
+
+
+def test_a_host_network_fabric_is_for_pods_in_it() -> None:
+    """Others are told, and get what needs no fabric, and no memory limit."""
+    decision = decide_on(pod(), context(HOST))
+    assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "HostNetworkMissing")
+    assert answer(decision) == (True, "Patched", "")
+    assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
+
+
+def test_a_mutation_may_be_skipped_by_name() -> None:
+    """Before anything else is asked."""
+    manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
+    decision = decide_on(manifest)
+    message = "The pod lists the mutation in rdma.lab/skip."
+    for name in ("env", "ipc-lock"):
+        assert told(decision, name) == [("", "skipped", "SkippedByUser", message)]
+    assert status(decision)["skipped"]["ipc-lock"] == ["SkippedByUser"]
+
+
+def test_all_may_be_skipped() -> None:
+    """Then only the status is written."""
+    manifest = pod(annotations={"rdma.lab/skip": ",".join(CHAIN)})
+    decision = decide_on(manifest)
+    assert {one.reason.code for one in decision.outcomes} == {"SkippedByUser"}
+    assert len(decision.outcomes) == len(MUTATIONS)
+    assert len(decision.patch) == 1
+
+
+def test_unknown_annotations_are_warned_of() -> None:
+    """They are the pod's own words, so the outcome is `request`'s."""
+    decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
+    message = "annotation 'rdma.lab/enabled' is not known (did you mean enable?)"
+    assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
+    assert decision.warnings == (f"rdma.lab: request: {message}",)
+    assert status(decision)["warned"] == {"request": ["UnknownAnnotation"]}
+
+
+def test_an_unknown_namespace_is_warned_of() -> None:
+    """Its default is not used and limits are kept until it is known."""
+    space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
+    decision = decide_on(
+        pod(container(command=MPIRUN), annotations={"rdma.lab/containers": "trainer"}),
+        context(namespace=space),
+    )
+    assert decision.reason.code == "FabricUnknown"
+    assert told(decision, "request") == [
+        (
+            "",
+            "warned",
+            "NamespaceUnknown",
+            "The namespace is not known yet: its default is not used, limits are kept.",
+        )
+    ]
+    assert status(decision)["warned"]["request"] == ["NamespaceUnknown"]
+
+
+def test_many_containers_cost_no_more_than_they_must() -> None:
+    """Each has its outcomes; warnings stay within their limit."""
+    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(500)]
+    decision = decide_on(pod(*many))
+    assert len(told(decision, "ipc-lock")) == 500
+    assert sum(map(len, decision.warnings)) < 4096
+    assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
+    assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
+
+
+@pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
+def test_any_name_of_a_container_will_do(name: str) -> None:
+    """The API server refuses what it does not like; warnings stay one line of ASCII."""
+    decision = decide_on(pod(gpu(name, securityContext={"runAsUser": 5})))
+    assert decision.allowed
+    (warning,) = decision.warnings
+    assert warning.isascii()
+    assert warning.isprintable()
+    assert len(warning) <= 120
+
+
+def test_two_containers_of_one_name_both_get_the_set() -> None:
+    """The API server refuses such a pod afterwards."""
+    decision = decide_on(pod(gpu("a"), gpu("a")))
+    assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
+        {"capabilities": {"add": ["IPC_LOCK"]}}
+    ] * 2
