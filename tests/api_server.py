@@ -35,10 +35,13 @@ def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
     """Return the pod as decoding and defaulting leave it: before admission, and after each patch.
 
     Source: kubernetes pkg/apis/core/v1, defaults.go. Quantities that are numbers
-    become strings, as decoding to `resource.Quantity` and back makes them.
+    become strings, and maps are sorted, as decoding to Go's types and back makes them.
     """
     pod = _received(pod)
     spec = _filled(pod, "spec", _POD)
+    for holder, key in ((pod["metadata"], "annotations"), (spec, "nodeSelector")):
+        if isinstance(holder.get(key), dict):
+            holder[key] = dict(sorted(holder[key].items()))
     _level(spec)
     for field in _CONTAINERS:
         for container in _mappings(spec, field):
@@ -66,7 +69,7 @@ def _level(holder: dict[str, Any]) -> None:
     for section in ("limits", "requests"):
         amounts = resources.get(section)
         if isinstance(amounts, dict):
-            resources[section] = {name: _quantity(amount) for name, amount in amounts.items()}
+            resources[section] = {name: _quantity(amounts[name]) for name in sorted(amounts)}
     limits = resources.get("limits")
     if isinstance(limits, dict) and limits:
         requests = resources.get("requests") or {}

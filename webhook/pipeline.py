@@ -12,7 +12,7 @@ from webhook.core import annotations as words
 from webhook.core.annotations import Requests, opted_in, parse_requests
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.core.draft import Draft
-from webhook.core.fabric import Fabrics
+from webhook.core.fabric import Fabric, Fabrics
 from webhook.core.pod import Container, PodManifest, at, containers_of, describe, mapping
 from webhook.core.resolve import (
     FABRIC_AMBIGUOUS,
@@ -204,6 +204,9 @@ def _note_request(draft: Draft, scope: Scope) -> None:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if not scope.namespace.known:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
+    if scope.fabric is not None and scope.targets and _off_host_network(scope.fabric, scope):
+        message = f"no RDMA: fabric {scope.fabric.name} needs hostNetwork, which the pod lacks"
+        draft.warned("", HOST_NETWORK_MISSING, message)
 
 
 def _mutate(draft: Draft, scope: Scope, unknown: Reason | None) -> None:
@@ -230,15 +233,13 @@ def _closed(mutation: Mutation, scope: Scope, unknown: Reason | None) -> Reason 
         return None
     if unknown is not None and not (unknown is FOREIGN_NIC and mutation.needs is Needs.NIC):
         return unknown
-    fabric = scope.fabric
-    if (
-        mutation.needs is Needs.FABRIC
-        and fabric is not None
-        and fabric.mode == "host-network"
-        and not scope.host_network
-    ):
-        return HOST_NETWORK_MISSING
+    if mutation.needs is Needs.FABRIC and scope.fabric is not None:
+        return HOST_NETWORK_MISSING if _off_host_network(scope.fabric, scope) else None
     return None
+
+
+def _off_host_network(fabric: Fabric, scope: Scope) -> bool:
+    return fabric.mode == "host-network" and not scope.host_network
 
 
 def _conclude(draft: Draft, scope: Scope, resolution: Resolution, why: Reason | None) -> Decision:

@@ -50,7 +50,9 @@ def closed(decision: Decision) -> dict[str, str]:
     """Map each mutation that the pipeline closed to the reason."""
     reasons = ("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing")
     return {
-        one.mutation: one.reason.code for one in decision.outcomes if one.reason.code in reasons
+        one.mutation: one.reason.code
+        for one in decision.outcomes
+        if one.status == "skipped" and one.reason.code in reasons
     }
 
 
@@ -386,6 +388,9 @@ def test_a_host_network_fabric_is_for_pods_in_it() -> None:
     decision = decide_on(pod(), context(HOST))
     assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "HostNetworkMissing")
     assert answer(decision) == (True, "Patched", "")
+    assert decision.warnings == (
+        "rdma.lab: request: no RDMA: fabric host needs hostNetwork, which the pod lacks",
+    )
     assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
 
 

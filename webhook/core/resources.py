@@ -87,7 +87,8 @@ def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usag
     if not limits and not requests:
         return _NOTHING
     amounts = {**requests, **limits} if requests != limits else limits
-    extended = [name for name in amounts if "/" in name]
+    # Sorted, as the API server sends them: what is named first must not depend on the writer.
+    extended = sorted([name for name in amounts if "/" in name])
     if not extended:
         return _NOTHING
     try:
