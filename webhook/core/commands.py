@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from webhook.core.argv import Word, basename, command_at, script_at
-from webhook.core.openmpi import is_other, proof, reaches_by_ssh
+from webhook.core.openmpi import judge, reaches_by_ssh
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, containers_of, items, strings
 from webhook.core.remap import unwrap
-from webhook.core.shell import SOUGHT, TOO_LARGE, read
+from webhook.core.shell import TOO_LARGE, read
 
 #: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's
 #: images do so); horovodrun, deepspeed, torchrun and srun take no options of mpirun.
@@ -35,7 +35,6 @@ LAUNCHER_WORDS = frozenset(
 
 #: In front of a launcher these may clear its environment.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
-_LAUNCHING = SOUGHT[:3]
 _ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
 _PARSED = 64 * 1024  # bytes of launching scripts in a pod
@@ -63,17 +62,16 @@ class _Run(NamedTuple):
 
 def launches_of(pod: PodManifest, manifest: dict[str, Any]) -> tuple[Launch, ...]:
     """List the launchers that a container of the pod runs; cheap where no word looks like one."""
-    command, args = strings(manifest, ("command",)), strings(manifest, ("args",))
-    if not _any_holds(command, _LAUNCHING) and not _any_holds(args, _LAUNCHING):
+    if not _may_launch(text_of(manifest)):
         return ()
     if not _is_readable(pod):
         return (Launch(("command",), None, (), (), behind=TOO_LARGE),)
-    return _launches_of(command, args)
+    return _launches_of(manifest)
 
 
-def _launches_of(command: list[str], args: list[str]) -> tuple[Launch, ...]:
+def _launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
     found = []
-    for run in _runs(command + args, len(command)):
+    for run in _runs(manifest):
         if not run.words:
             found.append(Launch(*run, behind=TOO_LARGE))
             continue
@@ -88,22 +86,19 @@ def _launches_of(command: list[str], args: list[str]) -> tuple[Launch, ...]:
 
 def runs_sshd(manifest: dict[str, Any]) -> bool:
     """Whether a container runs sshd as a command: its children do not inherit the environment."""
-    command, args = strings(manifest, ("command",)), strings(manifest, ("args",))
-    if not _any_holds(command, ("sshd",)) and not _any_holds(args, ("sshd",)):
-        return False
-    runs = _runs(command + args, len(command))
-    return any(run.words and basename(run.words[0] or "") == "sshd" for run in runs)
+    return mentions(manifest, "sshd") and any(
+        run.words and basename(run.words[0] or "") == "sshd" for run in _runs(manifest)
+    )
 
 
 def mentions(manifest: dict[str, Any], text: str) -> bool:
     """Whether a text occurs anywhere in a container's command."""
-    both = (*strings(manifest, ("command",)), *strings(manifest, ("args",)))
-    return any(text in word for word in both)
+    return text in text_of(manifest)
 
 
 def text_of(manifest: dict[str, Any]) -> str:
     """Return all words of a container's command, one per line."""
-    return "\n".join((*strings(manifest, ("command",)), *strings(manifest, ("args",))))
+    return "\n".join([*strings(manifest, ("command",)), *strings(manifest, ("args",))])
 
 
 def forwards_by_ssh(manifest: dict[str, Any]) -> bool:
@@ -112,16 +107,14 @@ def forwards_by_ssh(manifest: dict[str, Any]) -> bool:
     Those get OMPI_* of the launcher's environment, and nothing else without `-x`
     (Open MPI 4.1, schizo_ompi.c).
     """
-    command, args = strings(manifest, ("command",)), strings(manifest, ("args",))
-    if not _any_holds(command, _LAUNCHING) and not _any_holds(args, _LAUNCHING):
+    whole = text_of(manifest)
+    if not _may_launch(whole):
         return False
-    launches = [launch for launch in _launches_of(command, args) if not launch.behind]
-    env, whole = env_names(manifest), text_of(manifest)
+    env = env_names(manifest)
     return any(
-        proof(launch.front, launch.words, env)
-        and not is_other(launch.words, env, whole)
-        and reaches_by_ssh(launch.words, env)
-        for launch in launches
+        judge(launch.front, launch.words, env, whole).proof and reaches_by_ssh(launch.words, env)
+        for launch in _launches_of(manifest)
+        if not launch.behind
     )
 
 
@@ -138,17 +131,13 @@ def _is_readable(pod: PodManifest) -> bool:
         for container in containers_of(pod)
         for field in ("command", "args")
         for word in strings(container.manifest, (field,))
-        if " " in word and any(sought in word for sought in SOUGHT)
+        if " " in word and _may_launch(word)
     ]
     return len(sizes) <= _SCRIPTS and sum(sizes) <= _PARSED
 
 
-def _any_holds(words: list[str], sought: tuple[str, ...]) -> bool:
-    for word in words:
-        for text in sought:
-            if text in word:
-                return True
-    return False
+def _may_launch(text: str) -> bool:
+    return "mpirun" in text or "mpiexec" in text or "rterun" in text
 
 
 def _launches(word: str) -> bool:
@@ -156,8 +145,10 @@ def _launches(word: str) -> bool:
     return any(basename(part) in LAUNCHER_WORDS for part in word.split())
 
 
-def _runs(argv: list[str], split: int) -> Iterator[_Run]:
-    """Yield what a list of words runs; a run without words stands for a script not parsed."""
+def _runs(manifest: dict[str, Any]) -> Iterator[_Run]:
+    """Yield what a container runs; a run without words stands for a script not parsed."""
+    command = strings(manifest, ("command",))
+    argv, split = command + strings(manifest, ("args",)), len(command)
     at = command_at(argv, unwrap(argv))
     while at is not None:
         script = script_at(argv, at)
@@ -175,7 +166,7 @@ def _path(at: int, split: int) -> Path:
 
 
 def _in_script(script: str, path: Path) -> Iterator[_Run]:
-    if not _any_holds([script], SOUGHT):
+    if not _may_launch(script) and "sshd" not in script:
         return
     commands, problem = read(script)
     if problem == TOO_LARGE:

@@ -2,8 +2,9 @@
 
 `mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI refuse
 `-mca` (MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So a
-flag needs a proof of the closed list in `proof`. An Open MPI before 5 refuses to start
-when a parameter is given twice, so it also needs to be clear that none is (`obstacle`).
+flag needs a proof of a closed list: the launcher's name or path, an OMPI_MCA_* variable,
+`-mca`, `-x` or `--allow-run-as-root`. An Open MPI before 5 refuses to start when a
+parameter is given twice, so it must also be clear that the words do not settle hcoll.
 
 Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2;
 prterun as of Open MPI 5.0.8: it takes `-mca` for the name of the program.
@@ -75,45 +76,51 @@ class _Options(NamedTuple):
     clear: bool  #: whether `rest` begins with the program
 
 
-def is_other(words: Sequence[Word], env: Iterable[str], text: str) -> bool:
-    """Whether anything says that this is another MPI: launcher, options, `env`, command."""
-    word = words[0] or ""
-    return (
-        basename(word) in _OTHER_WORDS
-        or any(name.startswith(_OTHER_ENV) for name in env)
-        or any(sign in text for sign in _OTHER_TEXT)
-        or not _HYDRA.isdisjoint(_options(words).names)
-    )
+class Verdict(NamedTuple):
+    """What the words of a launcher tell."""
+
+    proof: str = ""  #: what proves that they start Open MPI
+    obstacle: str = ""  #: why no option may be added to them all the same
 
 
-def proof(front: Sequence[Word], words: Sequence[Word], env: Iterable[str]) -> str:
-    """Say what proves that `words` start Open MPI; "" if nothing does.
+def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str], text: str) -> Verdict:
+    """Tell whether a launcher is Open MPI, and open for an option; an empty verdict if not.
 
-    `front` is what stands before the launcher, `env` the names of the container's
-    variables. An option proves only its own command, an OMPI_MCA_* of the container
-    all of them.
+    `front` is what stands before its word, `env` the names of the container's variables,
+    `text` all of its command. Any sign of another MPI there outweighs a proof. An option
+    proves only its own command, an OMPI_MCA_* in `env` all commands of the container.
     """
-    word = words[0] or ""
+    name = basename(words[0] or "")
+    if name in _OTHER_WORDS or any(sign in text for sign in _OTHER_TEXT):
+        return Verdict()
+    options = _options(words)
+    proof = _proof(front, words[0] or "", env, options)
+    if not proof or not _HYDRA.isdisjoint(options.names):
+        return Verdict()
+    if any(variable.startswith(_OTHER_ENV) for variable in env):
+        return Verdict()
+    return Verdict(proof, _obstacle(name, words, options))
+
+
+def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
     if basename(word) in _WORDS:
         return basename(word)
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
         return word
-    for name in (*env, *(before.partition("=")[0] for before in front if before)):
+    for name in (*(before.partition("=")[0] for before in front if before), *env):
         if name.startswith(PREFIX) and name != SWITCH:
             return name
-    return next((f"-{name}" for name in _options(words).names if name in _PROOFS), "")
+    return next((f"-{name}" for name in options.names if name in _PROOFS), "")
 
 
-def obstacle(words: Sequence[Word]) -> str:
-    """Say why no option may be added to `words`; "" if one may."""
-    options = _options(words)
+def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
     own = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
     unclear = frozenset() if options.clear else own
-    if basename(words[0] or "") == "prterun":
+    if name == "prterun":
         return "does not know Open MPI's parameters"
-    if any(word and "hcoll" in word.lower() for word in words):
+    if any(word and "hcoll" in word for word in words):
         return "settles hcoll itself"
-    if any(map(_chooses_collectives, options.names, options.values)) or "coll" in unclear:
+    if any(map(_chooses_collectives, options.names, options.values)):
         return "chooses collectives itself"
     if ":" in words:
         return "has several contexts (`:`)"

@@ -9,13 +9,11 @@ command that speaks of hcoll or of collectives keeps its words.
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.core.commands import Launch, env_names, launches_of, text_of
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, has_env_from
-from webhook.core.openmpi import SWITCH, is_other, obstacle, proof
+from webhook.core.openmpi import SWITCH, judge
 from webhook.core.path import Path, dotted
 from webhook.core.pod import items, mapping
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
@@ -53,12 +51,13 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
             else:
                 draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which settles hcoll")
             return
-    if has_env_from(draft.pod, path):
+    manifest = mapping(draft.pod, path)
+    if "envFrom" in manifest and has_env_from(draft.pod, path):
         draft.skipped(name, ENV_FROM, f"envFrom may hold {SWITCH}")
         line = f'{{name: {SWITCH}, value: "0"}}'
         draft.warned(name, ENV_FROM, f"hcoll stays on; put into env: {line}")
         return
-    launches = launches_of(draft.pod, mapping(draft.pod, path))
+    launches = launches_of(draft.pod, manifest)
     flagged = ""
     if launches and scope.fabrics.defaults.hcoll == "auto":
         flagged = _flag(draft, scope, path, launches)
@@ -83,30 +82,29 @@ def _warn(draft: Draft, name: str, launch: Launch) -> None:
 def _flag(draft: Draft, scope: Scope, path: Path, launches: tuple[Launch, ...]) -> str:
     """Add the flag to the launchers that are Open MPI's for sure; tell where."""
     manifest = mapping(draft.pod, path)
-    if _settled(manifest, launches):
+    text = text_of(manifest)
+    if _settled(text, launches):
         return ""
-    names = env_names(manifest)
     # The site's variables may be ours, of this pass or of an earlier one.
-    site = frozenset(key for key, _ in scope.fabric.env.site) if scope.fabric else frozenset()
-    whole = text_of(manifest)
-    chosen = [
-        launch
-        for launch in launches
-        if not launch.behind
-        and proof(launch.front, launch.words, names - site)
-        and not is_other(launch.words, names, whole)
-        and not obstacle(launch.words)
-    ]
+    site = {name for name, _ in scope.fabric.env.site} if scope.fabric else set[str]()
+    names = env_names(manifest) - site
+    chosen = [launch for launch in launches if not launch.behind and _is_open(launch, names, text)]
     _insert(draft, path, chosen)
     where = dict.fromkeys(dotted(launch.path) for launch in chosen)
     return f", and {' '.join(_FLAG)} in {', '.join(where)}" if where else ""
 
 
-def _settled(manifest: dict[str, Any], launches: tuple[Launch, ...]) -> bool:
+def _is_open(launch: Launch, names: frozenset[str], text: str) -> bool:
+    verdict = judge(launch.front, launch.words, names, text)
+    return bool(verdict.proof) and not verdict.obstacle
+
+
+def _settled(text: str, launches: tuple[Launch, ...]) -> bool:
     """Whether the command speaks of hcoll outside of launchers' words: an export, say."""
-    whole = text_of(manifest).lower().count("hcoll")
+    if "hcoll" not in text and "HCOLL" not in text:
+        return False
     words = [word for launch in launches for word in launch.words if word]
-    return whole > sum(word.lower().count("hcoll") for word in words)
+    return "HCOLL" in text or text.count("hcoll") > sum(word.count("hcoll") for word in words)
 
 
 def _insert(draft: Draft, path: Path, launches: list[Launch]) -> None:
