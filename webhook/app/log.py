@@ -19,7 +19,7 @@ import orjson
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Of one line: a message of ours is never near it.
 _LONGEST = 2000
-_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
 class Log:
@@ -33,8 +33,8 @@ class Log:
         """Write one line, with the fields that are not None."""
         if LEVELS[level] < self._least:
             return
-        line = {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
-        line.update((key, value) for key, value in fields.items() if value is not None)
+        line: dict[str, Any] = {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
+        line |= {key: value for key, value in fields.items() if value is not None}
         try:
             os.write(self._descriptor, orjson.dumps(line, option=_OPTIONS))
         except OSError:
