@@ -27,12 +27,13 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
     Where the real key is there too, the larger quantity counts. A request that is
     missing is the limit, as the API server will default it.
     """
-    limit = mapping(draft.pod, (*path, "limits")).get(alias)
+    limits = mapping(draft.pod, (*path, "limits"))
+    limit, real_limit = limits.get(alias), limits.get(real)
     for section in SECTIONS:
         amounts = mapping(draft.pod, (*path, section))
         if alias not in amounts and (limit is None or real not in amounts):
             continue
-        amount = _larger(amounts.get(alias, limit), amounts.get(real), (*path, section))
+        amount = _larger(amounts.get(alias, limit), amounts.get(real, real_limit), (*path, section))
         if alias in amounts:
             draft.remove((*path, section, alias))
         if amount != amounts.get(real):

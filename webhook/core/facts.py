@@ -146,8 +146,7 @@ def _node(item: Mapping[str, Any]) -> Node:
     offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
     labels = mapping(item, ("metadata", "labels"))
     if not all(value.__class__ is str for value in labels.values()):
-        for key in labels:
-            text(labels, (key,), ("metadata", "labels"))
+        labels = {key: text(labels, (key,), ("metadata", "labels")) or "" for key in labels}
     return Node(labels=labels, resources=frozenset(offered))
 
 

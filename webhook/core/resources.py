@@ -21,6 +21,9 @@ from webhook.errors import ShapeError
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
 
+#: GPUs that are counted: a pod that asks for more fits on no node, and its devices need a bound.
+_MOST = 10_000
+
 #: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
 SHARED_GPU = "nvidia.com/gpu.shared"
 
@@ -93,20 +96,21 @@ def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usag
         return _NOTHING
     try:
         return _classify(extended, amounts, fabrics)
-    except ValueError:
-        _refuse({"limits": limits, "requests": requests}, (*path, "resources"))
-        raise
+    except ValueError as error:
+        both = {"limits": limits, "requests": requests}
+        raise _refusal(both, (*path, "resources")) from error
 
 
-def _refuse(resources: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """Say where the amount is that is no quantity."""
+def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:
+    """Say where the amounts are that are no quantities."""
+    problems = []
     for section, amounts in resources.items():
         for name, amount in amounts.items():
             try:
                 parse(amount)
             except ValueError as error:
-                msg = f"{dotted((*path, section, name))}: {error}"
-                raise ShapeError(msg) from error
+                problems.append(f"{dotted((*path, section, name))}: {error}")
+    return ShapeError("; ".join(problems))
 
 
 def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
@@ -124,7 +128,7 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
-                count += 0 if sliced else whole(amount)
+                count += 0 if sliced else min(whole(amount), _MOST)
         elif name in VIRTUAL_GPU:
             virtual = True
         elif is_foreign(name, fabrics.foreign_resources) and not is_zero(amount):

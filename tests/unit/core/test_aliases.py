@@ -35,8 +35,9 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
         ({HCA: "2", REAL: "1"}, {REAL: "1"}, ({REAL: "2"}, {REAL: "2"})),
         ({HCA: "2"}, {"cpu": "1"}, ({REAL: "2"}, {"cpu": "1"})),
         ({HCA: None, REAL: "1"}, None, ({REAL: "1"}, None)),
+        ({HCA: "0", REAL: "2"}, {HCA: "0"}, ({REAL: "2"}, {REAL: "2"})),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_an_alias_takes_its_quantity_along(limits: Any, requests: Any, result: Any) -> None:
     """Merged with the real key the larger counts; a missing request is the limit."""

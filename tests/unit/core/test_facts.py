@@ -128,6 +128,12 @@ def test_what_rejects_pods_without_a_memory_limit_is_found(
     assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
 
 
+def test_a_null_label_is_an_empty_one() -> None:
+    """As Kubernetes decodes it."""
+    item = {"kind": "Node", "metadata": {"name": "a", "labels": {"x": None, "y": "1"}}}
+    assert Facts.from_objects([item]).nodes["a"].labels == {"x": "", "y": "1"}
+
+
 def test_a_node_offers_its_extended_resources() -> None:
     """Those of a quantity above zero; capacity where nothing is allocatable yet."""
     facts = Facts.from_objects(

@@ -53,9 +53,9 @@ def using(*names: str, **spec: Any) -> PodManifest:
     return pod(container(resources=amounts(dict.fromkeys(names, "1"))), **spec)
 
 
-def required(*values: str, key: str = PRODUCT) -> dict[str, Any]:
-    """Write a required node affinity of one term."""
-    expression = {"key": key, "operator": "In", "values": list(values)}
+def required(*values: str, operator: str = "In") -> dict[str, Any]:
+    """Write a required node affinity of one term, on the GPU product."""
+    expression = {"key": PRODUCT, "operator": operator, "values": list(values)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
@@ -142,6 +142,11 @@ def test_each_evidence_alone_decides(
             f"nodeSelector {PRODUCT}=H100",
         ),
         (
+            using("nvidia.com/gpu", affinity=required("V100*", operator="NotIn"), nodeName="n1"),
+            None,
+            "the required node affinity",
+        ),
+        (
             using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n1"),
             None,
             "the required node affinity",
@@ -152,7 +157,7 @@ def test_each_evidence_alone_decides(
             "the node that the pod names",
         ),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_the_first_that_leaves_one_wins(
     manifest: PodManifest, own: str | None, evidence: str

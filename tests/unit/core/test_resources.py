@@ -55,6 +55,7 @@ def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
         ({"nvidia.com/gpu": "2"}, Usage(("nvidia.com/gpu",), 2, False, False, (), ())),
         ({"nvidia.com/v100": 8}, Usage(("nvidia.com/v100",), 8, False, False, (), ())),
         ({"amd.com/gpu": "1"}, Usage(("amd.com/gpu",), 1, False, False, (), ())),
+        ({"nvidia.com/gpu": "1e999"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
         ({"nvidia.com/gpu": "0"}, NOTHING),
         ({"nvidia.com/gpu": 0}, NOTHING),
         ({"nvidia.com/gpu": None}, NOTHING),
@@ -129,6 +130,16 @@ def test_limits_count_before_requests() -> None:
             ),
         ),
         (
+            {"nvidia.com/gpu": "1" + "0" * 64},
+            {"cpu": "x"},
+            (
+                'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
+                f"'1{'0' * 64}' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi); "
+                "spec.containers[0].resources.requests.cpu: "
+                "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+            ),
+        ),
+        (
             {"nvidia.com/gpu": True},
             None,
             (
@@ -166,7 +177,7 @@ def test_limits_count_before_requests() -> None:
             "spec.containers[0].resources.requests must be a mapping, but is a string ('x')",
         ),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
     """The API server would refuse it too."""
