@@ -82,10 +82,10 @@ def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:
     mounts = items(pod, (*path, "volumeMounts"))
     if not mounts:
         return ""
-    mounted = [mount.get("name") for mount in mounts]
+    mounted = {str(mount.get("name")) for mount in mounts}
     for volume in items(pod, ("spec", "volumes")):
         source = volume.get("emptyDir")
-        if source and volume.get("name") in mounted:
+        if source and str(volume.get("name")) in mounted:
             source = mapping(volume, ("emptyDir",))
             if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
                 return str(volume.get("name"))
