@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.core.launchers import is_launcher, role_of
+
+ROLE = "training.kubeflow.org/job-role"
+
+
+def container(name: str = "main", **fields: Any) -> dict[str, Any]:
+    """Make a container; `env` maps names to values."""
+    env = [{"name": key, "value": value} for key, value in fields.pop("env", {}).items()]
+    return {"name": name, "env": env, **fields}
+
+
+def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
+    """List the names of the containers that are launchers in a pod with these labels."""
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
+    return [one["name"] for one in containers if is_launcher(pod, one)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "env", "role"),
+    [
+        ({ROLE: "launcher"}, {}, "launcher"),
+        ({ROLE: "worker"}, {}, "worker"),
+        ({ROLE: "master"}, {}, None),
+        ({"mpi-job-role": "launcher"}, {}, "launcher"),
+        ({"mpi_role_type": "worker"}, {}, "worker"),
+        ({"training.kubeflow.org/replica-type": "launcher"}, {}, "launcher"),
+        ({"training.kubeflow.org/replica-type": "worker"}, {}, None),
+        ({}, {"K_MPI_JOB_ROLE": "worker"}, "worker"),
+        ({ROLE: "worker"}, {"K_MPI_JOB_ROLE": "launcher"}, "launcher"),
+        ({}, {"K_MPI_JOB_ROLE": "boss"}, None),
+        ({"app": "launcher"}, {"ROLE": "launcher"}, None),
+        (None, {}, None),
+    ],
+)
+def test_roles(labels: Any, env: dict[str, str], role: str | None) -> None:
+    """Operators write labels or a variable; PyTorchJob workers are no MPI workers."""
+    assert role_of({"metadata": {"labels": labels}}, container(env=env)) == role
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"env": {"OMPI_MCA_btl": "tcp"}},
+        {"env": {"HYDRA_HOST_FILE": "/etc/mpi/hostfile"}},
+        {"env": {"I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile"}},
+        {"env": {"K_MPI_JOB_ROLE": "launcher"}},
+        {"command": ["mpirun", "-np", "2", "a"]},
+        {"args": ["mpiexec.hydra", "-n", "2", "a"]},
+        {"command": ["sh", "-c", "sleep 5; sudo mpirun a"]},
+    ],
+)
+def test_evidence_of_a_container(fields: dict[str, Any]) -> None:
+    """A launcher's word, a hostfile or Open MPI's parameters tell it, whichever MPI it is."""
+    assert launching(container(**fields)) == ["main"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"command": ["bash", "-c", "echo mpirun; which mpiexec"]},
+        {"command": ["bash", "-c", "mpirun a\n" * 5000]},
+        {"env": {"OMPI_MCA_coll_hcoll_enable": "0", "NCCL_DEBUG": "INFO", "UCX_TLS": "rc"}},
+        {"env": {"OMPI_MCA_btl": "tcp", "K_MPI_JOB_ROLE": "worker"}},
+    ],
+)
+def test_no_evidence(fields: dict[str, Any]) -> None:
+    """What this webhook writes is none, and a worker is none whatever else it has."""
+    assert launching(container(**fields)) == []
+
+
+def test_labels_speak_of_one_container() -> None:
+    """Of several containers the one with evidence of its own is meant, else the first."""
+    plain, proxy = container("plain"), container("proxy")
+    mpi = container("mpi", command=["mpirun", "a"])
+    assert launching(plain, **{ROLE: "launcher"}) == ["plain"]
+    assert launching(plain, proxy, **{ROLE: "launcher"}) == ["plain"]
+    assert launching(proxy, mpi, **{ROLE: "launcher"}) == ["mpi"]
+    assert launching(proxy, mpi, **{ROLE: "worker"}) == []
+    assert launching(plain, proxy, **{"ray.io/node-type": "head"}) == ["plain"]
+    assert launching(plain, **{"ray.io/node-type": "worker"}) == []

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, container, context, decide_on, fabric, gpu, ops, pod, told
+from webhook.core.fabric import FabricEnv, RdmaResource
+from webhook.core.pod import PodManifest
+
+NAME = "hcoll"
+SWITCH = {"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}
+SET = "set OMPI_MCA_coll_hcoll_enable=0"
+FLAG = ["-mca", "coll_hcoll_enable", "0"]
+ENV = {"op": "add", "path": "/spec/containers/0/env", "value": [SWITCH]}
+
+
+def launcher(*command: str, **fields: Any) -> PodManifest:
+    """Make a pod with one container that has no GPU."""
+    return pod(container("main", command=list(command), **fields))
+
+
+def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Decide; return what is said without the container's name, and the container afterwards."""
+    decision = decide_on(manifest, context(V100, defaults=defaults))
+    said = [tuple(words) for _, *words in told(decision, NAME)]
+    return said, decision.pod["spec"]["containers"][0]
+
+
+def test_targets_get_the_variable() -> None:
+    """Also where nothing tells of MPI: a script of the image may start ranks."""
+    decision = decide_on(pod(gpu()))
+    assert told(decision, NAME) == [("trainer", "applied", "Added", SET)]
+    assert ops(decision, NAME)[-1]["value"] == SWITCH
+
+
+def test_a_list_of_words() -> None:
+    """The flag is three items directly behind the launcher's word."""
+    decision = decide_on(launcher("env", "A=b", "mpirun", "-x", "A", "a"))
+    assert told(decision, NAME) == [
+        ("main", "applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")
+    ]
+    added = [
+        {"op": "add", "path": f"/spec/containers/0/command/{3 + at}", "value": word}
+        for at, word in enumerate(FLAG)
+    ]
+    assert ops(decision, NAME) == [*added, ENV]
+
+
+def test_a_command_with_args() -> None:
+    """The flag stays beside the launcher, in the list that holds it."""
+    _, after = decided(launcher("orterun", args=["-np", "2", "a"]))
+    assert (after["command"], after["args"]) == (["orterun", *FLAG], ["-np", "2", "a"])
+    _, after = decided(launcher("env", args=["orterun", "-np", "2", "a"]))
+    assert (after["command"], after["args"]) == (["env"], ["orterun", *FLAG, "-np", "2", "a"])
+
+
+def test_a_script() -> None:
+    """Every launch that is Open MPI's gets the flag; every other byte stays."""
+    script = "é=1 $(HOST) # mpirun -x A\nmpirun -x A a $$ | tee 'x  y'\nmpiexec b\northerun c\n"
+    said, after = decided(launcher("sh", "-c", script + "if orterun>log -np 2 d; then :; fi"))
+    assert said == [("applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")]
+    assert after["command"][2] == (
+        "é=1 $(HOST) # mpirun -x A\nmpirun -mca coll_hcoll_enable 0 -x A a $$ | tee 'x  y'\n"
+        "mpiexec b\northerun c\nif orterun -mca coll_hcoll_enable 0 >log -np 2 d; then :; fi"
+    )
+
+
+def test_a_variable_proves_all_launches() -> None:
+    """An OMPI_MCA_* of the container speaks for each command in it."""
+    env = [{"name": "OMPI_MCA_btl", "value": "tcp,self"}]
+    _, after = decided(launcher("sh", "-c", "mpirun a; mpiexec b", env=env))
+    assert after["command"][2] == (
+        "mpirun -mca coll_hcoll_enable 0 a; mpiexec -mca coll_hcoll_enable 0 b"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun -np 2 a",
+        "mpirun -x A --mca coll_hcoll_enable 1 a",
+        "mpirun -x A --mca coll ^hcoll a",
+        "mpirun -x A -np 1 a : -np 2 b",
+        "mpirun -x A --app file",
+        "export OMPI_MCA_coll_hcoll_enable=1; mpirun -x A a",
+        "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
+        "source /opt/intel/setvars.sh; mpirun -x A a",
+        "mpirun -x A $MPI_OPTIONS a",
+        "horovodrun -np 2 a",
+        "echo mpirun -x A a",
+        "mpirun --version",
+        "mpirun -x A a; )",
+    ],
+)
+def test_commands_that_stay(command: str) -> None:
+    """Where it is not Open MPI for sure, or hcoll is settled, only the variable is written."""
+    said, after = decided(pod(gpu(command=["bash", "-c", command])))
+    assert said == [("applied", "Added", SET)]
+    assert after["command"][2] == command
+    assert SWITCH in after["env"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "status", "code", "message"),
+    [
+        (SWITCH, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is there already"),
+        (
+            {**SWITCH, "value": "1"},
+            *("skipped", "UserValue"),
+            "kept your OMPI_MCA_coll_hcoll_enable, which settles hcoll",
+        ),
+        (
+            {"name": SWITCH["name"], "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            *("skipped", "UserValue"),
+            "kept your OMPI_MCA_coll_hcoll_enable, which settles hcoll",
+        ),
+        (
+            {"name": "OMPI_MCA_coll", "value": "^tuned"},
+            *("skipped", "UserValue"),
+            "kept your OMPI_MCA_coll, which settles hcoll",
+        ),
+    ],
+)
+def test_the_user_wins(entry: Any, status: str, code: str, message: str) -> None:
+    """The user's own variable settles it, whatever its value: nothing is written."""
+    decision = decide_on(pod(gpu(command=["mpirun", "-x", "A", "a"], env=[entry])))
+    assert told(decision, NAME) == [("trainer", status, code, message)]
+
+
+def test_env_from_may_hold_it() -> None:
+    """An entry in env would beat a key of envFrom: told, and nothing is written."""
+    sources = [{"configMapRef": {"name": "mpi"}}]
+    decision = decide_on(launcher("mpirun", "-x", "A", "a", envFrom=sources))
+    assert ops(decision, NAME) == []
+    assert told(decision, NAME) == [
+        ("main", "skipped", "EnvFrom", "envFrom may hold OMPI_MCA_coll_hcoll_enable"),
+        (
+            *("main", "warned", "EnvFrom"),
+            'hcoll stays on; put into env: {name: OMPI_MCA_coll_hcoll_enable, value: "0"}',
+        ),
+    ]
+    assert decided(launcher("mpirun", "-x", "A", "a", envFrom=[]))[0][0][0] == "applied"
+
+
+def test_policies() -> None:
+    """`env` leaves commands alone, `off` everything."""
+    manifest = launcher("mpirun", "-x", "A", "a")
+    said, after = decided(manifest, hcoll="env")
+    assert said == [("applied", "Added", SET)]
+    assert after["command"] == ["mpirun", "-x", "A", "a"]
+    assert decided(manifest, hcoll="off")[0] == [
+        ("skipped", "Off", "the configuration says hcoll: off")
+    ]
+
+
+def test_another_user_is_warned_of() -> None:
+    """Sudo drops the variable, and its launcher is not ours to edit."""
+    said, after = decided(launcher("sudo", "mpirun", "-x", "A", "a"))
+    assert said == [
+        ("applied", "Added", SET),
+        *[
+            (
+                *("warned", "OtherUser"),
+                "sudo may clear env: give mpirun -mca coll_hcoll_enable 0 yourself",
+            )
+        ],
+    ]
+    assert after["command"] == ["sudo", "mpirun", "-x", "A", "a"]
+
+
+def test_a_large_script_is_warned_of() -> None:
+    """It is not parsed, so it stays."""
+    script = "mpirun -x A a\n" * 3000
+    said, after = decided(pod(gpu(command=["sh", "-c", script])))
+    assert said == [
+        ("applied", "Added", SET),
+        (
+            *("warned", "ScriptTooLarge"),
+            "command[2] is too large to be parsed: no flag was added to it",
+        ),
+    ]
+    assert after["command"][2] == script
+
+
+def test_the_sites_variables_prove_nothing() -> None:
+    """A fabric's own env is written by us: else a second look would find a proof in it."""
+    site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
+    where = context(
+        fabric(
+            "lab",
+            gpu_resources=frozenset({"nvidia.com/v100"}),
+            resources=(RdmaResource(name="rdma/v100"),),
+            env=site,
+        )
+    )
+    first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), where)
+    assert told(first, NAME) == [("trainer", "applied", "Added", SET)]
+    assert decide_on(first.pod, where).patch == ()
+
+
+@pytest.mark.parametrize(
+    "command", [["mpirun", "-x", "A", "a"], ["sh", "-c", "mpirun -x A a; sudo mpirun b"]]
+)
+def test_deciding_again_changes_nothing(command: list[str]) -> None:
+    """The variable tells that everything was done."""
+    first = decide_on(launcher(*command))
+    second = decide_on(first.pod)
+    assert second.patch == ()
+    assert told(second, NAME) == [
+        ("main", "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is there already")
+    ]
