@@ -10,9 +10,10 @@ from webhook.core.decision import Decision, PatchOp
 from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.pod import PodManifest
+from webhook.core.reasons import PIPELINE_REASONS
 from webhook.core.scope import Context
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import PIPELINE_REASONS, decide
+from webhook.pipeline import decide
 
 __all__ = [
     "H100",

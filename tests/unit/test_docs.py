@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from webhook.core.decision import Reason
+from webhook.core.reasons import DECISION_REASONS, PIPELINE_REASONS
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import DECISION_REASONS, PIPELINE_REASONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"

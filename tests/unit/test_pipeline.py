@@ -23,9 +23,10 @@ from webhook.core.annotations import STATUS
 from webhook.core.decision import Decision
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.pod import PodManifest
+from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import CHAIN, NOT_OPTED_IN, decide
+from webhook.pipeline import CHAIN, decide
 
 EFA = {"vpc.amazonaws.com/efa": "1"}
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
@@ -416,7 +417,7 @@ def test_all_may_be_skipped() -> None:
 def test_unknown_annotations_are_warned_of() -> None:
     """They are the pod's own words, so the outcome is `request`'s."""
     decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
-    message = "annotation 'rdma.lab/enabled' is not known (did you mean enable?)"
+    message = "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)"
     assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
     assert decision.warnings == (f"rdma.lab: request: {message}",)
     assert status(decision)["warned"] == {"request": ["UnknownAnnotation"]}

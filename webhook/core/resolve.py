@@ -16,9 +16,9 @@ from webhook.core.annotations import FABRIC, Requests
 from webhook.core.decision import Reason
 from webhook.core.fabric import Fabric, Fabrics
 from webhook.core.nodes import Narrowing, from_affinity, from_inventory, from_selector
-from webhook.core.pod import Container, PodManifest, at, items, mapping
+from webhook.core.pod import Container, PodManifest, mapping
 from webhook.core.quantity import is_zero
-from webhook.core.resources import Usage, is_foreign_annotation
+from webhook.core.resources import Usage
 from webhook.core.scope import Context
 from webhook.errors import Denial
 
@@ -26,7 +26,6 @@ FABRIC_UNKNOWN = Reason("FabricUnknown", "Nothing in the pod or its namespace sa
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
 )
-FOREIGN_NIC = Reason("ForeignNIC", "The pod uses another vendor's NIC, which no fabric claims.")
 
 #: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
 _EXPLICIT = ("annotation", "resource")
@@ -76,32 +75,6 @@ def resolve(
         (name,) = candidates
         return Resolution(fabrics.fabrics[name], winner.says)
     return _by_default(candidates, naming, context)
-
-
-def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:
-    """Say which other vendor's NIC the pod uses, "" for none."""
-    for container, usage in pairs:
-        if usage.foreign:
-            return f"{usage.foreign[0]} in container {container.name}"
-    for key in mapping(pod, ("metadata", "annotations")):
-        if is_foreign_annotation(key, fabrics.foreign_annotations):
-            return f"annotation {key}"
-    return _nic_claim(pod, pairs)
-
-
-def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
-    """Find a NIC that comes by DRA claim; only its name can tell, the device class is elsewhere."""
-    if not at(pod, ("spec", "resourceClaims")):
-        return ""
-    for container, _ in pairs:
-        for claim in items(container.manifest, ("resources", "claims"), container.path):
-            name = str(claim.get("name", ""))
-            if any(word in name.lower() for word in _NIC_WORDS):
-                return f"resource claim {name} in container {container.name}"
-    return ""
-
-
-_NIC_WORDS = ("nic", "rdma", "roce", "sriov", "hca", "efa", "infiniband")
 
 
 def _evidences(

@@ -30,49 +30,36 @@ class Selection(NamedTuple):
     why: Reason | None = None
 
 
-def select(
-    pod: PodManifest,
-    containers: tuple[Container, ...],
-    usages: tuple[Usage, ...],
-    requests: Requests,
-) -> Selection:
+def select(pod: PodManifest, pairs: list[tuple[Container, Usage]], requests: Requests) -> Selection:
     """Choose the targets; a name that no container has, or an open choice, is a Denial."""
     if requests.containers is not None:
-        return Selection(_named(containers, usages, requests.containers))
-    pairs = [pair for pair in zip(containers, usages, strict=True) if pair[0].kind == "app"]
-    targets = tuple(_target(*pair) for pair in pairs if pair[1].gpus) or tuple(
-        _target(*pair) for pair in pairs if pair[1].has_rdma
-    )
+        return Selection(_named(pairs, requests.containers))
+    apps = [pair for pair in pairs if pair[0].kind == "app"]
+    targets = [_target(*pair) for pair in apps if pair[1].gpus]
+    targets = targets or [_target(*pair) for pair in apps if pair[1].has_rdma]
     if targets:
-        return Selection(targets)
+        return Selection(tuple(targets))
     launchers = tuple(
         Launcher(container.name, container.path)
-        for container, _ in pairs
+        for container, _ in apps
         if is_launcher(pod, container.manifest)
     )
     if launchers:
         return Selection(launchers=launchers)
-    if requests.fabric is not None and pairs:
-        return Selection((_only(pairs),))
-    return Selection(why=GPU_BY_CLAIM if _claims(pod, containers) else NO_TARGET)
+    if requests.fabric is not None and apps:
+        return Selection((_only(apps),))
+    return Selection(why=GPU_BY_CLAIM if _claims(pod, pairs) else NO_TARGET)
 
 
 def _target(container: Container, usage: Usage) -> Target:
-    return Target(
-        container.name,
-        container.path,
-        container.kind,
-        usage.whole_gpus,
-        usage.shared_gpu or usage.virtual_gpu,
-    )
+    shared = usage.shared_gpu or usage.virtual_gpu
+    return Target(container.name, container.path, container.kind, usage.whole_gpus, shared)
 
 
-def _named(
-    containers: tuple[Container, ...], usages: tuple[Usage, ...], names: tuple[str, ...]
-) -> tuple[Target, ...]:
+def _named(pairs: list[tuple[Container, Usage]], names: tuple[str, ...]) -> tuple[Target, ...]:
     by_name = {
         container.name: _target(container, usage)
-        for container, usage in zip(containers, usages, strict=True)
+        for container, usage in pairs
         if container.kind != "ephemeral"
     }
     for name in names:
@@ -96,7 +83,7 @@ def _only(pairs: list[tuple[Container, Usage]]) -> Target:
     raise Denial("ContainersRequired", msg)
 
 
-def _claims(pod: PodManifest, containers: tuple[Container, ...]) -> bool:
+def _claims(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> bool:
     return bool(at(pod, ("spec", "resourceClaims"))) and any(
-        items(one.manifest, ("resources", "claims"), one.path) for one in containers
+        items(one.manifest, ("resources", "claims"), one.path) for one, _ in pairs
     )

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from webhook.core.scope import Mutation
-from webhook.mutations import (
-    config_files,
-    env,
-    hcoll,
-    ipc_lock,
-    memory_limit,
-    networks,
-    nvlink,
-    placement,
-    rdma_resources,
-    shared_memory,
-)
+from webhook.mutations.config_files import MUTATION as CONFIG_FILES
+from webhook.mutations.env import MUTATION as ENV
+from webhook.mutations.hcoll import MUTATION as HCOLL
+from webhook.mutations.ipc_lock import MUTATION as IPC_LOCK
+from webhook.mutations.memory_limit import MUTATION as MEMORY_LIMIT
+from webhook.mutations.networks import MUTATION as NETWORKS
+from webhook.mutations.nvlink import MUTATION as NVLINK
+from webhook.mutations.placement import MUTATION as PLACEMENT
+from webhook.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
+from webhook.mutations.shared_memory import MUTATION as SHARED_MEMORY
 
 #: The order is that of the documentation; rdma.lab/skip, the tables and the metrics follow it.
 MUTATIONS: tuple[Mutation, ...] = (
-    ipc_lock.MUTATION,
-    rdma_resources.MUTATION,
-    networks.MUTATION,
-    memory_limit.MUTATION,
-    env.MUTATION,
-    config_files.MUTATION,
-    hcoll.MUTATION,
-    nvlink.MUTATION,
-    shared_memory.MUTATION,
-    placement.MUTATION,
+    IPC_LOCK,
+    RDMA_RESOURCES,
+    NETWORKS,
+    MEMORY_LIMIT,
+    ENV,
+    CONFIG_FILES,
+    HCOLL,
+    NVLINK,
+    SHARED_MEMORY,
+    PLACEMENT,
 )

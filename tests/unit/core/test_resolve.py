@@ -13,7 +13,6 @@ from webhook.core.resolve import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
     Resolution,
-    foreign_nic,
     resolve,
 )
 from webhook.core.resources import usage_of
@@ -348,46 +347,3 @@ def test_a_default_that_does_not_fit_is_not_used() -> None:
     """It is no evidence, so there is no conflict either."""
     where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
     assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS
-
-
-@pytest.mark.parametrize(
-    ("manifest", "nic"),
-    [
-        (using("nvidia.com/gpu", "rdma/north"), ""),
-        (
-            using("nvidia.com/gpu", "vpc.amazonaws.com/efa"),
-            "vpc.amazonaws.com/efa in container trainer",
-        ),
-        (using("site.lab/nic"), "site.lab/nic in container trainer"),
-        (
-            pod(container(), annotations={"networking.gke.io/interfaces": "[]"}),
-            "annotation networking.gke.io/interfaces",
-        ),
-        (pod(container(), annotations={"site.lab/nics": ""}), "annotation site.lab/nics"),
-        (
-            pod(
-                container(resources={"claims": [{"name": "gpu"}, {"name": "my-RDMA-nic"}]}),
-                resourceClaims=[{"name": "my-RDMA-nic"}],
-            ),
-            "resource claim my-RDMA-nic in container trainer",
-        ),
-        (
-            pod(
-                container(resources={"claims": [{"name": "gpu"}, {}]}),
-                resourceClaims=[{"name": "gpu"}],
-            ),
-            "",
-        ),
-        (pod(container(resources={"claims": [{"name": "nic"}]})), ""),
-    ],
-    ids=range(8),
-)
-def test_a_foreign_nic_is_found(manifest: PodManifest, nic: str) -> None:
-    """By resource, by annotation, or by the name of a claim."""
-    where = context(
-        *ALL, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",)
-    )
-    pairs = [
-        (one, usage_of(one.manifest, one.path, where.fabrics)) for one in containers_of(manifest)
-    ]
-    assert foreign_nic(pairs, manifest, where.fabrics) == nic

@@ -18,9 +18,8 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 
 def chosen(manifest: PodManifest, requests: Requests | None = None) -> Selection:
     """Choose among a pod's containers."""
-    containers = tuple(containers_of(manifest))
-    usages = tuple(usage_of(one.manifest, one.path, fabrics()) for one in containers)
-    return select(manifest, containers, usages, requests or Requests())
+    pairs = [(one, usage_of(one.manifest, one.path, fabrics())) for one in containers_of(manifest)]
+    return select(manifest, pairs, requests or Requests())
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:

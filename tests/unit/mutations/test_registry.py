@@ -11,9 +11,9 @@ import pytest
 
 import webhook
 from webhook.core.decision import Reason
+from webhook.core.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
 from webhook.core.scope import Mutation, Needs
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import DECISION_REASONS, DENIALS, PIPELINE_REASONS
 
 LONGEST = 132  # lines of a mutation's file
 SOURCES = Path(webhook.__file__).parent

@@ -1,0 +1,97 @@
+"""What is to be known of a pod before anything is done to it: who, on which fabric, or why not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from webhook.core.annotations import FABRIC, Requests
+from webhook.core.decision import Reason
+from webhook.core.foreign import FOREIGN_NIC, foreign_nic
+from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
+from webhook.core.reasons import MIRROR_POD, WINDOWS_POD
+from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN, Resolution, resolve
+from webhook.core.resources import Usage, usage_of
+from webhook.core.scope import Context, Scope
+from webhook.core.targets import Selection, select
+from webhook.errors import Denial
+
+_MIRROR = "kubernetes.io/config.mirror"
+_OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
+
+Pairs = list[tuple[Container, Usage]]
+
+
+class Examined(NamedTuple):
+    """The scope of the mutations, and what is said of the pod as a whole."""
+
+    scope: Scope
+    evidence: str
+    #: Why the pod gets less than the set, and a sentence for it.
+    why: Reason | None = None
+    message: str = ""
+
+
+def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Reason | None:
+    """Say why a pod that opted in is none for us: a static pod's mirror, or for Windows."""
+    if _MIRROR in annotations:
+        return MIRROR_POD
+    mapping(pod, ("spec",))
+    selector = mapping(pod, ("spec", "nodeSelector"))
+    if at(pod, ("spec", "os", "name")) == "windows" or any(
+        selector.get(key) == "windows" for key in _OS
+    ):
+        return WINDOWS_POD
+    return None
+
+
+def examine(
+    pod: PodManifest, annotations: dict[str, Any], requests: Requests, context: Context
+) -> Examined:
+    """Find targets and fabric; a request that cannot be met is a Denial."""
+    fabrics = context.fabrics
+    containers = tuple(containers_of(pod))
+    pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
+    selection = select(pod, pairs, requests)
+    resolution, foreign = Resolution(None, ""), ""
+    if selection.why is None:
+        # A GPU beside the targets fixes the pod's node as well as one of theirs.
+        resolution = resolve(pod, pairs, requests, context)
+        foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
+    why, message = _why(selection, foreign, resolution)
+    if why is FABRIC_AMBIGUOUS and selection.targets and fabrics.defaults.on_ambiguous == "deny":
+        raise Denial(FABRIC_AMBIGUOUS.code, message)
+    if foreign:
+        resolution = Resolution(None, "")
+    scope = Scope(
+        fabric=resolution.fabric,
+        targets=selection.targets,
+        launchers=selection.launchers,
+        requests=requests,
+        namespace=context.namespace,
+        fabrics=fabrics,
+        original=pod,
+        containers=containers,
+        host_network=at(pod, ("spec", "hostNetwork")) is True,
+        annotations=annotations,
+    )
+    return Examined(scope, resolution.evidence, why, message)
+
+
+def _chosen(pairs: Pairs, selection: Selection) -> Pairs:
+    """Pair the targets and launchers with what they request."""
+    paths = {target.path for target in selection.targets}
+    paths.update(launcher.path for launcher in selection.launchers)
+    return [pair for pair in pairs if pair[0].path in paths]
+
+
+def _why(selection: Selection, foreign: str, resolution: Resolution) -> tuple[Reason | None, str]:
+    """Say why the pod gets less, what is particular first: a warning holds 120 characters."""
+    if selection.why is not None:
+        return selection.why, selection.why.when.removesuffix(".")
+    if foreign:
+        return FOREIGN_NIC, f"{foreign} is another vendor's NIC, which no fabric claims"
+    if resolution.why is FABRIC_AMBIGUOUS:
+        return FABRIC_AMBIGUOUS, f"{resolution.message}: name one with {FABRIC}"
+    if resolution.why is FABRIC_UNKNOWN:
+        return FABRIC_UNKNOWN, resolution.message.removesuffix(".")
+    return None, ""
