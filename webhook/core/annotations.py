@@ -131,9 +131,8 @@ def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
 def _unknown(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
     for key in unknown[:_SHOWN]:
-        meant = _meant(
-            key.removeprefix(PREFIX), [known.removeprefix(PREFIX) for known in REQUESTED]
-        )
+        known = [word.removeprefix(PREFIX) for word in REQUESTED]
+        meant = _meant(key.removeprefix(PREFIX), known, PREFIX)
         yield f"annotation {key!r:.80} is not known{meant}"
     if len(unknown) > _SHOWN:
         yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
@@ -143,6 +142,6 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
 _SHOWN = 8
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _meant(word: str, known: Iterable[str], prefix: str = "") -> str:
     close = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return f" (did you mean {prefix}{close[0]}?)" if close else ""

@@ -59,6 +59,7 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
     if CAPABILITY in dropped:
         message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
         draft.skipped(target.name, DROPPED, message)
+        draft.warned(target.name, DROPPED, message)
     elif CAPABILITY in added or "ALL" in added:
         draft.already(target.name, PRESENT, "the container has it already")
         _warn_where_inert(draft, scope, target)
@@ -81,8 +82,12 @@ def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
         f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
         "label it pod-security.kubernetes.io/enforce: privileged"
     )
-    deny = scope.fabrics.defaults.pod_security == "deny"
-    (draft.failed if deny else draft.skipped)(target.name, POD_SECURITY, message)
+    if scope.fabrics.defaults.pod_security == "deny":
+        draft.failed(target.name, POD_SECURITY, message)
+    else:
+        draft.skipped(target.name, POD_SECURITY, message)
+        message = f"no IPC_LOCK: the namespace enforces Pod Security {level}, which refuses it"
+        draft.warned(target.name, POD_SECURITY, message)
 
 
 def _warn_where_inert(draft: Draft, scope: Scope, target: Target) -> None:

@@ -157,7 +157,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 def test_unknown_keys_are_told_with_a_guess() -> None:
     """They only warn: a newer release may know them."""
     assert requests(enabled="x", zzz="x").unknown == (
-        "annotation 'rdma.lab/enabled' is not known (did you mean enable?)",
+        "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",
         "annotation 'rdma.lab/zzz' is not known",
     )
 

@@ -68,7 +68,10 @@ def test_dropping_it_wins(capabilities: Any) -> None:
     """Containerd drops after it adds, so adding would have no effect."""
     decision = decide_on(secured({"capabilities": capabilities}))
     message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
-    assert told(decision, NAME) == [("trainer", "skipped", "DroppedByUser", message)]
+    assert told(decision, NAME) == [
+        ("trainer", "skipped", "DroppedByUser", message),
+        ("trainer", "warned", "DroppedByUser", message),
+    ]
     assert ops(decision, NAME) == []
 
 
@@ -128,7 +131,11 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
         "label it pod-security.kubernetes.io/enforce: privileged"
     )
     skipped = decide_on(pod(), enforcing(level))
-    assert told(skipped, NAME) == [("trainer", "skipped", "PodSecurity", message)]
+    warning = f"no IPC_LOCK: the namespace enforces Pod Security {level}, which refuses it"
+    assert told(skipped, NAME) == [
+        ("trainer", "skipped", "PodSecurity", message),
+        ("trainer", "warned", "PodSecurity", warning),
+    ]
     assert "securityContext" not in skipped.pod["spec"]["containers"][0]
     denied = decide_on(pod(), enforcing(level, "deny"))
     assert told(denied, NAME) == [("trainer", "failed", "PodSecurity", message)]
