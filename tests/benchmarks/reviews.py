@@ -140,7 +140,7 @@ def _container(index: int, variables: int, *, script: bool) -> dict[str, Any]:
 
 def _managed(containers: list[dict[str, Any]]) -> dict[str, Any]:
     """Write the managedFields entry of the controller that made the pod."""
-    owned = {
+    owned: dict[str, Any] = {
         f'k:{{"name":"{one["name"]}"}}': {
             ".": {},
             "f:command": {},
