@@ -173,7 +173,7 @@ USER_NAMESPACE = ("warned", "UserNamespace")
         (
             {"runAsUser": 1, "capabilities": {"drop": ["IPC_LOCK"]}},
             {},
-            [("skipped", "DroppedByUser")],
+            [("skipped", "DroppedByUser"), ("warned", "DroppedByUser")],
         ),
     ],
     ids=range(9),
