@@ -46,20 +46,20 @@ def role_of(pod: PodManifest, manifest: dict[str, Any]) -> Role | None:
     return "launcher" if labels.get(_REPLICA_LABEL) == "launcher" else None
 
 
-def is_launcher(pod: PodManifest, manifest: dict[str, Any]) -> bool:
-    """Whether the container of the pod starts ranks; `manifest` is one of its app containers."""
-    role = role_of(pod, manifest)
-    if role == "worker":
-        return False
-    labels = mapping(pod, ("metadata", "labels"))
-    if role == "launcher" or labels.get(_RAY_LABEL) == "head":
-        containers = items(pod, ("spec", "containers"))
-        launching = containers
-        if len(containers) > 1:
-            launching = [one for one in containers if _launches(pod, one)] or containers
-        named = [one.get("name") for one in launching]
-        return manifest.get("name") in (named if launching is not containers else named[:1])
-    return _launches(pod, manifest)
+def launchers_of(pod: PodManifest) -> frozenset[int]:
+    """Return the indexes of the app containers that start ranks, in one pass over the pod."""
+    containers = items(pod, ("spec", "containers"))
+    launching = {index for index, one in enumerate(containers) if _launches(pod, one)}
+    head = mapping(pod, ("metadata", "labels")).get(_RAY_LABEL) == "head"
+    found = set()
+    for index, one in enumerate(containers):
+        role = role_of(pod, one)
+        chosen = launching
+        if not launching and (head or role == "launcher"):
+            chosen = {0}
+        if role != "worker" and index in chosen:
+            found.add(index)
+    return frozenset(found)
 
 
 def _role(value: object) -> Role | None:

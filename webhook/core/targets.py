@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.core.annotations import CONTAINERS, FABRIC, Requests
 from webhook.core.decision import Reason
-from webhook.core.launchers import is_launcher
+from webhook.core.launchers import launchers_of
 from webhook.core.pod import Container, PodManifest, at, items
 from webhook.core.resources import Usage
 from webhook.core.scope import Launcher, Target
@@ -39,10 +39,11 @@ def select(pod: PodManifest, pairs: list[tuple[Container, Usage]], requests: Req
     targets = targets or [_target(*pair) for pair in apps if pair[1].has_rdma]
     if targets:
         return Selection(tuple(targets))
+    starting = launchers_of(pod)
     launchers = tuple(
         Launcher(container.name, container.path)
-        for container, _ in apps
-        if is_launcher(pod, container.manifest)
+        for index, (container, _) in enumerate(apps)
+        if index in starting
     )
     if launchers:
         return Selection(launchers=launchers)

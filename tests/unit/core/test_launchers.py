@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.core.launchers import is_launcher, role_of
+from webhook.core.launchers import launchers_of, role_of
 
 ROLE = "training.kubeflow.org/job-role"
 
@@ -18,7 +18,7 @@ def container(name: str = "main", **fields: Any) -> dict[str, Any]:
 def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
     """List the names of the containers that are launchers in a pod with these labels."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
-    return [one["name"] for one in containers if is_launcher(pod, one)]
+    return [containers[index]["name"] for index in sorted(launchers_of(pod))]
 
 
 @pytest.mark.parametrize(
