@@ -41,6 +41,7 @@ def run() -> list[Row]:
         _at_most("decide, typical pod", [pod(variables=_TYPICAL)], 1.4),
         _at_most("decide, median of 20 sizes", sizes, 1.6),
         _at_most("decide, launcher script", [pod(variables=_TYPICAL, script=True)], 2.0),
+        _new_script(),
         _linear(),
         _flat(),
     ]
@@ -53,6 +54,21 @@ def _at_most(what: str, pods: list[dict[str, Any]], goal: float) -> Row:
     sizes = sorted(len(_written(one)) for one in pods)
     range_ = " to ".join(f"{size / 1000:.1f}" for size in dict.fromkeys((sizes[0], sizes[-1])))
     return Row(f"{what}, {range_} kB", f"{middle:.2f}{spread}", f"<= {goal}", middle <= goal)
+
+
+def _new_script() -> Row:
+    """Measure the first pod of a job: its script has not been read before."""
+    manifest, context = pod(variables=_TYPICAL, script=True), _context()
+    written = _written(manifest)
+    deciding, json_only = [], []
+    for turn in range(_ROUNDS):
+        fresh = [json.loads(json.dumps(manifest)) for _ in range(_COPIES)]
+        for number, one in enumerate(fresh):
+            one["spec"]["containers"][0]["command"][2] += f"# {turn} {number}"
+        deciding.append(_once(lambda one: decide(one, context), fresh))
+        json_only.append(_once(lambda: json.dumps(json.loads(written)), [None] * _COPIES))
+    ratio = min(deciding) / min(json_only)
+    return Row("decide, launcher script not seen before", f"{ratio:.2f}", "none set", met=True)
 
 
 def _linear() -> Row:

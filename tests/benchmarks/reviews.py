@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 SCRIPT = """set -euo pipefail
-/usr/sbin/sshd -D &
 while ! getent hosts worker-0.job; do sleep 1; done
 HOSTS=$(cat /etc/mpi/hostfile | awk '{print $1":8"}' | paste -sd, -)
 cat <<EOF > /tmp/config.json

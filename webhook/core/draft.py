@@ -17,7 +17,7 @@ from webhook.core.pod import PodManifest, at, mapping, sequence
 class Draft:
     """A pod under edit, the operations so far, and the outcomes that they belong to."""
 
-    __slots__ = ("_own", "_pending", "mutation", "ops", "outcomes", "pod")
+    __slots__ = ("_own", "_owned_at", "_pending", "mutation", "ops", "outcomes", "pod")
 
     def __init__(self, pod: PodManifest) -> None:
         self.pod = pod
@@ -26,6 +26,7 @@ class Draft:
         self.mutation = ""
         self._pending = 0  # ops before this index belong to an outcome
         self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
+        self._owned_at: dict[Path, Any] = {}  # where they stand; forgotten when something is moved
 
     def get(self, path: Path) -> Any:
         """Return what stands at `path` now, None where absent or null. Never keep or edit it."""
@@ -36,20 +37,15 @@ class Draft:
 
         Raises ShapeError where a parent is no mapping; so does `append` where there is no list.
         """
-        node = self._root()
-        for depth, step in enumerate(path[:-1]):
-            child = node.get(step) if node.__class__ is dict else node[step]
-            if child.__class__ is not dict and child.__class__ is not list:
-                mapping(self.pod, path[: depth + 1])  # raises unless absent
-                for key in reversed(path[depth + 1 :]):
-                    value = {key: value}
-                path = path[: depth + 1]
-                break
-            node = self._owned_child(node, step, child)
-            if node.__class__ is list and path[depth + 1].__class__ is str:
-                mapping(node, (), path[: depth + 1])  # raises
-        self._record("replace" if path[-1] in node else "add", path, value)
-        node[path[-1]] = value
+        parent = self._owned_at.get(path[:-1])
+        if parent is None:
+            parent, path, value = self._opened(path, value)
+        if path[-1] in parent:
+            self._owned_at.clear()
+            self._record("replace", path, value)
+        else:
+            self._record("add", path, value)
+        parent[path[-1]] = value
 
     def append(self, path: Path, *values: Any) -> None:
         """Add values to the end of the list at `path`, which is made where it is missing."""
@@ -67,6 +63,7 @@ class Draft:
     def insert(self, path: Path, index: int, *values: Any) -> None:
         """Insert values before `index` of the existing list at `path`."""
         target = self._owned(path)
+        self._owned_at.clear()
         for offset, value in enumerate(values):
             self._record("add", (*path, index + offset), value)
             target.insert(index + offset, value)
@@ -74,12 +71,14 @@ class Draft:
     def replace(self, path: Path, value: Any) -> None:
         """Replace what stands at `path`, a key or a list item that exists."""
         parent = self._owned(path[:-1])
+        self._owned_at.clear()
         self._record("replace", path, value)
         parent[path[-1]] = value
 
     def remove(self, path: Path) -> None:
         """Remove the key or the item at `path`, which exists."""
         parent = self._owned(path[:-1])
+        self._owned_at.clear()
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
@@ -124,11 +123,33 @@ class Draft:
     def _record(self, op: str, path: Path, value: Any) -> None:
         self.ops.append({"op": op, "path": pointer(path), "value": value})
 
+    def _opened(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
+        """Return the lowest parent that is there, the path of what goes into it, and that.
+
+        Missing parents become part of the value.
+        """
+        node = self._root()
+        for depth, step in enumerate(path[:-1]):
+            child = node.get(step) if node.__class__ is dict else node[step]
+            if child.__class__ is not dict and child.__class__ is not list:
+                mapping(self.pod, path[: depth + 1])  # raises unless absent
+                for key in reversed(path[depth + 1 :]):
+                    value = {key: value}
+                return node, path[: depth + 1], value
+            node = self._owned_child(node, step, child)
+            if node.__class__ is list and path[depth + 1].__class__ is str:
+                mapping(node, (), path[: depth + 1])  # raises
+        self._owned_at[path[:-1]] = node
+        return node, path, value
+
     def _owned(self, path: Path) -> Any:
         """Return the node at `path`, copied (with all above it) unless this draft made it."""
-        node = self._root()
-        for step in path:
-            node = self._owned_child(node, step, node[step])
+        node = self._owned_at.get(path)
+        if node is None:
+            node = self._root()
+            for step in path:
+                node = self._owned_child(node, step, node[step])
+            self._owned_at[path] = node
         return node
 
     def _root(self) -> Any:

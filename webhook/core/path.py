@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 Path = tuple[str | int, ...]
 
@@ -22,6 +23,7 @@ def dotted(path: Path) -> str:
     return text
 
 
+@lru_cache(maxsize=4096)  # the same few paths in every pod
 def pointer(path: Path) -> str:
     """Write a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
     text = ""

@@ -61,19 +61,23 @@ def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
 
 def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
     """Return the list of mappings at `path`, empty where absent."""
-    found = sequence(node, path, under)
-    for index, item in enumerate(found):
+    found = at(node, path)
+    if found.__class__ is not list:
+        return sequence(node, path, under)
+    for item in found:
         if item.__class__ is not dict:
-            raise _shape((*under, *path, index), item, "a mapping")
+            raise _shape((*under, *path, found.index(item)), item, "a mapping")
     return found
 
 
 def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
     """Return the list of strings at `path`, empty where absent."""
-    found = sequence(node, path, under)
-    for index, item in enumerate(found):
+    found = at(node, path)
+    if found.__class__ is not list:
+        return sequence(node, path, under)
+    for item in found:
         if item.__class__ is not str:
-            raise _shape((*under, *path, index), item, "a string")
+            raise _shape((*under, *path, found.index(item)), item, "a string")
     return found
 
 

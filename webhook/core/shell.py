@@ -14,7 +14,7 @@ just 256 of those.
 
 from __future__ import annotations
 
-from collections import deque
+from functools import lru_cache
 from threading import local
 from typing import NamedTuple
 
@@ -54,31 +54,22 @@ class Script(NamedTuple):
 
 
 class _Thread(local):
-    """A parser for each thread, and the scripts it read last.
-
-    One decision asks for a script several times. The memory is by identity, so it
-    reaches no further than the pod that the string belongs to.
-    """
+    """A parser for each thread: tree-sitter's are not to be shared."""
 
     def __init__(self) -> None:
         self.parser = Parser(_LANGUAGE)
-        self.recent: deque[tuple[str, Script]] = deque(maxlen=8)
 
 
 _thread = _Thread()
 
 
+@lru_cache(maxsize=64)  # all pods of a job run the same script; one decision reads it up to 3 times
 def read(script: str) -> Script:
     """Find the commands of a script that hold a sought word; never raises."""
-    for known, result in _thread.recent:
-        if known is script:
-            return result
     try:
-        result = _read(script.encode())
+        return _read(script.encode())
     except UnicodeEncodeError:  # a lone surrogate, which JSON may hold
-        result = Script(problem=UNCLEAR)
-    _thread.recent.append((script, result))
-    return result
+        return Script(problem=UNCLEAR)
 
 
 def insert_after(script: str, ends: list[int], text: str) -> str:

@@ -26,7 +26,8 @@ def single_lines(why: Reason | None, message: str, outcomes: Iterable[Outcome]) 
 
 
 def _plain(line: str) -> str:
-    line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
+    if not (line.isascii() and line.isprintable()):
+        line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 
