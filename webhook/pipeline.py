@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from webhook.core.annotations import STATUS, opted_in, parse_requests
+from webhook.core.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.core.draft import Draft
 from webhook.core.examine import Examined, examine, ineligible
@@ -22,7 +22,9 @@ from webhook.core.reasons import (
     HOST_NETWORK_MISSING,
     INTERNAL_ERROR,
     INVALID_POD,
+    NAMESPACE_FABRIC,
     NOT_OPTED_IN,
+    OTHER_INJECTOR,
     PATCHED,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
@@ -119,6 +121,15 @@ def _note_request(draft: Draft, scope: Scope, barriers: _Barriers) -> None:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if not scope.namespace.known:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
+    named = scope.namespace.annotations.get(FABRIC)
+    known = isinstance(named, str) and named in scope.fabrics.fabrics
+    if scope.fabric is None and named is not None and not known:
+        message = f"annotation {FABRIC} of the namespace is {named!r:.40}, which is no fabric"
+        draft.warned("", NAMESPACE_FABRIC, message)
+    for injector in OTHER_INJECTORS:
+        if injector in scope.annotations:
+            message = f"annotation {injector} asks another webhook for RDMA too"
+            draft.warned("", OTHER_INJECTOR, message)
     if barriers.fabric is HOST_NETWORK_MISSING and scope.fabric is not None and scope.targets:
         message = f"no RDMA: fabric {scope.fabric.name} needs hostNetwork, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)

@@ -442,6 +442,31 @@ def test_an_unknown_namespace_is_warned_of() -> None:
     assert status(decision)["warned"]["request"] == ["NamespaceUnknown"]
 
 
+@pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=range(2))
+def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
+    """Its annotation says nothing, which would otherwise go unseen; a fabric found is enough."""
+    space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
+    asked = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
+    decision = decide_on(asked, context(namespace=space))
+    message = f"annotation rdma.lab/fabric of the namespace is {name!r}, which is no fabric"
+    assert told(decision, "request") == [("", "warned", "NamespaceFabric", message)]
+    assert told(decide_on(pod(), context(namespace=space)), "request") == []
+
+
+def test_another_injector_is_warned_of() -> None:
+    """What both webhooks add may be there twice."""
+    decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
+    message = "annotation rdma.ome.io/auto-inject asks another webhook for RDMA too"
+    assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
+
+
+def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
+    """Naming what does not exist is a mistake, whatever else the pod has."""
+    manifest = pod(annotations={"rdma.lab/fabric": "nowhere"})
+    manifest["spec"]["containers"] = []
+    assert decide_on(manifest).reason.code == "InvalidAnnotation"
+
+
 def test_many_containers_cost_no_more_than_they_must() -> None:
     """Each has its outcomes; warnings stay within their limit."""
     many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(500)]

@@ -29,6 +29,9 @@ NVLINK = "rdma.lab/nvlink"
 STATUS = "rdma.lab/status"
 NCCL_CONF = "rdma.lab/nccl-conf"
 
+#: What asks other webhooks for RDMA: sgl-project/ome.
+OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
+
 REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
 WRITTEN = (STATUS, NCCL_CONF)
 

@@ -9,7 +9,7 @@ from webhook.core.decision import Reason
 from webhook.core.foreign import FOREIGN_NIC, foreign_nic
 from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
 from webhook.core.reasons import MIRROR_POD, WINDOWS_POD
-from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN, Resolution, resolve
+from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN, Resolution, check_name, resolve
 from webhook.core.resources import Usage, usage_of
 from webhook.core.scope import Context, Scope
 from webhook.core.targets import Selection, select
@@ -49,6 +49,7 @@ def examine(
 ) -> Examined:
     """Find targets and fabric; a request that cannot be met is a Denial."""
     fabrics = context.fabrics
+    check_name(requests, fabrics)
     containers = tuple(containers_of(pod))
     pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
     selection = select(pod, pairs, requests)

@@ -43,6 +43,12 @@ UNKNOWN_ANNOTATION = Reason("UnknownAnnotation", "A rdma.lab/* key that means no
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown", "The namespace is not known yet: its default is not used, limits are kept."
 )
+NAMESPACE_FABRIC = Reason(
+    "NamespaceFabric", "The namespace's rdma.lab/fabric names no fabric, so it says nothing."
+)
+OTHER_INJECTOR = Reason(
+    "OtherInjector", "Another webhook is asked for RDMA too: what both add may be there twice."
+)
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
 HOST_NETWORK_MISSING = Reason(
     "HostNetworkMissing", "The fabric works in the host's network only, and the pod is not in it."
@@ -56,4 +62,6 @@ PIPELINE_REASONS = (
     FOREIGN_NIC,
     UNKNOWN_ANNOTATION,
     FACTS_UNKNOWN,
+    NAMESPACE_FABRIC,
+    OTHER_INJECTOR,
 )

@@ -77,6 +77,14 @@ def resolve(
     return _by_default(candidates, naming, context)
 
 
+def check_name(requests: Requests, fabrics: Fabrics) -> None:
+    """Refuse an annotation that names no fabric, whether or not the pod needs one."""
+    if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
+        have = ", ".join(fabrics.fabrics) or "none"
+        msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
+        raise Denial("InvalidAnnotation", msg)
+
+
 def _evidences(
     pod: PodManifest,
     pairs: list[tuple[Container, Usage]],
@@ -85,7 +93,7 @@ def _evidences(
 ) -> Iterator[_Evidence]:
     fabrics = context.fabrics
     if requests.fabric is not None:
-        yield _annotated(requests.fabric, fabrics)
+        yield _annotated(requests.fabric)
     yield from _resources(pairs, fabrics)
     gpus = _claimed_gpus(pairs, fabrics)
     for gpu, container in gpus.items():
@@ -111,14 +119,9 @@ def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dic
     return found
 
 
-def _annotated(name: str, fabrics: Fabrics) -> _Evidence:
-    if name not in fabrics.fabrics:
-        have = ", ".join(fabrics.fabrics) or "none"
-        msg = f"annotation {FABRIC} names {name!r:.80}, but the fabrics are: {have}"
-        raise Denial("InvalidAnnotation", msg)
-    return _Evidence(
-        "annotation", f"annotation {FABRIC}={name}", Narrowing(named=frozenset({name}))
-    )
+def _annotated(name: str) -> _Evidence:
+    says = f"annotation {FABRIC}={name}"
+    return _Evidence("annotation", says, Narrowing(named=frozenset({name})))
 
 
 def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> Iterator[_Evidence]:

@@ -13,6 +13,7 @@ from webhook.core.resolve import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
     Resolution,
+    check_name,
     resolve,
 )
 from webhook.core.resources import usage_of
@@ -249,7 +250,7 @@ def test_three_may_contradict_each_other_only_together() -> None:
 def test_an_unknown_fabric_is_denied() -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
-        resolved(using(), own="nort")
+        check_name(Requests(fabric="nort"), context(*ALL).fabrics)
     assert (raised.value.code, str(raised.value)) == (
         "InvalidAnnotation",
         "annotation rdma.lab/fabric names 'nort', but the fabrics are: north, south, east",
