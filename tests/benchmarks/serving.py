@@ -27,7 +27,7 @@ from fastapi import Body, FastAPI
 
 from tests.benchmarks.decide import Row
 from tests.benchmarks.reviews import pod, review
-from webhook.app.options import EXAMPLE
+from webhook.config import EXAMPLE
 from webhook.server import ServeOptions, WebhookServer
 
 IN_FLIGHT = 16

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import webhook.config
+from webhook.config import EXAMPLE
 
 #: Where the manifests mount the ConfigMap.
 CONFIG = Path("/etc/rdma-webhook/fabrics.yaml")
-#: What `dev` serves where no file is named.
-EXAMPLE = Path(webhook.config.__file__).parent / "examples" / "lab-two-infiniband.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

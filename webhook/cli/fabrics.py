@@ -7,9 +7,6 @@ from pathlib import Path
 
 from webhook.cli.parser import CONFIG_VARIABLE
 
-#: Two InfiniBand fabrics, for a first look at what the webhook does.
-EXAMPLE = Path(__file__).parents[1] / "config" / "examples" / "lab-two-infiniband.yaml"
-
 
 def configured(given: str | None) -> Path | None:
     """Return the file that the options or else the environment name, None where neither does."""

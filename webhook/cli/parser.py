@@ -104,10 +104,16 @@ def _command(
     return command
 
 
+#: The path is that of webhook.app.options, which costs too much to import for a --help.
+_CONFIG_HELP = (
+    f"the fabrics file (default: ${CONFIG_VARIABLE}, else /etc/rdma-webhook/fabrics.yaml)"
+)
+
+
 def _add_serve(command: _Parser) -> None:
     command.epilog = _SERVE_EXAMPLES
     add = command.add_argument
-    add("-c", "--config", metavar="FABRICS", help=f"the fabrics file (default: ${CONFIG_VARIABLE})")
+    add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
     add("--facts", type=Path, metavar="FILE", help=_FACTS_HELP)
     add("--dev", action="store_true", help=_DEV_HELP)
     add("--host", default="", help="the address to listen on (default: all of this machine)")

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
-from webhook.cli.fabrics import EXAMPLE, configured
+from webhook.cli.fabrics import configured
 from webhook.cli.output import colour, say, unreadable, width, write
+from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.core.fabric import Fabrics

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from webhook.cli.fabrics import EXAMPLE, configured
-from webhook.errors import ConfigError
+from webhook.cli.fabrics import configured
 from webhook.server import ServeOptions, serve
 
 
@@ -15,7 +13,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve, and return the exit code."""
     return serve(
         ServeOptions(
-            config=_config(arguments),
+            config=configured(arguments.config),
             facts=arguments.facts,
             host=arguments.host,
             port=arguments.port,
@@ -31,14 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
             announce=_announce,
         )
     )
-
-
-def _config(arguments: argparse.Namespace) -> Path:
-    """Return the fabrics file; a try on this machine has the example where none is given."""
-    path = configured(arguments.config)
-    if path is None and not arguments.dev:
-        raise ConfigError("no fabrics: give --config FILE")
-    return path or EXAMPLE
 
 
 def _announce(message: str) -> None:

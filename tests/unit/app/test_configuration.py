@@ -7,8 +7,8 @@ from certs.serving import CertificateFiles, ServingContext
 from tests.unit.app.client import Lines
 from webhook.app.configuration import Certificate, Configuration
 from webhook.app.observe import Metrics
-from webhook.app.options import EXAMPLE
 from webhook.app.state import Check, State
+from webhook.config import EXAMPLE
 from webhook.config.watch import ConfigWatch
 from webhook.core.facts import Facts
 

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from webhook.app.options import CONFIG, EXAMPLE, ServeOptions
+from webhook.app.options import CONFIG, ServeOptions
 from webhook.app.ports import bind
+from webhook.config import EXAMPLE
 from webhook.errors import ConfigError
 
 
