@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from webhook.core.pod import PodManifest
@@ -40,20 +41,19 @@ class Outcome(NamedTuple):
     ops: tuple[PatchOp, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """Everything that the webhook has to say about one pod. All faces render this."""
 
     allowed: bool
     reason: Reason
+    #: The pod after the patch; it shares untouched parts with the pod that came in.
+    pod: PodManifest
     message: str = ""
     fabric: str | None = None
     evidence: str = ""
     outcomes: tuple[Outcome, ...] = ()
     patch: tuple[PatchOp, ...] = ()
-    #: The pod after the patch; it shares untouched parts with the pod that came in.
-    pod: PodManifest
     warnings: tuple[str, ...] = ()
-    audit: Mapping[str, str] = field(default_factory=dict)
+    audit: Mapping[str, str] = MappingProxyType({})
     #: Set when a mutation broke: nothing may be patched, the request is answered with HTTP 500.
     error: Exception | None = None

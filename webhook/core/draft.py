@@ -55,10 +55,9 @@ class Draft:
             return
         if found.__class__ is not list:
             sequence(self.pod, path)  # which says that it is none
-        target = self._owned(path)
-        for value in values:
-            self._record("add", (*path, "-"), value)
-            target.append(value)
+        end = pointer(path) + "/-"
+        self.ops += [{"op": "add", "path": end, "value": value} for value in values]
+        self._owned(path).extend(values)
 
     def insert(self, path: Path, index: int, *values: Any) -> None:
         """Insert values before `index` of the existing list at `path`."""

@@ -58,9 +58,9 @@ def _env_reader(pod: PodManifest) -> str:
 
 def _volume_reader(pod: PodManifest) -> str:
     for volume in items(pod, ("spec", "volumes")):
-        downward = "downwardAPI" in volume or "projected" in volume
-        if downward and any(_is_limit(item) for item in _downward_items(volume)):
-            return f"volume {volume.get('name')}"
+        for item in _downward_items(volume):
+            if "resourceFieldRef" in item and _is_limit(item):
+                return f"volume {volume.get('name')}"
     return ""
 
 
@@ -69,9 +69,12 @@ def _is_limit(source: Any) -> bool:
 
 
 def _downward_items(volume: dict[str, Any]) -> Iterable[Any]:
-    yield from items(volume, ("downwardAPI", "items"))
-    for source in items(volume, ("projected", "sources")):
-        yield from items(source, ("downwardAPI", "items"))
+    if "downwardAPI" in volume:
+        yield from items(volume, ("downwardAPI", "items"))
+    if "projected" in volume:
+        for source in items(volume, ("projected", "sources")):
+            if "downwardAPI" in source:
+                yield from items(source, ("downwardAPI", "items"))
 
 
 def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:

@@ -100,7 +100,10 @@ def flag(node: Any, path: Path) -> bool:
 def containers_of(pod: PodManifest) -> list[Container]:
     """List all containers: init and native sidecars, then app, then ephemeral ones."""
     found: list[Container] = []
+    spec = mapping(pod, ("spec",))
     for field, kind in _FIELDS:
+        if field not in spec:
+            continue
         path = ("spec", field)
         for index, manifest in enumerate(items(pod, path)):
             where = (*path, index)

@@ -44,8 +44,7 @@ class Needs(Enum):
     FABRIC = "a fabric"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(NamedTuple):
     """Everything that a decision depends on besides the pod."""
 
     fabrics: Fabrics

@@ -1,13 +1,9 @@
 """`memory-limit`: take the memory limit off the targets, keeping the request.
 
-Registered memory is pinned and counts against the limit; a limit that is too
-small does not fail the registration, it OOM-kills the process. What breaks
-registration is RLIMIT_MEMLOCK, which `ipc-lock` is for. The request stays (or
-is made of the limit), so the scheduler reserves as much as before. The price,
-QoS Guaranteed becomes Burstable, is warned of.
-
-Not where the namespace would then reject the pod (a LimitRange's max or ratio,
-a quota on limits.memory), nor where something reads the limit.
+Registered memory is pinned and counts against the limit; one that is too small does not fail
+the registration, it OOM-kills the process (RLIMIT_MEMLOCK fails it: see `ipc-lock`). The price
+is warned of: QoS Guaranteed becomes Burstable. The limit stays where the namespace would reject
+the pod without one (LimitRange max or ratio, quota), and where something reads it.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ from __future__ import annotations
 from webhook.core import memory
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
+from webhook.core.path import Path
 from webhook.core.pod import mapping
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
@@ -35,11 +32,13 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's own where only targets live under it."""
-    kept = _why_kept(scope)
+    limited = [one.path for one in scope.targets if _has_limit(draft, one.path)]
+    shared = mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None
+    kept = _why_kept(scope) if limited or shared else None
     lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
     for target in scope.targets:
         path = (*target.path, "resources")
-        if "memory" not in mapping(draft.pod, (*path, "limits")):
+        if target.path not in limited:
             draft.already(target.name, NO_LIMIT, "there is no memory limit")
         elif kept is not None:
             _keep(draft, target.name, *kept)
@@ -48,8 +47,12 @@ def mutate(draft: Draft, scope: Scope) -> None:
             message = f"removed limits.memory {limit}; the request reserves the memory"
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, lost=lost)
-    if mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None:
+    if shared:
         _pod_level(draft, scope, kept, lost=lost)
+
+
+def _has_limit(draft: Draft, path: Path) -> bool:
+    return "memory" in mapping(draft.pod, (*path, "resources", "limits"))
 
 
 def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
