@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import container, context, decide_on, pod, told
-from webhook.core.commands import forwards_by_ssh, launches_of, runs_sshd
-from webhook.core.openmpi import judge
+from webhook.core.commands import Commands, Launch
+from webhook.core.mpirun import forwards_by_ssh, open_to_flag
+from webhook.core.path import Path
 from webhook.core.shell import insert_after, read
 
+FIRST: Path = ("spec", "containers", 0)
 FLAG = " -mca coll_hcoll_enable 0"
 
 words = st.sampled_from(
@@ -39,27 +41,31 @@ def scripts(draw: st.DrawFn) -> str:
     return "\n".join(parts).replace("}}", "}")
 
 
-def running(script: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Make a pod whose one container runs the script; return both."""
-    manifest = container(command=["bash", "-c", script])
-    return pod(manifest), manifest
+def running(script: str) -> dict[str, Any]:
+    """Make a pod whose one container runs the script."""
+    return pod(container(command=["bash", "-c", script]))
+
+
+def launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
+    """List the launches of the one container."""
+    return Commands(manifest).launches(FIRST)
 
 
 @given(st.text() | scripts() | st.lists(words).map(" ".join))
 def test_any_text_is_read(text: str) -> None:
     """Whatever stands in a command, nothing is raised."""
-    manifest, main = running(text)
-    launches_of(manifest, main)
-    runs_sshd(main)
-    forwards_by_ssh(main)
-    words_only = container(command=text.split() or None, args=[text])
-    launches_of(pod(words_only), words_only)
+    commands = Commands(running(text))
+    commands.launches(FIRST)
+    commands.runs_sshd(FIRST)
+    forwards_by_ssh(commands, FIRST, ())
+    open_to_flag(commands, FIRST, ())
+    launches_of(pod(container(command=text.split() or None, args=[text])))
 
 
 @given(scripts())
 def test_offsets_are_those_of_launchers(script: str) -> None:
     """What stands in front of an offset ends like a launcher's word."""
-    for launch in launches_of(*running(script)):
+    for launch in launches_of(running(script)):
         if launch.end is not None and not launch.behind:
             before = script.encode()[: launch.end].decode()
             assert before.rstrip("'\"").endswith(("mpirun", "mpiexec"))
@@ -68,11 +74,11 @@ def test_offsets_are_those_of_launchers(script: str) -> None:
 @given(scripts())
 def test_only_the_flag_is_inserted(script: str) -> None:
     """Without the inserted bytes the script is what it was, and each launch has the flag first."""
-    launches = [one for one in launches_of(*running(script)) if one.end is not None]
+    launches = [one for one in launches_of(running(script)) if one.end is not None]
     ends = [one.end for one in launches if one.end is not None and not one.behind]
     edited = insert_after(script, ends, FLAG)
     assert edited.replace(FLAG + " <", "<").replace(FLAG + " >", ">").replace(FLAG, "") == script
-    again = launches_of(*running(edited))
+    again = launches_of(running(edited))
     flagged = [one for one in again if one.words[1:4] == ("-mca", "coll_hcoll_enable", "0")]
     assert len(flagged) == len(ends)
     assert read(edited).problem == read(script).problem
@@ -81,15 +87,11 @@ def test_only_the_flag_is_inserted(script: str) -> None:
 @given(scripts())
 def test_an_edited_launch_is_settled(script: str) -> None:
     """Deciding again changes nothing, and would find nothing open without the variable too."""
-    manifest, _ = running(script)
+    manifest = running(script)
     where = context(defaults={"fabric": "v100-ib"})
     manifest["metadata"]["labels"] = {"training.kubeflow.org/job-role": "launcher"}
     first = decide_on(manifest, where)
     assert decide_on(first.pod, where).patch == ()
-    after = first.pod["spec"]["containers"][0]
     said = [message for _, status, _, message in told(first, "hcoll") if status == "applied"]
     if said and "-mca" in said[0]:
-        text = after["command"][2]
-        for launch in launches_of(first.pod, after):
-            verdict = judge(launch.front, launch.words, (), text)
-            assert not verdict.proof or verdict.obstacle or launch.behind
+        assert open_to_flag(Commands(first.pod), FIRST, ())[0] == []

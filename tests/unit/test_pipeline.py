@@ -21,6 +21,7 @@ from tests.builders import (
 )
 from webhook.core.annotations import STATUS
 from webhook.core.decision import Decision
+from webhook.core.fabric import FabricEnv
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.pod import PodManifest
 from webhook.core.reasons import NOT_OPTED_IN
@@ -494,3 +495,26 @@ def test_two_containers_of_one_name_both_get_the_set() -> None:
     assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
         {"capabilities": {"add": ["IPC_LOCK"]}}
     ] * 2
+
+
+@pytest.mark.parametrize("variable", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
+@pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
+def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
+    """A target by the pod's own choice of a fabric stays one at the second look."""
+    env = FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
+    where = context(fabric("lab", env=env))
+    manifest = pod(
+        container(command=command),
+        annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
+    )
+    first = decide_on(manifest, where)
+    assert variable in told(first, "env")[0][3]
+    second = decide_on(defaulted(first.pod), where)
+    assert second.patch == ()
+    assert [(one.mutation, one.container) for one in second.outcomes] == [
+        (one.mutation, one.container) for one in first.outcomes
+    ]
+    for decision in (first, second):
+        told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
+        expected = ("applied", "Mounted") if decision is first else ("already", "Present")
+        assert told_of_files == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}

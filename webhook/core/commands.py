@@ -15,14 +15,13 @@ ends in `exec "$@"`, since no other could use them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webhook.core.argv import Word, basename, command_at, script_at
-from webhook.core.openmpi import judge, reaches_by_ssh
 from webhook.core.path import Path
-from webhook.core.pod import PodManifest, containers_of, items, strings
+from webhook.core.pod import PodManifest, mapping, strings
 from webhook.core.remap import unwrap
-from webhook.core.shell import TOO_LARGE, read
+from webhook.core.shell import TOO_LARGE, Script, read
 
 #: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's
 #: images do so); horovodrun, deepspeed, torchrun and srun take no options of mpirun.
@@ -37,7 +36,7 @@ LAUNCHER_WORDS = frozenset(
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
 _ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
-_PARSED = 64 * 1024  # bytes of launching scripts in a pod
+_PARSED = 64 * 1024  # characters of the scripts of a pod that are read
 _SCRIPTS = 8  # and their number: each may cost what shell.py says
 
 
@@ -60,80 +59,94 @@ class _Run(NamedTuple):
     words: tuple[Word, ...]
 
 
-def launches_of(pod: PodManifest, manifest: dict[str, Any]) -> tuple[Launch, ...]:
-    """List the launchers that a container of the pod runs; cheap where no word looks like one."""
-    if not _may_launch(text_of(manifest)):
-        return ()
-    if not _is_readable(pod):
-        return (Launch(("command",), None, (), (), behind=TOO_LARGE),)
-    return _launches_of(manifest)
+class Commands:
+    """The commands of one pod as the user wrote them, read on demand.
 
-
-def _launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
-    found = []
-    for run in _runs(manifest):
-        if not run.words:
-            found.append(Launch(*run, behind=TOO_LARGE))
-            continue
-        name = basename(run.words[0] or "")
-        if name in LAUNCHER_WORDS:
-            if len(run.words) > 1 and run.words[1] not in _ASKING:
-                found.append(Launch(*run))
-        elif name in _OTHER_USER and any(word and _launches(word) for word in run.words):
-            found.append(Launch(*run, behind=name))
-    return tuple(found)
-
-
-def runs_sshd(manifest: dict[str, Any]) -> bool:
-    """Whether a container runs sshd as a command: its children do not inherit the environment."""
-    return mentions(manifest, "sshd") and any(
-        run.words and basename(run.words[0] or "") == "sshd" for run in _runs(manifest)
-    )
-
-
-def mentions(manifest: dict[str, Any], text: str) -> bool:
-    """Whether a text occurs anywhere in a container's command."""
-    return text in text_of(manifest)
-
-
-def text_of(manifest: dict[str, Any]) -> str:
-    """Return all words of a container's command, one per line."""
-    return "\n".join([*strings(manifest, ("command",)), *strings(manifest, ("args",))])
-
-
-def forwards_by_ssh(manifest: dict[str, Any]) -> bool:
-    """Whether a container starts Open MPI ranks over ssh.
-
-    Those get OMPI_* of the launcher's environment, and nothing else without `-x`
-    (Open MPI 4.1, schizo_ompi.c).
+    Most hold no word that is looked for: each is joined once and searched, no more. The
+    scripts that are read are bounded for the whole pod; those beyond are TOO_LARGE.
     """
-    whole = text_of(manifest)
-    if not _may_launch(whole):
-        return False
-    env = env_names(manifest)
-    return any(
-        judge(launch.front, launch.words, env, whole).proof and reaches_by_ssh(launch.words, env)
-        for launch in _launches_of(manifest)
-        if not launch.behind
-    )
 
+    __slots__ = ("_pod", "_scripts", "_texts")
 
-def env_names(manifest: dict[str, Any]) -> frozenset[str]:
-    """Return the names in a container's `env`."""
-    names = (item.get("name") for item in items(manifest, ("env",)))
-    return frozenset(name for name in names if name.__class__ is str)
+    def __init__(self, pod: PodManifest) -> None:
+        self._pod = pod
+        self._texts: dict[Path, str] = {}
+        self._scripts: dict[str, Script] = {}
 
+    def text(self, path: Path) -> str:
+        """Return all words of the command of the container at `path`, one per line."""
+        found = self._texts.get(path)
+        if found is None:
+            found = self._texts[path] = "\n".join(
+                [word for words in self._of(path) for word in words]
+            )
+        return found
 
-def _is_readable(pod: PodManifest) -> bool:
-    """Whether the pod's launching scripts together are small and few enough to be parsed."""
-    sizes = [
-        len(word)
-        for container in containers_of(pod)
-        for field in ("command", "args")
-        for word in strings(container.manifest, (field,))
-        if " " in word and _may_launch(word)
-    ]
-    return len(sizes) <= _SCRIPTS and sum(sizes) <= _PARSED
+    def launches(self, path: Path) -> tuple[Launch, ...]:
+        """List the launchers that the container at `path` runs."""
+        text = self.text(path)
+        if not text or not _may_launch(text):
+            return ()
+        found = []
+        for run in self._runs(path):
+            if not run.words:
+                found.append(Launch(*run, behind=TOO_LARGE))
+                continue
+            name = basename(run.words[0] or "")
+            if name in LAUNCHER_WORDS:
+                if len(run.words) > 1 and run.words[1] not in _ASKING:
+                    found.append(Launch(*run))
+            elif name in _OTHER_USER and any(word and _launches(word) for word in run.words):
+                found.append(Launch(*run, behind=name))
+        return tuple(found)
+
+    def runs_sshd(self, path: Path) -> bool:
+        """Whether a container runs sshd as a command: its children do not inherit `env`."""
+        return "sshd" in self.text(path) and any(
+            run.words and basename(run.words[0] or "") == "sshd" for run in self._runs(path)
+        )
+
+    def _of(self, path: Path) -> tuple[list[str], list[str]]:
+        container = mapping(self._pod, path)
+        command = strings(container, ("command",), path)
+        return command, strings(container, ("args",), path) if "args" in container else []
+
+    def _runs(self, path: Path) -> Iterator[_Run]:
+        """Yield what a container runs; a run without words stands for a script not parsed."""
+        command, args = self._of(path)
+        argv, split = command + args, len(command)
+        at = command_at(argv, unwrap(argv))
+        while at is not None:
+            script = script_at(argv, at)
+            if script is None:
+                yield _Run(_place(at, split), None, tuple(argv[:at]), tuple(argv[at:]))
+                return
+            yield from self._in_script(argv[script], _place(script, split))
+            if not argv[script].rstrip().endswith(_HANDS_OVER):
+                return
+            at = command_at(argv, script + 2)
+
+    def _in_script(self, script: str, place: Path) -> Iterator[_Run]:
+        if not _may_launch(script) and "sshd" not in script:
+            return
+        commands, problem = self._read(script)
+        if problem == TOO_LARGE:
+            yield _Run(place, None, (), ())
+        for words, ends in commands:
+            at = command_at(words)
+            if at is not None and at < len(ends):
+                yield _Run(place, ends[at], words[:at], words[at:])
+
+    def _read(self, script: str) -> Script:
+        found = self._scripts.get(script)
+        if found is None:
+            if (
+                len(self._scripts) == _SCRIPTS
+                or sum(map(len, self._scripts)) + len(script) > _PARSED
+            ):
+                return Script(problem=TOO_LARGE)
+            found = self._scripts[script] = read(script)
+        return found
 
 
 def _may_launch(text: str) -> bool:
@@ -145,33 +158,5 @@ def _launches(word: str) -> bool:
     return any(basename(part) in LAUNCHER_WORDS for part in word.split())
 
 
-def _runs(manifest: dict[str, Any]) -> Iterator[_Run]:
-    """Yield what a container runs; a run without words stands for a script not parsed."""
-    command = strings(manifest, ("command",))
-    argv, split = command + strings(manifest, ("args",)), len(command)
-    at = command_at(argv, unwrap(argv))
-    while at is not None:
-        script = script_at(argv, at)
-        if script is None:
-            yield _Run(_path(at, split), None, tuple(argv[:at]), tuple(argv[at:]))
-            return
-        yield from _in_script(argv[script], _path(script, split))
-        if not argv[script].rstrip().endswith(_HANDS_OVER):
-            return
-        at = command_at(argv, script + 2)
-
-
-def _path(at: int, split: int) -> Path:
+def _place(at: int, split: int) -> Path:
     return ("command", at) if at < split else ("args", at - split)
-
-
-def _in_script(script: str, path: Path) -> Iterator[_Run]:
-    if not _may_launch(script) and "sshd" not in script:
-        return
-    commands, problem = read(script)
-    if problem == TOO_LARGE:
-        yield _Run(path, None, (), ())
-    for words, ends in commands:
-        at = command_at(words)
-        if at is not None and at < len(ends):
-            yield _Run(path, ends[at], words[:at], words[at:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, sequence, text
 
@@ -26,6 +28,12 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
             value = literal(value)
         found[name] = value if "valueFrom" not in item or item["valueFrom"] is None else None
     return found
+
+
+def env_names(manifest: dict[str, Any]) -> list[str]:
+    """List the names in a container's `env`."""
+    names = [item.get("name") for item in items(manifest, ("env",))]
+    return [name for name in names if name.__class__ is str]
 
 
 def literal(value: str) -> str | None:

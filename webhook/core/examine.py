@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from webhook.core.annotations import FABRIC, Requests
+from webhook.core.commands import Commands
 from webhook.core.decision import Reason
 from webhook.core.foreign import FOREIGN_NIC, foreign_nic
 from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
@@ -52,7 +53,8 @@ def examine(
     check_name(requests, fabrics)
     containers = tuple(containers_of(pod))
     pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
-    selection = select(pod, pairs, requests)
+    commands = Commands(pod)
+    selection = select(pod, pairs, requests, commands, fabrics)
     resolution, foreign = Resolution(None, ""), ""
     if selection.why is None:
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
@@ -72,6 +74,7 @@ def examine(
         fabrics=fabrics,
         original=pod,
         containers=containers,
+        commands=commands,
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
     )

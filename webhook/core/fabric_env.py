@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.core.fabric import EnvPairs, Fabric
+from webhook.core.fabric import EnvPairs, Fabric, Fabrics
 
 NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
 GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
@@ -43,6 +43,11 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
     if "nvshmem" in libraries:
         wanted += env.nvshmem
     return (*wanted, *site)
+
+
+def site_names(fabrics: Fabrics) -> frozenset[str]:
+    """Return the names that any fabric's own `env` writes: found in a pod, they prove nothing."""
+    return frozenset(name for one in fabrics.fabrics.values() for name, _ in one.env.site)
 
 
 def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:

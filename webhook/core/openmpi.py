@@ -83,21 +83,28 @@ class Verdict(NamedTuple):
     obstacle: str = ""  #: why no option may be added to them all the same
 
 
-def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str], text: str) -> Verdict:
+def speaks_of_another(text: str, env: Iterable[str]) -> bool:
+    """Whether a container's command, or a variable's name, is a sign of another MPI.
+
+    It outweighs every proof. Asked once for a container: its text may be long.
+    """
+    return any(sign in text for sign in _OTHER_TEXT) or any(
+        name.startswith(_OTHER_ENV) for name in env
+    )
+
+
+def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Verdict:
     """Tell whether a launcher is Open MPI, and open for an option; an empty verdict if not.
 
-    `front` is what stands before its word, `env` the names of the container's variables,
-    `text` all of its command. Any sign of another MPI there outweighs a proof. An option
-    proves only its own command, an OMPI_MCA_* in `env` all commands of the container.
+    `front` is what stands before its word, `env` the names of the container's variables. An
+    option proves only its own command, an OMPI_MCA_* in `env` all commands of the container.
     """
     name = basename(words[0] or "")
-    if name in _OTHER_WORDS or any(sign in text for sign in _OTHER_TEXT):
+    if name in _OTHER_WORDS:
         return Verdict()
     options = _options(words)
     proof = _proof(front, words[0] or "", env, options)
     if not proof or not _HYDRA.isdisjoint(options.names):
-        return Verdict()
-    if any(variable.startswith(_OTHER_ENV) for variable in env):
         return Verdict()
     return Verdict(proof, _obstacle(name, words, options))
 

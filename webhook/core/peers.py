@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.core.commands import runs_sshd
 from webhook.core.decision import Reason
 from webhook.core.environment import env_of, has_env_from
 from webhook.core.pod import PodManifest, at, flag, items, mapping, strings
@@ -72,11 +71,11 @@ def obstacles(pod: PodManifest, scope: Scope, targets: list[Target]) -> Iterator
     if not flag(pod, ("spec", "hostIPC")):
         yield HOST_IPC, "the pod lacks hostIPC: true"
     for target in targets:
-        yield from _of_container(pod, target)
+        yield from _of_container(pod, scope, target)
         yield from _of_environment(pod, target, host_network=scope.host_network)
 
 
-def _of_container(pod: PodManifest, target: Target) -> Iterator[Obstacle]:
+def _of_container(pod: PodManifest, scope: Scope, target: Target) -> Iterator[Obstacle]:
     name, path = target.name, target.path
     command = strings(pod, (*path, "command"))
     ours = unwrap(command)
@@ -86,7 +85,7 @@ def _of_container(pod: PodManifest, target: Target) -> Iterator[Obstacle]:
         yield NO_COMMAND, f"container {name} has no command in the pod's spec"
     elif ours and command[ours - 1] != str(target.gpus):
         yield OTHER_COUNT, f"the command of {name} holds a remap for {command[ours - 1]} GPUs"
-    elif runs_sshd(mapping(pod, path)):
+    elif scope.commands.runs_sshd(path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
     if mount_at(pod, path, _SHM) is not None:
         yield SHM_MOUNT, f"container {name} mounts a volume at {_SHM}"

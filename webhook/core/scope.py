@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from webhook.core.annotations import Requests
+from webhook.core.commands import Commands
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric, Fabrics
@@ -68,6 +69,8 @@ class Scope:
     original: PodManifest
     #: All containers of the original, of every kind.
     containers: tuple[Container, ...]
+    #: What those of the original run.
+    commands: Commands
     host_network: bool
     annotations: Mapping[str, Any]
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.core.annotations import CONTAINERS, FABRIC, Requests
+from webhook.core.commands import Commands
 from webhook.core.decision import Reason
+from webhook.core.fabric import Fabrics
+from webhook.core.fabric_env import site_names
 from webhook.core.launchers import launchers_of
 from webhook.core.pod import Container, PodManifest, at, items
 from webhook.core.resources import Usage
@@ -30,7 +33,13 @@ class Selection(NamedTuple):
     why: Reason | None = None
 
 
-def select(pod: PodManifest, pairs: list[tuple[Container, Usage]], requests: Requests) -> Selection:
+def select(
+    pod: PodManifest,
+    pairs: list[tuple[Container, Usage]],
+    requests: Requests,
+    commands: Commands,
+    fabrics: Fabrics,
+) -> Selection:
     """Choose the targets; a name that no container has, or an open choice, is a Denial."""
     if requests.containers is not None:
         return Selection(_named(pairs, requests.containers))
@@ -39,7 +48,7 @@ def select(pod: PodManifest, pairs: list[tuple[Container, Usage]], requests: Req
     targets = targets or [_target(*pair) for pair in apps if pair[1].has_rdma]
     if targets:
         return Selection(tuple(targets))
-    starting = launchers_of(pod)
+    starting = launchers_of(pod, commands, site_names(fabrics))
     launchers = tuple(
         Launcher(container.name, container.path)
         for index, (container, _) in enumerate(apps)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.core.annotations import NCCL_CONF
-from webhook.core.commands import mentions, runs_sshd
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import has_env_from
-from webhook.core.launchers import role_of
+from webhook.core.launchers import starts_without_env
 from webhook.core.nccl_conf import FILE, KEY, MOUNT, VOLUME, has_room, is_ours, nccl_conf
-from webhook.core.pod import mapping, text
+from webhook.core.pod import text
 from webhook.core.scope import Mutation, Needs, Scope, Target
 from webhook.core.volumes import VOLUMES, mount_at, mount_over, volume_named
 
@@ -59,17 +58,17 @@ def mutate(draft: Draft, scope: Scope) -> None:
 
 def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
     pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
-    manifest = mapping(pod, path)
     if policy == "never":
         return NOTHING, "the configuration says configFiles: never"
     if policy == "auto" and not (
-        has_env_from(pod, path) or role_of(pod, manifest) == "worker" or runs_sshd(manifest)
+        has_env_from(pod, path) or starts_without_env(pod, path, scope.commands)
     ):
         return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
     mount, above = mount_at(pod, path, FILE), mount_over(pod, path, FILE)
     if (mount is not None and mount.get("name") != _NAME) or above is not None:
         return USER_MOUNT, f"your own mount at {above or FILE} stays"
-    return (MENTIONED, f"the command handles {KEY} itself") if mentions(manifest, KEY) else None
+    mentioned = KEY in scope.commands.text(path)
+    return (MENTIONED, f"the command handles {KEY} itself") if mentioned else None
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:

@@ -9,13 +9,12 @@ these names in a ConfigMap that we do not see: there NCCL's go by `config-files`
 
 from __future__ import annotations
 
-from webhook.core.commands import forwards_by_ssh, mentions
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, env_of, has_env_from
 from webhook.core.fabric import EnvPairs
 from webhook.core.fabric_env import wanted_env
-from webhook.core.pod import mapping
+from webhook.core.mpirun import forwards_by_ssh
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
 
 ADDED = Reason("Added", "Variables were added.")
@@ -101,8 +100,9 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     fabric = scope.fabric
     if fabric is None or not (fabric.env.ucx_devices or fabric.env.ucx):
         return
-    manifest = mapping(draft.pod, launcher.path)
-    if forwards_by_ssh(manifest) and not mentions(manifest, "UCX_NET_DEVICES"):
+    path, names = launcher.path, env_of(draft.pod, launcher.path)
+    forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
+    if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
         draft.warned(launcher.name, NOT_FORWARDED, message)
 

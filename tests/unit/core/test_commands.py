@@ -4,22 +4,23 @@ from typing import Any
 
 import pytest
 
-from webhook.core.commands import (
-    Launch,
-    env_names,
-    forwards_by_ssh,
-    launches_of,
-    mentions,
-    runs_sshd,
-    text_of,
-)
+from webhook.core.commands import Commands, Launch
+from webhook.core.path import Path
 from webhook.core.remap import wrapping
+from webhook.errors import ShapeError
+
+FIRST: Path = ("spec", "containers", 0)
+
+
+def running(*containers: dict[str, Any]) -> Commands:
+    """Take the commands of a pod with these containers."""
+    return Commands({"spec": {"containers": list(containers)}})
 
 
 def launches(command: list[str] | None = None, args: list[str] | None = None) -> list[Launch]:
     """Read the launches of a pod's one container."""
     manifest = {"name": "main", "command": command, "args": args}
-    return list(launches_of({"spec": {"containers": [manifest]}}, manifest))
+    return list(running(manifest).launches(FIRST))
 
 
 def script(text: str) -> list[Launch]:
@@ -108,12 +109,40 @@ def test_launchers_behind_another_user(front: str) -> None:
 
 
 def test_scripts_too_large() -> None:
-    """Limits hold for a script and for all launching scripts of a pod."""
+    """A script has a limit of its own, whatever the pod's others need."""
     assert script("mpirun a\n" * 4000) == [Launch(("command", 2), None, (), (), "too large")]
-    manifest = {"command": ["sh", "-c", "mpirun a"]}
-    few, many = ({"spec": {"containers": [manifest] * count}} for count in (8, 9))
-    assert len(launches_of(few, manifest)) == 1
-    assert launches_of(many, manifest) == (Launch(("command",), None, (), (), "too large"),)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "read"),
+    [
+        ([f"mpirun a{index}" for index in range(12)], 8),
+        (["mpirun a"] * 12, 12),
+        ([f"mpirun a{index} {'x' * 20_000}" for index in range(4)], 3),
+        ([f"sshd # mpirun {index}" for index in range(7)] + ["mpirun a", "mpirun b"], 1),
+        ([f"sshd # {index}" for index in range(12)] + ["mpirun a"], 0),
+    ],
+    ids=["too many", "the same again and again", "too long", "sshd", "sshd only"],
+)
+def test_what_is_read_of_a_pod_is_bounded(scripts: list[str], read: int) -> None:
+    """The first scripts are read, the rest is too large; asking again gives the same answers."""
+    commands = running(*({"command": ["sh", "-c", one]} for one in scripts))
+    paths: list[Path] = [("spec", "containers", index) for index in range(len(scripts))]
+    for path in paths:
+        commands.runs_sshd(path)
+    found = [launch for path in paths for launch in commands.launches(path)]
+    assert len([launch for launch in found if not launch.behind]) == read
+    assert found == [launch for path in paths for launch in commands.launches(path)]
+    words = running({"command": ["mpirun", "a"]}, *({"command": ["sh", "-c", x]} for x in scripts))
+    assert len(words.launches(FIRST)) == 1
+
+
+@pytest.mark.parametrize("field", ["command", "args"])
+def test_a_word_that_is_none_is_named(field: str) -> None:
+    """The message tells the container's place."""
+    with pytest.raises(ShapeError) as raised:
+        running({}, {field: ["a", 1]}).text(("spec", "containers", 1))
+    assert str(raised.value).startswith(f"spec.containers[1].{field}[1] must be a string")
 
 
 @pytest.mark.parametrize(
@@ -131,37 +160,10 @@ def test_scripts_too_large() -> None:
 )
 def test_sshd_as_a_command(command: list[str] | None, runs: bool) -> None:
     """It counts where it runs, not where it is named."""
-    assert runs_sshd({"command": command}) is runs
+    assert running({"command": command}).runs_sshd(FIRST) is runs
 
 
 def test_text() -> None:
-    """Mentions are looked for in both lists."""
-    manifest = {"command": ["a", "b"], "args": ["c d"]}
-    assert text_of(manifest) == "a\nb\nc d"
-    assert mentions(manifest, "c")
-    assert not mentions(manifest, "e")
-
-
-def test_names_of_variables() -> None:
-    """Only names are read; what has none is the API server's to refuse."""
-    assert env_names({"env": [{"name": "A"}, {"name": 1}, {}]}) == {"A"}
-
-
-@pytest.mark.parametrize(
-    ("command", "env", "forwards"),
-    [
-        ("mpirun -x A --host b a", {}, True),
-        ("mpirun -np 2 a", {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}, True),
-        ("mpirun -mca plm_rsh_args -v a", {}, True),
-        ("mpirun -x A -np 2 a", {}, False),
-        ("mpirun --host b a", {}, False),
-        ("mpirun -x A --host b a", {"I_MPI_FABRICS": "shm"}, False),
-        ("mpirun -x A --host b a", {"OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh"}, False),
-        ("sudo mpirun -x A --host b a", {}, False),
-        ("sleep 1d", {}, False),
-    ],
-)
-def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> None:
-    """Open MPI for sure, with hosts of its own, and no agent that keeps the environment."""
-    listed: list[Any] = [{"name": name, "value": value} for name, value in env.items()]
-    assert forwards_by_ssh({"command": command.split(), "env": listed}) is forwards
+    """Both lists count, one word per line."""
+    assert running({"command": ["a", "b"], "args": ["c d"]}).text(FIRST) == "a\nb\nc d"
+    assert running({"command": None}).text(FIRST) == ""

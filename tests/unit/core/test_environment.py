@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from webhook.core.environment import entry, env_of, has_env_from, literal
+from webhook.core.environment import entry, env_names, env_of, has_env_from, literal
 from webhook.errors import ShapeError
 
 PATH = ("spec", "containers", 0)
@@ -86,3 +86,8 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
 def test_env_from_says_that_names_are_unknown(container: dict[str, Any], found: bool) -> None:
     """Any source at all may hold any name."""
     assert has_env_from(pod(**container), PATH) is found
+
+
+def test_names_of_variables() -> None:
+    """Only names are read; what has none is the API server's to refuse."""
+    assert env_names({"env": [{"name": "A"}, {"name": 1}, {}]}) == ["A"]

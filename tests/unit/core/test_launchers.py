@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from webhook.core.launchers import launchers_of, role_of
+from webhook.core.commands import Commands
+from webhook.core.launchers import launchers_of, role_of, starts_without_env
 
 ROLE = "training.kubeflow.org/job-role"
 
@@ -18,7 +19,7 @@ def container(name: str = "main", **fields: Any) -> dict[str, Any]:
 def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
     """List the names of the containers that are launchers in a pod with these labels."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
-    return [containers[index]["name"] for index in sorted(launchers_of(pod))]
+    return [containers[index]["name"] for index in sorted(launchers_of(pod, Commands(pod)))]
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,28 @@ def test_labels_speak_of_one_container() -> None:
     assert launching(proxy, mpi, **{ROLE: "worker"}) == []
     assert launching(plain, proxy, **{"ray.io/node-type": "head"}) == ["plain"]
     assert launching(plain, **{"ray.io/node-type": "worker"}) == []
+
+
+@pytest.mark.parametrize("name", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
+def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
+    """Its own env is found in every target at the second look."""
+    pod = {"spec": {"containers": [container(env={name: "launcher"})]}}
+    commands = Commands(pod)
+    assert launchers_of(pod, commands) == {0}
+    assert launchers_of(pod, commands, frozenset({name, "NCCL_DEBUG"})) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "starts"),
+    [
+        ({ROLE: "worker"}, {}, True),
+        ({ROLE: "worker"}, {"env": {"K_MPI_JOB_ROLE": "launcher"}}, False),
+        ({}, {"env": {"K_MPI_JOB_ROLE": "worker"}}, True),
+        ({}, {"command": ["sshd", "-D"]}, True),
+        ({ROLE: "launcher"}, {"command": ["mpirun", "a"]}, False),
+    ],
+)
+def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: bool) -> None:
+    """Workers by their role, and whoever runs sshd."""
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
+    assert starts_without_env(pod, ("spec", "containers", 0), Commands(pod)) is starts

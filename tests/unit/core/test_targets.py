@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import amounts, container, fabrics, gpu, pod
 from webhook.core.annotations import Requests
+from webhook.core.commands import Commands
 from webhook.core.pod import PodManifest, containers_of
 from webhook.core.resources import usage_of
 from webhook.core.scope import Launcher, Target
@@ -19,7 +20,7 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 def chosen(manifest: PodManifest, requests: Requests | None = None) -> Selection:
     """Choose among a pod's containers."""
     pairs = [(one, usage_of(one.manifest, one.path, fabrics())) for one in containers_of(manifest)]
-    return select(manifest, pairs, requests or Requests())
+    return select(manifest, pairs, requests or Requests(), Commands(manifest), fabrics())
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:

@@ -9,6 +9,7 @@ from typing import Any
 import jsonpatch
 
 from webhook.core.annotations import Requests
+from webhook.core.commands import Commands
 from webhook.core.draft import Draft
 from webhook.core.fabric import Defaults, Fabric, index
 from webhook.core.facts import NamespaceFacts
@@ -73,6 +74,7 @@ def run(
         ),
         original=manifest,
         containers=containers,
+        commands=Commands(manifest),
         host_network=manifest["spec"].get("hostNetwork") is True,
         annotations=manifest["metadata"]["annotations"],
     )

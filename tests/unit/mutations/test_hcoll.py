@@ -76,27 +76,33 @@ def test_a_variable_proves_all_launches() -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "why"),
     [
-        "mpirun -np 2 a",
-        "mpirun -x A --mca coll_hcoll_enable 1 a",
-        "mpirun -x A --mca coll ^hcoll a",
-        "mpirun -x A -np 1 a : -np 2 b",
-        "mpirun -x A --app file",
-        "export OMPI_MCA_coll_hcoll_enable=1; mpirun -x A a",
-        "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
-        "source /opt/intel/setvars.sh; mpirun -x A a",
-        "mpirun -x A $MPI_OPTIONS a",
-        "horovodrun -np 2 a",
-        "echo mpirun -x A a",
-        "mpirun --version",
-        "mpirun -x A a; )",
+        ("mpirun -np 2 a", "mpirun is not proven to be Open MPI"),
+        ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun settles hcoll itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "mpirun settles hcoll itself"),
+        ("mpirun -x A -np 1 a : -np 2 b", "mpirun has several contexts (`:`)"),
+        ("mpirun -x A --app file", "mpirun reads options from a file"),
+        (
+            "export OMPI_MCA_coll_hcoll_enable=1; mpirun -x A a",
+            "the command settles hcoll itself",
+        ),
+        (
+            "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
+            "the command settles hcoll itself",
+        ),
+        ("source /opt/intel/setvars.sh; mpirun -x A a", "the container speaks of another MPI"),
+        ("mpirun -x A $MPI_OPTIONS a", "mpirun has words that only the shell knows"),
+        ("horovodrun -np 2 a", ""),
+        ("echo mpirun -x A a", ""),
+        ("mpirun --version", ""),
+        ("mpirun -x A a; )", ""),
     ],
 )
-def test_commands_that_stay(command: str) -> None:
+def test_commands_that_stay(command: str, why: str) -> None:
     """Where it is not Open MPI for sure, or hcoll is settled, only the variable is written."""
     said, after = decided(pod(gpu(command=["bash", "-c", command])))
-    assert said == [("applied", "Added", SET)]
+    assert said == [("applied", "Added", f"{SET}; no flag: {why}" if why else SET)]
     assert after["command"][2] == command
     assert SWITCH in after["env"]
 
@@ -195,7 +201,9 @@ def test_the_sites_variables_prove_nothing() -> None:
         )
     )
     first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), where)
-    assert told(first, NAME) == [("trainer", "applied", "Added", SET)]
+    assert told(first, NAME) == [
+        ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not proven to be Open MPI")
+    ]
     assert decide_on(first.pod, where).patch == ()
 
 

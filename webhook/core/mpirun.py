@@ -1,0 +1,81 @@
+"""A container's launches of Open MPI: which take the flag against hcoll, and which use ssh.
+
+Why a launch is Open MPI's for sure, and why it takes no flag all the same, core/openmpi.py tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from webhook.core.argv import basename
+from webhook.core.commands import Commands, Launch
+from webhook.core.draft import Draft
+from webhook.core.openmpi import judge, reaches_by_ssh, speaks_of_another
+from webhook.core.path import Path
+from webhook.core.shell import insert_after
+
+FLAG = ("-mca", "coll_hcoll_enable", "0")
+
+
+def open_to_flag(
+    commands: Commands, path: Path, names: Collection[str]
+) -> tuple[list[Launch], str]:
+    """List the launches that take the flag; where there are launches and none does, say why.
+
+    `names` are those of the container's variables. A launch behind sudo or in a script that
+    is not read is not ours to edit, and is told of otherwise.
+    """
+    launches = [launch for launch in commands.launches(path) if not launch.behind]
+    if not launches:
+        return [], ""
+    text = commands.text(path)
+    if _settled(text, launches):
+        return [], "the command settles hcoll itself"
+    if speaks_of_another(text, names):
+        return [], "the container speaks of another MPI"
+    found, whys = [], []
+    for launch in launches:
+        verdict = judge(launch.front, launch.words, names)
+        why = verdict.obstacle if verdict.proof else "is not proven to be Open MPI"
+        if why:
+            whys.append(f"{basename(launch.words[0] or '')} {why}")
+        else:
+            found.append(launch)
+    return found, "" if found else ", ".join(dict.fromkeys(whys))
+
+
+def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
+    """Put the flag directly behind the launchers' words; the commands are as they were read."""
+    scripts: dict[Path, list[int]] = {}
+    for launch in launches:
+        if launch.end is not None:
+            scripts.setdefault(launch.path, []).append(launch.end)
+        else:
+            field, index = launch.path
+            draft.insert((*path, field), int(index) + 1, *FLAG)
+    for where, ends in scripts.items():
+        script = draft.get((*path, *where))
+        draft.replace((*path, *where), insert_after(script, ends, " " + " ".join(FLAG)))
+
+
+def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> bool:
+    """Whether a container whose variables have these names starts Open MPI ranks over ssh.
+
+    Those get OMPI_* of the launcher's environment, and nothing else without `-x`
+    (Open MPI 4.1, schizo_ompi.c).
+    """
+    launches = [launch for launch in commands.launches(path) if not launch.behind]
+    if not launches or speaks_of_another(commands.text(path), names):
+        return False
+    return any(
+        judge(launch.front, launch.words, names).proof and reaches_by_ssh(launch.words, names)
+        for launch in launches
+    )
+
+
+def _settled(text: str, launches: list[Launch]) -> bool:
+    """Whether the command speaks of hcoll outside of launchers' words: an export, say."""
+    if "hcoll" not in text and "HCOLL" not in text:
+        return False
+    words = [word for launch in launches for word in launch.words if word]
+    return "HCOLL" in text or text.count("hcoll") > sum(word.count("hcoll") for word in words)
