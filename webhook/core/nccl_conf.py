@@ -1,7 +1,4 @@
-"""/etc/nccl.conf: how a pod carries it, and its text for all containers of a pod at once.
-
-The text stands in an annotation, which a downwardAPI volume shows as a file: so
-no namespace needs a ConfigMap of ours.
+"""The text of /etc/nccl.conf, for all containers of a pod at once.
 
 NCCL reads lines `NAME=VALUE` without trimming, `#` only in the first column, and
 cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin
@@ -11,26 +8,15 @@ with `=`, as in `NCCL_IB_HCA==mlx5_0`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from webhook.core.annotations import NCCL_CONF, STATUS
 from webhook.core.environment import env_of, literal
 from webhook.core.fabric import Fabric
 from webhook.core.fabric_env import GLOO_SOCKET, NCCL_SOCKET, wanted_env
 from webhook.core.path import Path
-from webhook.core.pod import PodManifest, at, mapping, text
-from webhook.core.status import ANNOTATIONS_LIMIT, size_of
-from webhook.core.status import LONGEST as LONGEST_STATUS
+from webhook.core.pod import PodManifest
+from webhook.core.status import size_of
 
-KEY = "nccl.conf"
-FILE = f"/etc/{KEY}"
-VOLUME_NAME = "rdma-lab-nccl-conf"
 LONGEST = 1023
-
-_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
-VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
-#: By subPath, so that the rest of /etc stays the image's.
-MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
 
 
 def nccl_conf(
@@ -53,21 +39,6 @@ def nccl_conf(
         else:
             lines.append(f"{name}={value}\n")
     return "".join(lines), left_out
-
-
-def is_ours(volume: dict[str, Any]) -> bool:
-    """Whether a volume shows the annotation, whatever the API server added to it."""
-    field = at(volume, ("downwardAPI", "items", 0, "fieldRef", "fieldPath"))
-    return bool(field == _FIELD["fieldPath"])
-
-
-def has_room(pod: PodManifest, conf: str) -> bool:
-    """Whether all annotations stay within 256 KiB with this text and a status of full length."""
-    annotations = mapping(pod, ("metadata", "annotations"))
-    others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
-    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
-    ours = size_of(NCCL_CONF) + size_of(conf) + size_of(STATUS) + LONGEST_STATUS
-    return total + ours <= ANNOTATIONS_LIMIT
 
 
 def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:

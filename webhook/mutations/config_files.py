@@ -7,20 +7,25 @@ MPI workers, for `sshd` as a word of the command, and where `envFrom` keeps `env
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.core.annotations import NCCL_CONF
+from webhook.core.conf_volume import (
+    ANNOTATION,
+    FILE,
+    KEY,
+    VOLUME_NAME,
+    carry,
+    has_room,
+    is_name_taken,
+    mount,
+    own_mount,
+)
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import has_env_from
 from webhook.core.launchers import starts_without_env
-from webhook.core.nccl_conf import FILE, KEY, MOUNT, VOLUME, has_room, is_ours, nccl_conf
+from webhook.core.nccl_conf import nccl_conf
 from webhook.core.pod import text
 from webhook.core.scope import Mutation, Needs, Scope, Target
-from webhook.core.volumes import VOLUMES, mount_at, mount_over, volume_named
-
-_ANNOTATION = ("metadata", "annotations", NCCL_CONF)
-_NAME = str(VOLUME["name"])
 
 MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")
 PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
@@ -28,7 +33,7 @@ NOT_NEEDED = Reason("NotNeeded", "The container's processes inherit its env.", q
 NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
 USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
 MENTIONED = Reason("MentionedInCommand", "The command handles nccl.conf itself.")
-NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {_NAME}.")
+NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME_NAME}.")
 NO_ROOM = Reason("AnnotationsTooLarge", "With our text the annotations would exceed 256 KiB.")
 LEFT_OUT = Reason("LeftOut", "Containers differ on a variable, or its value is no literal.")
 DIFFERS = Reason("AnnotationDiffers", f"The user's own {NCCL_CONF} is not what we would write.")
@@ -45,12 +50,11 @@ def mutate(draft: Draft, scope: Scope) -> None:
         else:
             draft.skipped(target.name, *left_alone)
     if not targets or not _provide(draft, scope, targets):
-        if draft.get(_ANNOTATION) is not None:
+        if draft.get(ANNOTATION) is not None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
         return
     for target in targets:
-        if mount_at(draft.pod, target.path, FILE) is None:
-            draft.append((*target.path, "volumeMounts"), MOUNT)
+        if mount(draft, target.path):
             draft.applied(target.name, MOUNTED, f"mounted {FILE}; one in the image is hidden")
         else:
             draft.already(target.name, PRESENT, f"{FILE} is mounted already")
@@ -60,15 +64,15 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
     pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
     if policy == "never":
         return NOTHING, "the configuration says configFiles: never"
-    if policy == "auto" and not (
-        has_env_from(pod, path) or starts_without_env(pod, path, scope.commands)
-    ):
+    needed = has_env_from(pod, path) or starts_without_env(pod, path, scope.commands)
+    if policy == "auto" and not needed:
         return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
-    mount, above = mount_at(pod, path, FILE), mount_over(pod, path, FILE)
-    if (mount is not None and mount.get("name") != _NAME) or above is not None:
-        return USER_MOUNT, f"your own mount at {above or FILE} stays"
-    mentioned = KEY in scope.commands.text(path)
-    return (MENTIONED, f"the command handles {KEY} itself") if mentioned else None
+    own = own_mount(pod, path)
+    if own is not None:
+        return USER_MOUNT, f"your own mount at {own} stays"
+    if KEY in scope.commands.text(path):
+        return MENTIONED, f"the command handles {KEY} itself"
+    return None
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
@@ -76,40 +80,30 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     assert scope.fabric is not None
     paths = [target.path for target in targets]
     conf, left_out = nccl_conf(draft.pod, paths, scope.fabric, host_network=scope.host_network)
-    own, volume = text(draft.pod, _ANNOTATION), volume_named(draft.pod, _NAME)
-    obstacle = _obstacle(draft, conf, volume)
+    own, obstacle = text(draft.pod, ANNOTATION), _obstacle(draft, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
     if not obstacle and own not in (None, conf):
         must = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
+    elif not obstacle and carry(draft, conf):
+        draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
     elif not obstacle:
-        _carry(draft, conf, own is None, volume is None)
+        draft.already("", PRESENT, f"the pod carries {FILE} already")
     if left_out:
         message = f"{FILE} leaves out {', '.join(left_out)}: not one literal for all containers"
         draft.warned("", LEFT_OUT, message)
     return not obstacle
 
 
-def _obstacle(draft: Draft, conf: str, volume: Any) -> tuple[Reason, str] | tuple[()]:
-    if volume is not None and not is_ours(volume):
-        return NAME_TAKEN, f"rename your volume {_NAME}: the name is ours"
+def _obstacle(draft: Draft, conf: str) -> tuple[Reason, str] | tuple[()]:
+    if is_name_taken(draft.pod):
+        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the name is ours"
     if not conf:
         return NOTHING, "there is no NCCL variable to write"
     if not has_room(draft.pod, conf):
         return NO_ROOM, "all annotations together would exceed 256 KiB"
     return ()
-
-
-def _carry(draft: Draft, conf: str, text_missing: bool, volume_missing: bool) -> None:
-    if text_missing:
-        draft.set(_ANNOTATION, conf)
-    if volume_missing:
-        draft.append(VOLUMES, VOLUME)
-    if text_missing or volume_missing:
-        draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
-    else:
-        draft.already("", PRESENT, f"the pod carries {FILE} already")
 
 
 MUTATION = Mutation(
