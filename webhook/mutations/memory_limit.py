@@ -11,7 +11,6 @@ from __future__ import annotations
 from webhook.core import memory
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.path import Path
 from webhook.core.pod import mapping
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
@@ -29,10 +28,12 @@ BURSTABLE = Reason(
 UNBOUNDED = Reason("UnboundedMemory", "A memory emptyDir without sizeLimit may fill the node.")
 POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by the limit.")
 
+_LIMIT = ("resources", "limits", "memory")
+
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's own where only targets live under it."""
-    limited = [one.path for one in scope.targets if _has_limit(draft, one.path)]
+    limited = [one.path for one in scope.targets if draft.get((*one.path, *_LIMIT)) is not None]
     shared = mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None
     kept = _why_kept(scope) if limited or shared else None
     lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
@@ -49,10 +50,6 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _warn(draft, target, lost=lost)
     if shared:
         _pod_level(draft, scope, kept, lost=lost)
-
-
-def _has_limit(draft: Draft, path: Path) -> bool:
-    return "memory" in mapping(draft.pod, (*path, "resources", "limits"))
 
 
 def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
