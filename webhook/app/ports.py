@@ -14,7 +14,13 @@ BACKLOG = 2048
 
 
 def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket]:
-    """Return a listening socket for each listener; ConfigError names the flag of a taken port."""
+    """Return a listening socket for each listener; ConfigError names the flag to change."""
+    if options.dev and options.host not in ("", "localhost", dev.HOST):
+        msg = (
+            f"--host {options.host!r:.80}: --dev serves on {dev.HOST} only; "
+            "leave out --host, or give --tls-cert and --tls-key instead of --dev"
+        )
+        raise ConfigError(msg)
     flags = {
         "mutate": ("--port", options.port),
         "preview": ("--preview-port", options.preview_port),

@@ -44,9 +44,20 @@ def test_taken_port_names_its_flag() -> None:
 
 def test_dev_listens_on_this_machine_only() -> None:
     """`--dev` has no secrets to guard it."""
-    (one,) = bind(ServeOptions(dev=True, host="0.0.0.0", port=0), ["mutate"]).values()
+    (one,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
     with one:
         assert one.getsockname()[0] == "127.0.0.1"
+
+
+def test_dev_refuses_another_host() -> None:
+    """To listen elsewhere than told would be silent, and to listen there unguarded."""
+    with pytest.raises(ConfigError) as caught:
+        bind(ServeOptions(dev=True, host="0.0.0.0", port=0), ["mutate"])
+
+    assert str(caught.value) == (
+        "--host '0.0.0.0': --dev serves on 127.0.0.1 only; "
+        "leave out --host, or give --tls-cert and --tls-key instead of --dev"
+    )
 
 
 def test_fabrics_file() -> None:
