@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Annotated, assert_never
+from typing import assert_never
 
-from fastapi import FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from webhook.app import asgi
@@ -21,6 +20,7 @@ from webhook.app.asgi import Bodies, DisconnectedError, RequestError
 from webhook.app.log import Log, defect
 from webhook.app.negotiate import FORMS, MEDIA_TYPES, Form, negotiate
 from webhook.app.observe import Metrics
+from webhook.app.query import read_query
 from webhook.app.state import State
 from webhook.documents.read import joined, read_documents
 from webhook.errors import DocumentError
@@ -88,14 +88,9 @@ class Preview:
             return Response(USAGE, media_type="text/plain")
 
         @app.post(PATH)
-        async def preview(
-            request: Request,
-            namespace: Annotated[str, Query(max_length=253)] = "default",
-            label: Annotated[list[str] | None, Query(alias="namespace-label")] = None,
-            enable: bool = False,
-            output: Form | None = None,
-        ) -> Response:
-            form = output or negotiate(request.headers.get("accept", ""))
+        async def preview(request: Request) -> Response:
+            query = read_query(request.query_params.multi_items())
+            form = query.output or negotiate(request.headers.get("accept", ""))
             if form is None:
                 known = ", ".join(MEDIA_TYPES[one][0] for one in FORMS)
                 raise RequestError(406, f"accept: one of {known} is sent")
@@ -104,9 +99,9 @@ class Preview:
                 raise RequestError(503, "there has been no valid configuration since start")
             options = PreviewOptions(
                 fabrics=snapshot.fabrics,
-                namespace=namespace,
-                namespace_labels=_labels(label or []),
-                enable=enable,
+                namespace=query.namespace,
+                namespace_labels=query.labels,
+                enable=query.enable,
             )
             body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
             rendered = await self._compute(body, options, form)
@@ -115,7 +110,6 @@ class Preview:
         app.add_exception_handler(RequestError, _refused)
         app.add_exception_handler(DisconnectedError, _broken_off)
         app.add_exception_handler(DocumentError, _unreadable)
-        app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(HTTPException, _elsewhere)
         return app
 
@@ -166,16 +160,6 @@ def _remarks(report: Report) -> str:
     )
 
 
-def _labels(written: list[str]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for one in written:
-        key, equals, value = one.partition("=")
-        if not key or not equals:
-            raise RequestError(400, f"namespace-label={one!r:.200}: it must be KEY=VALUE")
-        labels[key] = value
-    return labels
-
-
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
     return _line(error.status, str(error))
@@ -187,12 +171,6 @@ async def _broken_off(_request: Request, _error: Exception) -> Response:
 
 async def _unreadable(_request: Request, error: Exception) -> Response:
     return _line(400, str(error))
-
-
-async def _invalid(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return _line(400, f"{first['loc'][-1]}: {first['msg']}")
 
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:
