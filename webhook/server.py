@@ -85,12 +85,14 @@ class WebhookServer:
         facts = load_facts(options.facts) if options.facts else None
         self._configuration = Configuration(ConfigWatch(options.fabrics), facts, self.state)
         self._tls = ServingContext(_client_ca(options))
-        self._ca_file: Path | None = None
+        self._dev_ca = b""
         self._certificate = Certificate(self._tls, self._certificate_files(), self.state)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
         self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
+        # Not before the ports are ours: a file of that name may belong to a server that runs.
+        self._ca_file = self._store_ca()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -148,9 +150,18 @@ class WebhookServer:
         gc.set_threshold(*COLLECT_AFTER)
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
-            config, snapshot = self._options.fabrics, self.state.snapshot
-            fabrics = snapshot.fabrics if snapshot else None
-            self._options.announce(dev.instructions(self.ports, self._ca_file, config, fabrics))
+            self._options.announce(self._instructions(self._ca_file))
+
+    def _instructions(self, ca_file: Path) -> str:
+        snapshot = self.state.snapshot
+        return dev.instructions(
+            self.ports,
+            ca_file,
+            self._options.fabrics,
+            snapshot.fabrics if snapshot else None,
+            command=dev.program(sys.argv[0], Path.cwd()),
+            problem=self._configuration.missing,
+        )
 
     async def _until_stopped(self) -> None:
         while not self._stop.is_set():
@@ -184,10 +195,14 @@ class WebhookServer:
                 "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine"
             )
             raise ConfigError(msg)
-        pair, ca = dev.issue_for_development()
+        pair, self._dev_ca = dev.issue_for_development()
         self._tls.use(pair)
-        self._ca_file = dev.store_ca(ca, os.environ)
         return None
+
+    def _store_ca(self) -> Path | None:
+        if not self._dev_ca:
+            return None
+        return dev.store_ca(self._dev_ca, self.ports["mutate"], os.environ)
 
     def _applications(self) -> dict[str, App]:
         apps: dict[str, App] = {

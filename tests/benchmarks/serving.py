@@ -68,7 +68,7 @@ def _server(role: str) -> Iterator[tuple[str, str]]:
         try:
             assert process.stderr is not None
             port = process.stderr.readline().strip()
-            yield port, f"{folder}/rdma-webhook/dev-ca.crt"
+            yield port, f"{folder}/rdma-webhook/dev-ca-{port}.crt"
         finally:
             process.terminate()
             process.communicate()

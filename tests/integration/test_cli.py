@@ -187,4 +187,4 @@ def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(timeout=60) == 0
         process.stdout.read()
-    assert (tmp_path / "rdma-webhook" / "dev-ca.crt").exists()
+    assert len(list((tmp_path / "rdma-webhook").glob("dev-ca-*.crt"))) == 1

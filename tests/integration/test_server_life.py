@@ -201,4 +201,7 @@ def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
             server.send_signal(signal.SIGINT)
             assert server.wait(20) == 0
     assert "ipc-lock" in done.stdout
-    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["dev-ca.crt"]
+    port = re.search(r":([0-9]+)/mutate$", printed, re.MULTILINE)
+    assert port is not None
+    stored = [file.name for file in tmp_path.rglob("*") if file.is_file()]
+    assert stored == [f"dev-ca-{port[1]}.crt"]

@@ -36,13 +36,20 @@ class Configuration:
                 generation=now.generation,
                 config=now.loaded.fabrics.config_hash,
                 fabrics=list(now.loaded.fabrics.fabrics),
-                warnings=[finding.text("") for finding in now.loaded.findings] or None,
+                warnings=[one.text(str(now.path)) for one in now.loaded.findings] or None,
             )
         if now.error:
             log.write("error", "configuration not usable", problem=now.error)
         metrics.config_generation.set(now.generation)
         metrics.config_successful.set(0 if now.error else 1)
         metrics.config_reloaded.set(now.loaded_at or 0)
+
+    @property
+    def missing(self) -> str:
+        """Why there was no valid configuration yet, as one line; "" as soon as there was one."""
+        if self._watch.loaded is not None:
+            return ""
+        return self._watch.error.partition("\n")[0] or "not read yet"
 
     def check(self) -> Check:
         """Report to `/readyz`: ready as soon as there was one valid configuration."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import which
 from tempfile import mkdtemp
 
 from certs.issue import KeyPair, issue_ca, issue_leaf
@@ -13,7 +15,8 @@ from webhook.core.facts import LABEL
 
 HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"
-_FILE = "dev-ca.crt"
+#: What the CLI is installed as.
+_PROGRAM = "rdma-webhook"
 
 #: Small enough to read in a terminal, and it asks for most of what the webhook does.
 _POD = """\
@@ -40,30 +43,65 @@ def issue_for_development() -> tuple[KeyPair, bytes]:
     return issue_leaf(ca, ["localhost"], [HOST, "::1"]), ca.certificate
 
 
-def store_ca(certificate: bytes, environment: Mapping[str, str]) -> Path:
-    """Write the CA certificate, which is public, where curl can find it; return the file."""
+def store_ca(certificate: bytes, port: int, environment: Mapping[str, str]) -> Path:
+    """Write the CA certificate, which is public, where curl can find it; return the file.
+
+    It is named after a port that this server has bound, so it replaces no other's that runs.
+    """
+    name = f"dev-ca-{port}.crt"
     home = environment.get("HOME", "")
     state = environment.get("XDG_STATE_HOME", "") or (home and f"{home}/.local/state")
     if state:
         try:
-            return _write(certificate, Path(state, _FOLDER))
+            return _write(certificate, Path(state, _FOLDER), name)
         except OSError:
             pass  # a home that cannot be written to, as in many containers
-    return _write(certificate, Path(mkdtemp(prefix=f"{_FOLDER}-")))
+    return _write(certificate, Path(mkdtemp(prefix=f"{_FOLDER}-")), name)
 
 
-def _write(certificate: bytes, folder: Path) -> Path:
+def _write(certificate: bytes, folder: Path, name: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / _FILE
+    file = folder / name
     file.write_bytes(certificate)
     return file
 
 
-def instructions(ports: Mapping[str, int], ca: Path, config: Path, fabrics: Fabrics | None) -> str:
-    """Return what is served where, and two commands that work as they are pasted."""
+def program(started_as: str, folder: Path) -> str:
+    """Return how to type the command that `sys.argv[0]` names, in a shell that is in `folder`."""
+    path = Path(started_as)
+    if path.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m {shlex.quote(path.parent.name)}"
+    found = which(path.name)
+    if path.name != _PROGRAM or (found and Path(found).resolve() == path.resolve()):
+        return _PROGRAM
+    absolute = folder / path
+    if absolute.is_relative_to(folder):
+        return shlex.quote(f"{absolute.relative_to(folder)}")
+    return shlex.quote(str(absolute))
+
+
+def instructions(
+    ports: Mapping[str, int],
+    ca: Path,
+    config: Path,
+    fabrics: Fabrics | None,
+    *,
+    command: str = _PROGRAM,
+    problem: str = "",
+) -> str:
+    """Return what is served where, and two commands that work as they are pasted.
+
+    `problem`: why there are no fabrics to decide with.
+    """
     gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
-    lines = [
-        f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {config}",
+    if problem:
+        lines = [
+            "rdma-webhook is up but not ready: it waits for a valid fabrics file (Ctrl-C stops it)",
+            f"  {problem}",
+        ]
+    else:
+        lines = [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {config}"]
+    lines += [
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
         f"  its CA     {ca}",
@@ -81,7 +119,7 @@ def instructions(ports: Mapping[str, int], ca: Path, config: Path, fabrics: Fabr
     lines += [
         "",
         "Preview a file without a server:",
-        f"  rdma-webhook preview -c {shlex.quote(str(config))} FILE",
+        f"  {command} preview -c {shlex.quote(str(config))} FILE",
         "",
     ]
     return "\n".join(lines)

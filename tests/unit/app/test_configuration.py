@@ -40,11 +40,12 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     """Without a file: unready, and saying why; with one: ready, in the metrics and in the log."""
     server = Server(tmp_path)
     server.poll()
-    before = server.configuration.check()
+    before, missing = server.configuration.check(), server.configuration.missing
     server.file.write_text(GOOD)
     server.poll()
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
+    assert (missing, server.configuration.missing) == (before.detail, "")
     assert server.configuration.check() == Check(
         "configuration", True, "generation 1 (v100-ib, a100-ib)"
     )
@@ -77,6 +78,16 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     server.poll()
     assert server.configuration.check().detail == "generation 1 (v100-ib, a100-ib)"
     assert server.value("last_reload_successful") == 1
+
+
+def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
+    """A person jumps from the log to the line."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD.replace("hcas: [mlx5_0, mlx5_1]", "hcas: [mlx5_0, mlx5_bond_0]", 1))
+    server.poll()
+    (line,) = server.lines.read()
+
+    assert line["warnings"][0].startswith(f"{server.file}:")
 
 
 def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:

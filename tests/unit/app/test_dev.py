@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from cryptography import x509
 
-from webhook.app.dev import instructions, issue_for_development, store_ca
+from webhook.app.dev import instructions, issue_for_development, program, store_ca
 from webhook.core.fabric import Fabric, index
 
 PORTS = {"mutate": 1, "preview": 2, "health": 3}
@@ -24,9 +25,10 @@ def test_certificate_is_for_this_machine_only() -> None:
 @pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
 def test_ca_is_stored_where_state_belongs(variable: str, tmp_path: Path) -> None:
     """The XDG base directory specification: $XDG_STATE_HOME, else ~/.local/state."""
-    file = store_ca(b"ca", {variable: str(tmp_path)})
+    file, other = (store_ca(b"ca", port, {variable: str(tmp_path)}) for port in (8443, 9443))
 
     assert file.read_bytes() == b"ca"
+    assert (file.name, other.name) == ("dev-ca-8443.crt", "dev-ca-9443.crt")
     assert file.is_relative_to(tmp_path)
 
 
@@ -34,7 +36,7 @@ def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) ->
     """A container may have no home that can be written to."""
     (tmp_path / "file").touch()
     for environment in ({}, {"HOME": str(tmp_path / "file")}):
-        file = store_ca(b"ca", environment)
+        file = store_ca(b"ca", 8443, environment)
         assert file.read_bytes() == b"ca"
         file.unlink()
         file.parent.rmdir()
@@ -50,6 +52,43 @@ def test_instructions_hold_a_pod_that_gets_something() -> None:
     assert "--cacert '/a b/ca.crt'" in text
     assert "rdma-webhook preview -c /c/fabrics.yaml FILE" in text
     assert "https://127.0.0.1:1/mutate" in text
+    assert text.startswith("rdma-webhook is ready (Ctrl-C stops it); fabrics: /c/fabrics.yaml\n")
+
+
+def test_instructions_do_not_claim_to_be_ready() -> None:
+    """Without a valid fabrics file /readyz is 503; what is wrong with it is said."""
+    text = instructions(PORTS, Path("ca"), Path("f"), None, problem="f:3: fabrics: is missing")
+
+    assert text.splitlines()[:2] == [
+        "rdma-webhook is up but not ready: it waits for a valid fabrics file (Ctrl-C stops it)",
+        "  f:3: fabrics: is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("started_as", "typed"),
+    [
+        (".venv/bin/rdma-webhook", ".venv/bin/rdma-webhook"),
+        ("/here/.venv/bin/rdma-webhook", ".venv/bin/rdma-webhook"),
+        ("/else where/bin/rdma-webhook", "'/else where/bin/rdma-webhook'"),
+        ("/here/webhook/__main__.py", f"{sys.executable} -m webhook"),
+        ("-c", "rdma-webhook"),
+    ],
+)
+def test_command_is_the_one_that_runs(started_as: str, typed: str) -> None:
+    """After `make run` the command is not on PATH, so it is told with its folder."""
+    assert program(started_as, Path("/here")) == typed
+
+
+def test_command_that_is_on_the_path_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody types a folder that the shell knows."""
+    file = tmp_path / "rdma-webhook"
+    file.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert program(str(file), Path("/here")) == "rdma-webhook"
 
 
 def test_instructions_without_preview_and_fabrics() -> None:
