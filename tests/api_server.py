@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import jsonpatch
@@ -12,6 +13,7 @@ import orjson
 
 from webhook.app.asgi import App, Message
 from webhook.core.annotations import STATUS
+from webhook.core.quantity import parse, written
 
 _POD = {
     "restartPolicy": "Always",
@@ -42,10 +44,10 @@ def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
     for holder, key in ((pod["metadata"], "annotations"), (spec, "nodeSelector")):
         if isinstance(holder.get(key), dict):
             holder[key] = dict(sorted(holder[key].items()))
-    _level(spec)
     for field in _CONTAINERS:
         for container in _mappings(spec, field):
             _container(container)
+    _pod_level(spec)
     for volume in _mappings(spec, "volumes"):
         _volume(volume)
     return pod
@@ -74,6 +76,33 @@ def _level(holder: dict[str, Any]) -> None:
     if isinstance(limits, dict) and limits:
         requests = resources.get("requests") or {}
         resources["requests"] = {**limits, **requests}
+
+
+def _pod_level(spec: dict[str, Any]) -> None:
+    """Default the pod's own requests to what its containers come to, else to its limits."""
+    resources = spec.get("resources")
+    limits = resources.get("limits") if isinstance(resources, dict) else None
+    if isinstance(resources, dict) and isinstance(limits, dict) and limits:
+        requests = resources.setdefault("requests", {}) or {}
+        resources["requests"] = {
+            name: written(total)
+            for name in limits
+            if name in ("cpu", "memory") and (total := _total(spec, name))
+        } | requests
+    _level(spec)
+
+
+def _total(spec: dict[str, Any], name: str) -> Decimal:
+    """Add up what the containers request; init containers run one after the other."""
+    beside, most = Decimal(0), Decimal(0)
+    for container in (*_mappings(spec, "initContainers"), *_mappings(spec, "containers")):
+        amount = parse((container["resources"].get("requests") or {}).get(name))
+        always = container.get("restartPolicy") == "Always"
+        if container in _mappings(spec, "initContainers") and not always:
+            most = max(most, beside + amount)
+        else:
+            beside += amount
+    return max(most, beside)
 
 
 def _quantity(amount: Any) -> Any:

@@ -111,7 +111,7 @@ def _barriers(examined: Examined) -> _Barriers:
         return _Barriers(None, why)
     fabric = scope.fabric
     if fabric is not None and fabric.mode == "host-network" and not scope.host_network:
-        return _Barriers(None, HOST_NETWORK_MISSING)
+        return _Barriers(HOST_NETWORK_MISSING, HOST_NETWORK_MISSING)
     return _Barriers()
 
 
@@ -162,7 +162,7 @@ def _conclude(draft: Draft, examined: Examined) -> Decision:
     for outcome in outcomes:
         if outcome.status == "failed":
             return _refused(outcomes, outcome, scope.original)
-    fabric = scope.fabric.name if scope.fabric else None
+    fabric = scope.fabric.name if scope.fabric and why is not FOREIGN_NIC else None
     config_hash = scope.fabrics.config_hash
     _write_status(draft, scope.annotations, fabric, why, config_hash)
     return Decision(

@@ -320,6 +320,9 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
         ),
     )
     assert decision.fabric is None
+    assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
+        "skipped"
+    ]
     assert decision.warnings[0] == (
         "rdma.lab: ForeignNIC: vpc.amazonaws.com/efa in container trainer "
         "is another vendor's NIC, which no fabric claims"
@@ -333,7 +336,7 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
     assert answer(decision) == (
         True,
         "FabricUnknown",
-        "Nothing in the pod or its namespace says which fabric",
+        "nothing says which fabric: name one with rdma.lab/fabric (v100-ib, h100-roce)",
     )
     assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
     assert status(decision)["skipped"] == {
@@ -388,7 +391,8 @@ HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env
 def test_a_host_network_fabric_is_for_pods_in_it() -> None:
     """Others are told, and get what needs no fabric, and no memory limit."""
     decision = decide_on(pod(), context(HOST))
-    assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "HostNetworkMissing")
+    needing = (*NEEDING_FABRIC, "memory-limit")
+    assert closed(decision) == dict.fromkeys(needing, "HostNetworkMissing")
     assert answer(decision) == (True, "Patched", "")
     assert decision.warnings == (
         "rdma.lab: request: no RDMA: fabric host needs hostNetwork, which the pod lacks",

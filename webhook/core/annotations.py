@@ -81,7 +81,10 @@ _NOTHING = Requests()
 
 
 def _malformed(key: str, value: object, wanted: str) -> Denial:
-    shown = describe(value) if value.__class__ is not str else repr(value)
+    shown = repr(value) if value.__class__ is str else describe(value)
+    if value.__class__ in (bool, int, float):  # YAML reads `yes`, `True` and `2` so
+        kind = "a boolean" if value.__class__ is bool else "a number"
+        shown, wanted = f"{kind} ({value!s:.40})".lower(), f"a string, in quotes: {wanted}"
     return Denial("InvalidAnnotation", f"annotation {key} is {shown:.200}: it must be {wanted}")
 
 
@@ -124,10 +127,11 @@ def _choice(ours: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> Any:
 
 def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
     names = _names(ours, SKIP, "mutation names separated by commas") or ()
-    for name in names:
-        if name not in mutations:
-            known = ", ".join(sorted(mutations))
-            raise _malformed(SKIP, name, f"of these: {known}{_meant(name, mutations)}")
+    wrong = [name for name in names if name not in mutations]
+    if wrong:
+        known = ", ".join(sorted(mutations))
+        meant = "".join(_meant(name, mutations) for name in wrong[:_SHOWN])
+        raise _malformed(SKIP, ", ".join(wrong), f"of these: {known}{meant}")
     return frozenset(names)
 
 

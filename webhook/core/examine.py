@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from webhook.core.annotations import FABRIC, Requests
 from webhook.core.commands import Commands
 from webhook.core.decision import Reason
+from webhook.core.fabric import Fabrics
 from webhook.core.foreign import FOREIGN_NIC, foreign_nic
 from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
 from webhook.core.reasons import MIRROR_POD, WINDOWS_POD
 from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN, Resolution, check_name, resolve
-from webhook.core.resources import Usage, usage_of
+from webhook.core.resources import Usage, unclaimed, usage_of
 from webhook.core.scope import Context, Scope
-from webhook.core.targets import Selection, select
+from webhook.core.targets import NO_TARGET, Selection, select
 from webhook.errors import Denial
 
 _MIRROR = "kubernetes.io/config.mirror"
@@ -60,11 +61,10 @@ def examine(
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
         resolution = resolve(pod, pairs, requests, context)
         foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
-    why, message = _why(selection, foreign, resolution)
+    stray = _unclaimed(pairs, fabrics) if selection.why is NO_TARGET else ""
+    why, message = _why(selection, foreign, resolution, stray)
     if why is FABRIC_AMBIGUOUS and selection.targets and fabrics.defaults.on_ambiguous == "deny":
         raise Denial(FABRIC_AMBIGUOUS.code, message)
-    if foreign:
-        resolution = Resolution(None, "")
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -78,7 +78,17 @@ def examine(
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
     )
-    return Examined(scope, resolution.evidence, why, message)
+    evidence = "" if foreign else resolution.evidence
+    return Examined(scope, evidence, why, message)
+
+
+def _unclaimed(pairs: Pairs, fabrics: Fabrics) -> str:
+    """Name a device of an app container that no fabric claims: it may be a GPU of this site."""
+    for container, _ in pairs:
+        if container.kind == "app":
+            for name in unclaimed(container.manifest, fabrics):
+                return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
+    return ""
 
 
 def _chosen(pairs: Pairs, selection: Selection) -> Pairs:
@@ -88,10 +98,12 @@ def _chosen(pairs: Pairs, selection: Selection) -> Pairs:
     return [pair for pair in pairs if pair[0].path in paths]
 
 
-def _why(selection: Selection, foreign: str, resolution: Resolution) -> tuple[Reason | None, str]:
+def _why(
+    selection: Selection, foreign: str, resolution: Resolution, stray: str
+) -> tuple[Reason | None, str]:
     """Say why the pod gets less, what is particular first: a warning holds 120 characters."""
     if selection.why is not None:
-        return selection.why, selection.why.when.removesuffix(".")
+        return selection.why, stray or selection.why.when.removesuffix(".")
     if foreign:
         return FOREIGN_NIC, f"{foreign} is another vendor's NIC, which no fabric claims"
     if resolution.why is FABRIC_AMBIGUOUS:

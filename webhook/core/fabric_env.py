@@ -6,7 +6,7 @@ carries the NCCL ones to processes that sshd starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from webhook.core.fabric import EnvPairs, Fabric, Fabrics
 
@@ -72,3 +72,27 @@ def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | No
             interface = value.removeprefix("=")
             break
     return devices if interface is None else f"{devices},{interface}"
+
+
+def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -> Iterator[str]:
+    """Say where a value of the user's differs from what the fabric needs, and stays.
+
+    What the `site` merely wishes (NCCL_DEBUG) is no conflict when the user wants another.
+    """
+    for name, value in wanted:
+        if name in own and own[name] != value and (name, value) not in site:
+            yours = name if own[name] is None else f"{name}={own[name]}"
+            yield f"kept your {yours}, where the fabric has {value}"
+
+
+def allows_rdma(tls: str) -> bool:
+    """Whether a value of UCX_TLS leaves a transport that uses an RDMA device.
+
+    Source: UCX documentation, aliases of UCX_TLS; `^` names what to leave out.
+    """
+    return tls.startswith("^") or any(
+        item.strip().split("_")[0] in _RDMA_TLS for item in tls.split(",")
+    )
+
+
+_RDMA_TLS = ("all", "ib", "rc", "ud", "dc")

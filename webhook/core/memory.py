@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from webhook.core.draft import Draft
-from webhook.core.path import Path
+from webhook.core.path import Path, dotted
 from webhook.core.pod import Container, PodManifest, at, items, mapping, sequence
-from webhook.core.quantity import equal, is_zero
+from webhook.core.quantity import equal, is_zero, parse, written
+from webhook.errors import ShapeError
 
 _BOTH = ("cpu", "memory")
 
@@ -20,9 +22,44 @@ def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
     resources only those count.
     """
     level = mapping(pod, ("spec", "resources"))
-    if level:
-        return _equal(level)
-    return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
+    if not level:
+        return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
+    asked = {name: _asked(name, level, containers) for name in _BOTH}
+    requests = {name: amount for name, amount in asked.items() if amount is not None}
+    return _equal({"limits": mapping(level, ("limits",)), "requests": requests})
+
+
+def pod_request(pod: PodManifest, containers: Iterable[Container]) -> str | None:
+    """Return what the API server makes of a missing pod-level memory request; None if it is there.
+
+    That is the sum of the containers' own, where any has one, else the limit.
+    Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
+    """
+    level = mapping(pod, ("spec", "resources"))
+    if mapping(level, ("requests",)).get("memory") is not None:
+        return None
+    return _asked("memory", level, containers) or str(mapping(level, ("limits",)).get("memory"))
+
+
+def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) -> Any:
+    """Return the pod-level request: its own, else what the containers' come to, else None."""
+    own = mapping(level, ("requests",)).get(name)
+    if own is not None:
+        return own
+    total, step = Decimal(0), Decimal(0)
+    for one in containers:
+        resources = mapping(one.manifest, ("resources",), one.path)
+        amount = mapping(resources, ("requests",)).get(name)
+        amount = mapping(resources, ("limits",)).get(name) if amount is None else amount
+        if amount is None:
+            continue
+        # Init containers run one after the other, beside the sidecars started before them.
+        if one.kind == "init":
+            step = max(step, total + parse(amount))
+        elif one.kind != "ephemeral":
+            total += parse(amount)
+    asked = max(total, step)
+    return written(asked) if asked else None
 
 
 def _equal(resources: dict[str, Any]) -> bool:
@@ -106,13 +143,27 @@ def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
     ]
 
 
-def drop_limit(draft: Draft, path: Path) -> str:
+def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     """Remove the limits.memory that stands in the resources at `path`, and return it.
 
-    A missing request becomes it: without, the scheduler would reserve nothing.
+    A missing request becomes `request`, else the limit: without, the scheduler
+    would reserve nothing. Raises ShapeError for a limit that is no quantity.
     """
     limit = draft.get((*path, "limits", "memory"))
     if draft.get((*path, "requests", "memory")) is None:
-        draft.set((*path, "requests", "memory"), limit)
+        draft.set((*path, "requests", "memory"), limit if request is None else request)
     draft.remove((*path, "limits", "memory"))
     return str(limit)
+
+
+def is_limited(draft: Draft, path: Path) -> bool:
+    """Whether the container, or the pod's spec, at `path` limits memory: 0 and null do not.
+
+    Raises ShapeError for what is no quantity.
+    """
+    limit = draft.get((*path, "resources", "limits", "memory"))
+    try:
+        return limit is not None and not is_zero(limit)
+    except ValueError as error:
+        msg = f"{dotted((*path, 'resources', 'limits', 'memory'))}: {error}"
+        raise ShapeError(msg) from error

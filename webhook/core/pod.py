@@ -110,7 +110,8 @@ def containers_of(pod: PodManifest) -> list[Container]:
             actual: Kind = kind
             if kind == "init" and manifest.get("restartPolicy") == "Always":
                 actual = "sidecar"
-            found.append(Container(actual, text(manifest, ("name",), where) or "", where, manifest))
+            name = text(manifest, ("name",), where) or f"{field}[{index}]"
+            found.append(Container(actual, name, where, manifest))
     return found
 
 

@@ -69,3 +69,11 @@ def whole(value: Any) -> int:
 def equal(left: Any, right: Any) -> bool:
     """Whether two quantities are the same number, however they are written."""
     return left == right or parse(left) == parse(right)
+
+
+def written(number: Decimal) -> str:
+    """Write a number as a quantity, in the largest binary unit that divides it."""
+    for unit in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+        if number and number % _SUFFIXES[unit] == 0:
+            return f"{number / _SUFFIXES[unit]:f}{unit}"
+    return f"{number.normalize():f}"

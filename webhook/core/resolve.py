@@ -152,7 +152,9 @@ def _by_default(
     if not fabrics.fabrics:
         return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
     if not naming:
-        return Resolution(None, "", FABRIC_UNKNOWN, FABRIC_UNKNOWN.when)
+        names = ", ".join(fabrics.fabrics)
+        message = f"nothing says which fabric: name one with {FABRIC} ({names})"
+        return Resolution(None, "", FABRIC_UNKNOWN, message)
     several = " and ".join(sorted(candidates))
     return Resolution(None, "", FABRIC_AMBIGUOUS, f"{naming[0].says} fits {several}")
 

@@ -85,8 +85,9 @@ _NOTHING = Usage((), 0, False, False, (), ())
 
 def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
     """Read what a container requests; limits count before requests, as for the scheduler."""
-    requests = mapping(container, ("resources", "requests"), path)
-    limits = mapping(container, ("resources", "limits"), path)
+    resources = mapping(container, ("resources",), path)
+    requests = mapping(resources, ("requests",), (*path, "resources"))
+    limits = mapping(resources, ("limits",), (*path, "resources"))
     if not limits and not requests:
         return _NOTHING
     amounts = {**requests, **limits} if requests != limits else limits
@@ -136,6 +137,25 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
     if virtual or shared:
         count = 0
     return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
+
+
+def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
+    """List the extended resources of a container that mean nothing to any fabric, but are there."""
+    resources = mapping(container, ("resources",))
+    amounts = {**mapping(resources, ("requests",)), **mapping(resources, ("limits",))}
+    return sorted(
+        name
+        for name, amount in amounts.items()
+        if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
+        if not _is_none(amount)
+    )
+
+
+def _is_none(amount: Any) -> bool:
+    try:
+        return is_zero(amount)
+    except ValueError:
+        return False
 
 
 def is_gpu(name: str, fabrics: Fabrics) -> bool:

@@ -13,7 +13,7 @@ from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, env_of, has_env_from
 from webhook.core.fabric import EnvPairs
-from webhook.core.fabric_env import wanted_env
+from webhook.core.fabric_env import allows_rdma, conflicts, wanted_env
 from webhook.core.mpirun import forwards_by_ssh
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
 
@@ -25,9 +25,6 @@ USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, an
 UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
 IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.")
 NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
-
-#: UCX transports that use an RDMA device (UCX documentation, "UCX_TLS" aliases).
-_RDMA_TLS = ("all", "ib", "rc", "ud", "dc")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -56,7 +53,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
         listed = ", ".join([item["name"] for item in missing])
         draft.applied(container.name, ADDED, f"set {listed}")
     if own:
-        _warn_user_values(draft, container, own, wanted)
+        _warn_user_values(draft, container.name, own, wanted, fabric.env.site)
 
 
 def _leave_to_files(
@@ -79,21 +76,15 @@ def _files_allowed(scope: Scope) -> bool:
 
 
 def _warn_user_values(
-    draft: Draft, container: Target | Launcher, own: dict[str, str | None], wanted: EnvPairs
+    draft: Draft, name: str, own: dict[str, str | None], wanted: EnvPairs, site: EnvPairs
 ) -> None:
-    differing = [name for name, value in wanted if name in own and own[name] != value]
-    if differing:
-        message = f"kept your {', '.join(differing)}, which differ from the fabric's"
-        draft.warned(container.name, USER_VALUE, message)
+    for message in conflicts(own, wanted, site):
+        draft.warned(name, USER_VALUE, message)
     tls = own.get("UCX_TLS")
-    if tls and not tls.startswith("^") and not _has_rdma(tls):
-        draft.warned(container.name, UCX_TLS, f"your UCX_TLS={tls} leaves no RDMA transport")
+    if tls and not allows_rdma(tls):
+        draft.warned(name, UCX_TLS, f"your UCX_TLS={tls} leaves no RDMA transport")
     if own.get("NCCL_IB_DISABLE") == "1":
-        draft.warned(container.name, IB_DISABLED, "your NCCL_IB_DISABLE=1 turns RDMA off")
-
-
-def _has_rdma(tls: str) -> bool:
-    return any(item.strip().split("_")[0] in _RDMA_TLS for item in tls.split(","))
+        draft.warned(name, IB_DISABLED, "your NCCL_IB_DISABLE=1 turns RDMA off")
 
 
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:

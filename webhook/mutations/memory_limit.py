@@ -11,7 +11,6 @@ from __future__ import annotations
 from webhook.core import memory
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.pod import mapping
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
 DROPPED = Reason("Dropped", "The memory limit was removed; the request holds what it reserved.")
@@ -28,13 +27,11 @@ BURSTABLE = Reason(
 UNBOUNDED = Reason("UnboundedMemory", "A memory emptyDir without sizeLimit may fill the node.")
 POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by the limit.")
 
-_LIMIT = ("resources", "limits", "memory")
-
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's own where only targets live under it."""
-    limited = [one.path for one in scope.targets if draft.get((*one.path, *_LIMIT)) is not None]
-    shared = mapping(draft.pod, ("spec", "resources", "limits")).get("memory") is not None
+    limited = [one.path for one in scope.targets if memory.is_limited(draft, one.path)]
+    shared = memory.is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
     lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
     for target in scope.targets:
@@ -102,7 +99,8 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
         message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
         draft.skipped("", POD_LEVEL, message)
     else:
-        limit = memory.drop_limit(draft, ("spec", "resources"))
+        request = memory.pod_request(scope.original, scope.containers)
+        limit = memory.drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
         _warn_lost(draft, "", lost=lost)
 

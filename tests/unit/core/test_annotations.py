@@ -46,8 +46,6 @@ def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> 
         ("True", "'True'"),
         ("", "''"),
         (" true", "' true'"),
-        (True, "a boolean (True)"),
-        (1, "a number (1)"),
         (["true"], "a list (['true'])"),
     ],
     ids=repr,
@@ -59,6 +57,18 @@ def test_any_other_value_is_denied(value: Any, shown: str) -> None:
     assert (raised.value.code, str(raised.value)) == (
         "InvalidAnnotation",
         f'annotation rdma.lab/enable is {shown}: it must be "true" or "false"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(True, "a boolean (true)"), (1, "a number (1)")], ids=repr
+)
+def test_what_is_no_string_should_be_quoted(value: Any, shown: str) -> None:
+    """YAML reads `yes` and `True` without quotes as booleans."""
+    with pytest.raises(Denial) as raised:
+        opted_in({"rdma.lab/enable": value})
+    assert str(raised.value) == (
+        f'annotation rdma.lab/enable is {shown}: it must be a string, in quotes: "true" or "false"'
     )
 
 
@@ -133,7 +143,7 @@ def test_a_value_that_is_no_string_is_denied() -> None:
     assert denial(devices=2) == (
         "InvalidAnnotation",
         (
-            "annotation rdma.lab/devices is a number (2): it must be "
+            "annotation rdma.lab/devices is a number (2): it must be a string, in quotes: "
             "a whole number of RDMA devices for each container, 0 for none"
         ),
     )
@@ -147,6 +157,10 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
             "annotation rdma.lab/skip is 'ipclock': it must be of these: env, hcoll, ipc-lock "
             "(did you mean ipc-lock?)"
         ),
+    )
+    assert denial(skip="ipclock,envs")[1] == (
+        "annotation rdma.lab/skip is 'ipclock, envs': it must be of these: env, hcoll, ipc-lock "
+        "(did you mean ipc-lock?) (did you mean env?)"
     )
     assert denial(skip="x") == (
         "InvalidAnnotation",

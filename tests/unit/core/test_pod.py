@@ -114,7 +114,7 @@ def test_containers_come_init_first_with_their_kind() -> None:
         Container("init", "setup", ("spec", "initContainers", 0), first),
         Container("sidecar", "proxy", ("spec", "initContainers", 1), side),
         Container("app", "main", ("spec", "containers", 0), app),
-        Container("ephemeral", "", ("spec", "ephemeralContainers", 0), debug),
+        Container("ephemeral", "ephemeralContainers[0]", ("spec", "ephemeralContainers", 0), debug),
     ]
 
 

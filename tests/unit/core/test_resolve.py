@@ -66,11 +66,11 @@ def test_nothing_says_which_fabric() -> None:
         None,
         "",
         FABRIC_UNKNOWN,
-        "Nothing in the pod or its namespace says which fabric.",
+        "nothing says which fabric: name one with rdma.lab/fabric (north, south, east)",
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100", "rdma/elsewhere")) == unknown
-    assert resolved(using(), context(NORTH)) == unknown
+    assert resolved(using(), context(NORTH)).fabric is None
 
 
 def test_without_any_fabric_the_message_says_so() -> None:

@@ -102,7 +102,13 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
             "trainer",
             "warned",
             "UserValue",
-            "kept your NCCL_IB_HCA, UCX_NET_DEVICES, which differ from the fabric's",
+            "kept your NCCL_IB_HCA=mlx5_1, where the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            "trainer",
+            "warned",
+            "UserValue",
+            "kept your UCX_NET_DEVICES, where the fabric has mlx5_0:1,mlx5_1:1,eth0",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["env"][:2] == own

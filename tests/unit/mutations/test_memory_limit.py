@@ -200,12 +200,50 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
     assert told(decision, NAME) == [
         ("a", "already", "NoLimit", "there is no memory limit"),
         ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti"),
-        ("", "warned", "GuaranteedLost", LOST),
     ]
     assert ops(decision, NAME) == [
-        {"op": "add", "path": "/spec/resources/requests", "value": {"memory": "1Ti"}},
+        {"op": "add", "path": "/spec/resources/requests", "value": {"memory": "1Gi"}},
         {"op": "remove", "path": "/spec/resources/limits/memory"},
     ]
+
+
+def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
+    """The containers' sum, init containers at their highest step; else the limit."""
+    setup = container("setup", resources=amounts({}, {"memory": "20Gi"}))
+    side = container("side", resources=amounts({}, {"memory": "1Gi"}), restartPolicy="Always")
+    summed = level(container("a", resources=amounts(GPU, {"memory": "2Gi"})))
+    assert decide_on(summed).pod["spec"]["resources"]["requests"] == {"memory": "2Gi"}
+    summed["spec"]["initContainers"] = [side, setup]
+    keeping = decide_on(summed).pod["spec"]["resources"]
+    assert keeping == amounts({"cpu": "8", "memory": "1Ti"})  # others live under the limit
+    alone = level(container("a", resources=amounts(GPU)))
+    decision = decide_on(alone)
+    assert decision.pod["spec"]["resources"]["requests"] == {"memory": "1Ti"}
+    assert told(decision, NAME)[1:] == [
+        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti"),
+        ("", "warned", "GuaranteedLost", LOST),
+    ]
+
+
+def test_no_limit_is_one_of_zero_or_null() -> None:
+    """Neither reaches the kernel, so there is nothing to take off."""
+    for limit in ("0", None):
+        limits = {**GPU, "memory": limit}
+        decision = decide_on(pod(container(resources={"limits": limits})))
+        assert told(decision, NAME) == [
+            ("trainer", "already", "NoLimit", "there is no memory limit")
+        ]
+
+
+def test_a_limit_that_is_no_quantity_is_refused_with_its_place() -> None:
+    """The API server would refuse the pod as well; what we would make of it is worse."""
+    limits = {**GPU, "memory": "64GB"}
+    decision = decide_on(pod(container(resources={"limits": limits})))
+    assert not decision.allowed
+    assert decision.message == (
+        "spec.containers[0].resources.limits.memory: "
+        "'64GB' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+    )
 
 
 def test_a_pod_level_request_stays() -> None:
