@@ -201,5 +201,5 @@ def _write_status(
     status = render(
         now, draft.outcomes, fabric=fabric, why=why, config_hash=config_hash, chain=CHAIN
     )
-    if before.get(STATUS) != status:
+    if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric
 from webhook.core.path import Path, dotted
-from webhook.core.pod import mapping
+from webhook.core.pod import Container, mapping
 from webhook.core.quantity import parse
+from webhook.core.scope import Target
 from webhook.errors import ShapeError
 
 SECTIONS = ("limits", "requests")
@@ -19,6 +20,21 @@ def aliases_among(names: Iterable[str], fabric: Fabric) -> dict[str, str]:
     """Return which of the names are aliases on this fabric, with the real name of each."""
     real = {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
     return {name: real[name] for name in names if name in real} if real else {}
+
+
+def strays(
+    containers: Iterable[Container], targets: Iterable[Target], fabric: Fabric
+) -> Iterator[tuple[str, str]]:
+    """Yield (container, alias) where a container that is no target keeps an alias.
+
+    Its pod waits for ever for a resource that no node here has.
+    """
+    ours = {target.path for target in targets}
+    for one in containers:
+        if one.path not in ours:
+            limits = mapping(one.manifest, ("resources", "limits"), one.path)
+            for alias in aliases_among(limits, fabric):
+                yield one.name, alias
 
 
 def rename(draft: Draft, path: Path, alias: str, real: str) -> None:

@@ -38,6 +38,17 @@ def qualified(network: str, namespace: str) -> str:
     return name if "/" in name else f"{namespace}/{name}"
 
 
+def without_clash(network: str, written: str, count: int) -> str:
+    """Leave out our `@interface` where one of the `count` networks in `written` may have it.
+
+    Multus names the others net1, net2, …; a name that two have fails the pod.
+    """
+    name, _, interface = network.partition("@")
+    names = {f"net{number}" for number in range(1, count + 1)}
+    taken = f"@{interface}" in written or f'"{interface}"' in written or interface in names
+    return name if interface and taken else network
+
+
 def extended(written: str, more: list[str]) -> str:
     """Append networks in the form that is there; what was written stays to the byte."""
     if not written.strip():

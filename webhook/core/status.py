@@ -36,7 +36,10 @@ def render(
     config_hash: str,
     chain: tuple[str, ...],
 ) -> str:
-    """Write the status for these outcomes; mutations are listed in the order of `chain`."""
+    """Write the status for these outcomes, "" where the annotations leave no room for one.
+
+    Mutations are listed in the order of `chain`.
+    """
     before = _previous(annotations, config_hash)
     applied = set(before["applied"])
     skipped: dict[str, list[str]] = {}
@@ -58,7 +61,7 @@ def render(
         if found:
             body[field] = {name: sorted(found[name]) for name in sorted(found)}
     body["config"] = config_hash
-    return _within(body, _room(annotations))
+    return _within(body, _room(annotations), before["counts"])
 
 
 def _add(found: dict[str, list[str]], mutation: str, code: str) -> None:
@@ -79,15 +82,20 @@ def size_of(written: str) -> int:
     return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
-def _within(body: dict[str, Any], room: int) -> str:
+def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
+    """Write the body, with counts for lists where there is no room, or nothing at all."""
     written = orjson.dumps(body)
-    if len(written) > room:
+    if len(written) > room or before:
         counts = {key: len(value) for key, value in body.items() if value.__class__ in (list, dict)}
-        written = orjson.dumps(body | counts)
-    return written.decode()
+        most = {key: max(count, counts.get(key, 0)) for key, count in before.items()}
+        shortened = body | counts | most
+        written = orjson.dumps({key: shortened[key] for key in _ORDER if key in shortened})
+    return written.decode() if len(written) <= room else ""
 
 
-_EMPTY: dict[str, Any] = {"applied": (), "warned": {}}
+_COUNTED = ("applied", "skipped", "warned")
+_ORDER = ("fabric", "reason", *_COUNTED, "config")
+_EMPTY: dict[str, Any] = {"applied": (), "warned": {}, "counts": {}}
 
 
 def _previous(annotations: Mapping[str, Any], config_hash: str) -> dict[str, Any]:
@@ -101,10 +109,14 @@ def _previous(annotations: Mapping[str, Any], config_hash: str) -> dict[str, Any
         return _EMPTY
     if body.__class__ is not dict or body.get("config") != config_hash:
         return _EMPTY
+    counts = {key: body[key] for key in _COUNTED if body.get(key).__class__ is int}
+    if "applied" in counts:  # a shortened one, which stays so
+        return _EMPTY | {"counts": counts}
     applied, warned = body.get("applied"), body.get("warned", {})
     if not _names(applied) or warned.__class__ is not dict or not all(map(_names, warned.values())):
         return _EMPTY
-    return {"applied": applied, "warned": {key: list(codes) for key, codes in warned.items()}}
+    codes = {key: list(value) for key, value in warned.items()}
+    return {"applied": applied, "warned": codes, "counts": {}}
 
 
 def _names(value: object) -> bool:

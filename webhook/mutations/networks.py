@@ -12,7 +12,7 @@ from collections import Counter
 
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.multus import ANNOTATION, extended, networks_of, qualified
+from webhook.core.multus import ANNOTATION, extended, networks_of, qualified, without_clash
 from webhook.core.pod import at, mapping, text
 from webhook.core.quantity import whole
 from webhook.core.scope import Mutation, Needs, Scope
@@ -54,6 +54,7 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
     if not missing:
         draft.already("", PRESENT, PRESENT.when)
         return
+    missing = [without_clash(network, written, len(have)) for network in missing]
     draft.set(_PATH, extended(written, missing))
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 

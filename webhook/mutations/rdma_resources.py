@@ -8,7 +8,7 @@ stays, also a `0`; only an alias (`rdma/hca` of another site) is renamed.
 
 from __future__ import annotations
 
-from webhook.core.aliases import SECTIONS, aliases_among, rename
+from webhook.core.aliases import SECTIONS, aliases_among, rename, strays
 from webhook.core.decision import Reason
 from webhook.core.devices import devices_for
 from webhook.core.draft import Draft
@@ -40,20 +40,18 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
+    for name, alias in strays(scope.containers, scope.targets, fabric):
+        draft.warned(name, OTHER, f"{alias} is not called so here, and {name} is no target")
 
 
 def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
     wanted = devices_for(target, fabric, scope.requests.devices)
     if not fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
+    elif scope.requests.devices == 0:
+        draft.skipped(target.name, NO_DEVICES, "the pod asks for none")
     elif not wanted:
-        asked = scope.requests.devices == 0
-        why, message = (
-            (NO_DEVICES, "the pod asks for none")
-            if asked
-            else (NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
-        )
-        draft.skipped(target.name, why, message)
+        draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
     else:
         for name, count in wanted:
             for section in SECTIONS:

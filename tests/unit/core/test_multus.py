@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.core.multus import extended, networks_of, qualified
+from webhook.core.multus import extended, networks_of, qualified, without_clash
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,21 @@ def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
 def test_networks_are_appended_in_the_form_that_is_there(written: str, result: str) -> None:
     """What the user wrote stays in front, to the byte."""
     assert extended(written, ["x/a@net1", "b"]) == result
+
+
+@pytest.mark.parametrize(
+    ("written", "count", "result"),
+    [
+        ("", 0, "ns/rail@net1"),
+        ("storage", 1, "ns/rail"),
+        ("storage@eth9", 1, "ns/rail"),
+        ("a@net1", 1, "ns/rail"),
+        ('[{"name":"a","interface":"net1"}]', 1, "ns/rail"),
+    ],
+)
+def test_an_interface_name_that_may_be_taken_is_left_out(
+    written: str, count: int, result: str
+) -> None:
+    """Multus calls a network without one net1, net2, …; two of a name fail the pod."""
+    assert without_clash("ns/rail@net1", written, count) == result
+    assert without_clash("ns/rail", written, count) == "ns/rail"

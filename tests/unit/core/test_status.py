@@ -100,14 +100,13 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
         {"config": "hash"},
         {"applied": "first", "config": "hash"},
         {"applied": [1], "config": "hash"},
-        {"applied": 3, "config": "hash"},
         {"applied": ["first"], "warned": [], "config": "hash"},
         {"applied": ["first"], "warned": {"first": "W"}, "config": "hash"},
         {"applied": ["first"], "warned": {"first": [1]}, "config": "hash"},
         {"applied": ["stranger"], "warned": {"stranger": ["W"]}, "config": "hash"},
         '{"applied":["first"],"config":"hash"}' + " " * LONGEST,
     ],
-    ids=range(16),
+    ids=range(15),
 )
 def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
     """Not well formed, of another configuration, or about what is no mutation."""
@@ -139,6 +138,20 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str, count: in
     ):
         filled = letter * ((room - left) // count) + "x" * ((room - left) % count)
         assert status(listed, annotations={"note": filled}) == expected
+
+
+def test_a_shortened_status_stays_so() -> None:
+    """The lists are lost, so a second decision that finds all in place keeps the counts."""
+    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    assert status(annotations={STATUS: before}) == before
+    more = status(outcome("first", "applied"), annotations={STATUS: before})
+    assert more == before
+
+
+def test_without_any_room_there_is_no_status() -> None:
+    """It would make the API server refuse the pod."""
+    full = "x" * (ANNOTATIONS_LIMIT - len("note") - len(STATUS))
+    assert status(outcome("first", "applied"), annotations={"note": full}) == ""
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ü", 2), ("\ud800", 3)])

@@ -237,3 +237,11 @@ def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
     assert decide_on(defaulted(first.pod)).patch == ()
     early = decide_on(manifest)
     assert defaulted(early.pod)["spec"] == defaulted(first.pod)["spec"]
+
+
+def test_an_alias_beside_the_targets_is_warned_of() -> None:
+    """It is not renamed, and no node has it: the pod would wait for ever."""
+    helper = container("helper", resources=amounts({"rdma/hca": "1"}))
+    decision = decide_on(pod(gpu(), helper))
+    message = "rdma/hca is not called so here, and helper is no target"
+    assert ("helper", "warned", "OtherResource", message) in told(decision, NAME)
