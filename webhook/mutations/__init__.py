@@ -1,4 +1,4 @@
-"""The ten mutations, in the order in which they run; each sees what the earlier ones did."""
+"""The mutations, in the order in which they run; each sees what the earlier ones did."""
 
 from __future__ import annotations
 
