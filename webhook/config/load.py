@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path as File
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.findings import Finding, InvalidConfiguration, refused
+from webhook.config.findings import Finding, InvalidConfiguration, Severity, refused
 from webhook.config.messages import explain, meant, shown
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
 from webhook.config.read import Document, Limits, decode, read_documents, read_file
@@ -37,22 +37,20 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics out of a text; `name` stands before the line in messages."""
     document = _only_document(text, name)
-    findings: list[Finding] = []
+    told: list[tuple[Severity, Path, str]] = []
     try:
         FabricConfiguration.model_validate(document.data)
     except ValidationError as error:
-        findings += [
-            _finding(document, "error", wrong["loc"], explain(wrong))
-            for wrong in error.errors(include_url=False)
-        ]
+        wrong = error.errors(include_url=False)
+        told += [("error", found["loc"], explain(found)) for found in wrong]
     readable, sound = _parts(document.data)
     for rule in RULES:
-        for path, message in rule.check(readable if rule.alone else sound):
-            findings.append(_finding(document, rule.severity, path, message))
-    findings.sort(key=lambda found: found.line or 0)
+        problems = rule.check(readable if rule.alone else sound)
+        told += [(rule.severity, path, message) for path, message in problems]
+    findings = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings)
-    return Loaded(compile_fabrics(sound.model), tuple(findings))
+    return Loaded(compile_fabrics(sound.model), findings)
 
 
 def _only_document(text: str, name: str) -> Document:
@@ -67,13 +65,13 @@ def _only_document(text: str, name: str) -> Document:
     document = documents[0]
     if not isinstance(document.data, dict):
         raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
-    problems = list(_foreign(document))
-    if problems:
-        raise InvalidConfiguration(name, problems)
+    told = list(_foreign(document))
+    if told:
+        raise InvalidConfiguration(name, _in_order(document, told))
     return document
 
 
-def _foreign(document: Document) -> Iterator[Finding]:
+def _foreign(document: Document) -> Iterator[tuple[Severity, Path, str]]:
     """Say what else the file is, so that nothing is said of its other fields."""
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = document.data.get(key)
@@ -83,7 +81,7 @@ def _foreign(document: Document) -> Iterator[Finding]:
         if found == "ConfigMap":
             hint = " (give the file that is inside the ConfigMap)"
         said = f"must be {wanted}, not {shown(found)}{hint}" if found else f"is missing: {wanted}"
-        yield _finding(document, "error", (key,), said)
+        yield "error", (key,), said
 
 
 def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
@@ -146,5 +144,17 @@ def _inside(step: str | int, paths: set[Path]) -> set[Path]:
     return {path[1:] for path in paths if path[:1] == (step,)}
 
 
-def _finding(document: Document, severity: Any, path: Path, message: str) -> Finding:
-    return Finding(severity, dotted(path), document.line(path), message)
+def _in_order(
+    document: Document, told: Iterable[tuple[Severity, Path, str]]
+) -> tuple[Finding, ...]:
+    """Make findings of what is told, in the order of lines; on one line, in that of paths."""
+    placed = sorted(told, key=lambda item: (document.line(item[1]), _steps(item[1])))
+    return tuple(
+        Finding(severity, dotted(path), document.line(path), message)
+        for severity, path, message in placed
+    )
+
+
+def _steps(path: Path) -> list[str]:
+    """Write the steps of a path so that they sort: item 2 before item 10."""
+    return [f"{step:08}" if isinstance(step, int) else step for step in path]
