@@ -238,7 +238,8 @@ class FabricEntry(Entry):
     """`InfiniBand`, or `Ethernet` for RoCE."""
 
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
-    """Rate of one device in Gb/s; for people and for `verify`, pods do not see it."""
+    """Rate of one device in Gb/s, for people: pods do not see it, and nothing is checked against
+    it."""
 
     hcas: list[Text] = []
     """The fabric's RDMA devices by exact name, `name[:port]`, the same on all its nodes."""

@@ -82,11 +82,39 @@ BROKEN = {
     ],
     "alias_is_resource": [
         text(fabric(resources=[{"name": "rdma/ib", "aliases": ["rdma/ib"]}])),
-        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["nvidia.com/gpu"]}])),
     ],
     "repeated_resources": [
         text(fabric(resources=[{"name": "rdma/ib"}, {"name": "rdma/ib"}])),
+    ],
+    "gpu_as_rdma": [
         text(fabric(resources=[{"name": "nvidia.com/gpu"}])),
+        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["nvidia.com/gpu"]}])),
+        text(
+            fabric(
+                match={"gpuResources": ["nvidia.com/h200"]},
+                resources=[
+                    {"name": "nvidia.com/h200"},
+                    {"name": "nvidia.com/mig-1g.5gb"},
+                    {"name": "amd.com/gpu"},
+                    {"name": "gpu.intel.com/xe"},
+                    {"name": "nvidia.com/gpumem"},
+                ],
+            )
+        ),
+    ],
+    "gpu_model_as_rdma": [
+        text(fabric(resources=[{"name": "nvidia.com/h200"}])),
+        text(fabric(resources=[{"name": "rdma/ib", "aliases": ["nvidia.com/Tesla-V100-SXM2"]}])),
+        text(
+            fabric(
+                resources=[
+                    {"name": "nvidia.com/A100-SXM4-80GB"},
+                    {"name": "nvidia.com/gb200"},
+                    {"name": "nvidia.com/l40s"},
+                    {"name": "amd.com/mi300x"},
+                ]
+            )
+        ),
     ],
     "products_twice": [
         text(fabric(match={"gpuProducts": ["A"], "nodeLabels": {"nvidia.com/gpu.product": "B"}})),
@@ -109,6 +137,27 @@ BROKEN = {
         text(fabric(hcas=["=mlx5_0"])),
         text(fabric(hcas=["mlx5_0:999"])),
         text(fabric(hcas=[], hcaPrefixes=["ibp*"])),
+    ],
+    "hca_ranges": [
+        text(fabric(hcas=["mlx5_0..mlx5_7"])),
+        text(fabric(hcas=["mlx5_0-7", "mlx5_8-mlx5_11:1"])),
+        text(fabric(hcas=[], excludeHcas=["bnxt_re0-1"])),
+        text(fabric(hcas=[], hcaPrefixes=["ibp14s0-3"])),
+        text(fabric(hcas=[], env={"NCCL_IB_HCA": "=mlx5_0-7"})),
+    ],
+    "hca_stems": [
+        text(fabric(hcas=["mlx5", "mlx5_", "mlx5_bond:1", "ibp"])),
+        text(fabric(hcas=[], excludeHcas=["mlx5_bond"])),
+        text(fabric(hcas=[], env={"NCCL_IB_HCA": "=mlx5"})),
+    ],
+    "hca_interfaces": [
+        text(fabric(hcas=["ib0", "eth0", "ens1f0np0", "enP2p1s0", "bond0:1", "net1"])),
+        text(fabric(hcas=[], excludeHcas=["ib0.8001"])),
+        text(fabric(hcas=[], hcaPrefixes=["ens"])),
+        text(fabric(hcas=[], env={"NCCL_IB_HCA": "^ib0,ib1"})),
+    ],
+    "hca_capitals": [
+        text(fabric(hcas=["MLX5_0", "IBP14S0", "RDMAP23800P0S2", "mlx5_Bond_0"])),
     ],
     "one_hca_list": [
         text(fabric(excludeHcas=["mlx5_bond_0"])),
@@ -250,6 +299,34 @@ FINE = {
             hcas=["mlx5_0", "mlx5_1"],
             networks=["lab/a@net1"],
             resources=[{"name": "rdma/roce", "network": "lab/b@net2"}],
+        )
+    ),
+    "names of udev": text(
+        fabric(hcas=["ibp14s0", "rdmaP23800p0s2", "ibP57247p0s2", "ibs5", "ibo1", "roceo2"])
+    ),
+    "names of udev on Ethernet": text(
+        roce(
+            hcas=["rocep32s0f0", "rocep32s0f1v7", "rocex525400c0fe123455"],
+            networks=["lab/a", "lab/b", "lab/c"],
+        )
+    ),
+    "names that a site gave": text(
+        fabric(
+            hcas=["mlx5_ib0", "mlx5_101", "bnxt_re0", "irdma0", "rail0-1", "storage", "rxe_eth0"]
+        )
+    ),
+    "NCCL_IB_HCA in env": text(
+        fabric(hcas=[], env={"NCCL_IB_HCA": "^=mlx5_bond_0,mlx5_1:1:0"}),
+    ),
+    "a prefix in env": text(fabric(hcas=[], env={"NCCL_IB_HCA": "mlx5"})),
+    "RDMA resources of GPU vendors": text(
+        sriov(
+            resources=[
+                {"name": f"nvidia.com/{name}", "network": f"lab/{place}"}
+                for place, name in enumerate(
+                    ["hostdev", "rail_0", "roce_vf", "p0", "h200_ib", "sriov_a100", "mlnxnics"]
+                )
+            ]
         )
     ),
     "a bond on Ethernet": text(roce(hcas=["mlx5_bond_0"])),

@@ -6,7 +6,7 @@ warning: it works, but something has no effect, or is hardly what was meant.
 
 from __future__ import annotations
 
-from webhook.config.rules import devices, environment, matching, naming
+from webhook.config.rules import devices, environment, gpus, hcas, matching, naming
 from webhook.config.rules.parts import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]
@@ -29,18 +29,24 @@ RULES: tuple[Rule, ...] = (
     Rule("error", matching.aliases_of_two),
     Rule("error", matching.alias_is_resource),
     Rule("error", matching.repeated_resources),
+    Rule("error", gpus.gpu_as_rdma),
+    Rule("warning", gpus.gpu_model_as_rdma),
     Rule("error", matching.products_twice),
     Rule("warning", matching.stripped_suffixes, alone=True),
     Rule("error", matching.pin_without_labels),
     Rule("warning", matching.selector_without_pin),
     Rule("error", matching.selector_against_match),
-    Rule("error", devices.hca_names, alone=True),
-    Rule("error", devices.one_hca_list),
-    Rule("error", devices.hcas_without_names),
-    Rule("error", devices.hca_limit),
-    Rule("warning", devices.open_prefixes),
-    Rule("warning", devices.prefixes_of_others),
-    Rule("warning", devices.bond_on_infiniband),
+    Rule("error", hcas.hca_names, alone=True),
+    Rule("error", hcas.hca_ranges, alone=True),
+    Rule("error", hcas.hca_stems, alone=True),
+    Rule("warning", hcas.hca_interfaces, alone=True),
+    Rule("warning", hcas.hca_capitals, alone=True),
+    Rule("error", hcas.one_hca_list),
+    Rule("error", hcas.hcas_without_names),
+    Rule("error", hcas.hca_limit),
+    Rule("warning", hcas.open_prefixes),
+    Rule("warning", hcas.prefixes_of_others),
+    Rule("warning", hcas.bond_on_infiniband),
     Rule("error", devices.roce_networks),
     Rule("warning", devices.networks_on_host),
     Rule("warning", devices.own_device_networks),

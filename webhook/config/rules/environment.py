@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from webhook.config.model import FabricEntry
 from webhook.config.rendered import nccl_ib_hca, rendered
-from webhook.config.rules.parts import Problem, per_fabric
+from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
 from webhook.core import quantity
 
 #: NCCL's reader of configuration files cuts names and values here (misc/param.cc).
@@ -191,7 +191,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
 
     A warning: the index differs from pod to pod there; NCCL 2.21 or newer finds it.
     """
-    own = fabric.mode in ("sr-iov", "host-device") or bool(fabric.networks)
+    own = fabric.mode in OWN_DEVICE or bool(fabric.networks)
     own = own or any(resource.network for resource in fabric.resources)
     if fabric.qos.gid_index is not None and own:
         yield Problem(

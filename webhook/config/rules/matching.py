@@ -59,12 +59,11 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
 
 
 def alias_is_resource(parts: Parts) -> Iterator[Problem]:
-    """Refuse an alias that is a fabric's real resource, or a GPU.
+    """Refuse an alias that is a fabric's real resource.
 
     An error: a pod that asks for the real one would get another.
     """
     real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
-    real |= {gpu: fabric for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources}
     for path, fabric in parts.fabrics():
         for place, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
@@ -77,17 +76,17 @@ def alias_is_resource(parts: Parts) -> Iterator[Problem]:
 
 @per_fabric
 def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse an RDMA resource that is listed twice, or is a GPU.
+    """Refuse an RDMA resource that is listed twice.
 
     An error: the counts would contradict each other.
     """
-    seen = set(fabric.match.gpu_resources)
+    seen: set[str] = set()
     for place, resource in enumerate(fabric.resources):
         if resource.name in seen:
-            kind = "a GPU" if resource.name in fabric.match.gpu_resources else "listed already"
             yield Problem(
                 ("resources", place, "name"),
-                f"{resource.name!r:.80} is {kind}: list each RDMA resource once, with its count",
+                f"{resource.name!r:.80} is listed already: list each RDMA resource once, with its "
+                "count",
             )
         seen.add(resource.name)
 

@@ -11,6 +11,9 @@ from webhook.config.findings import Severity
 from webhook.config.model import FabricConfiguration, FabricEntry
 from webhook.core.path import Path
 
+#: In these modes each pod sees its own device, whose name nobody knows before.
+OWN_DEVICE = ("sr-iov", "host-device")
+
 
 class Problem(NamedTuple):
     """What a rule found: where, and a sentence with the value and what would do."""

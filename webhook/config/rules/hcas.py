@@ -1,0 +1,236 @@
+"""Rules for the names of RDMA devices in `hcas`, `excludeHcas`, `hcaPrefixes` and NCCL_IB_HCA.
+
+Sources: NCCL's env.rst (NCCL_IB_HCA) and net_ib, which compares names byte by byte;
+the names that kernel drivers give (`mlx5_%d`, `mlx5_bond_%d`, `bnxt_re%d`), and those of
+rdma-core's kernel-boot/rdma_rename.c (`ibp14s0`, `rocep32s0f0`, `rdmaP23800p0s2`). A site
+may rename a device to anything else, so nothing is demanded of names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from webhook.config import names
+from webhook.config.model import FabricEntry
+from webhook.config.rules.parts import OWN_DEVICE, Parts, Problem, per_fabric
+from webhook.core.path import Path
+
+#: MAX_IB_DEVS of NCCL's net_ib.
+_MAX_HCAS = 32
+#: What kernel drivers put before a device's number, and rdma_rename before its PCI address.
+_STEM = (
+    r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
+    r"|(?:ib|iw|opa|rdma|roce)p)"
+)
+_ONLY_STEM = re.compile(rf"{_STEM}_?", re.IGNORECASE)
+_RANGE = re.compile(rf".*\.\..*|{_STEM}.*[0-9]-.*[0-9]", re.IGNORECASE)
+#: eth0, ib0, bond0.100, net1, and systemd's eno1, ens1f0np0, enp3s0; not ibp14s0, which is both.
+_INTERFACE = re.compile(
+    r"(?:eth|bond|net|team)(?:[0-9].*)?|ib[0-9]+(?:\..+)?|en(?:[ops](?:[0-9].*)?)?|enx[0-9a-f]{12}",
+    re.IGNORECASE,
+)
+#: The one capital in such names: rdma_rename puts P before a PCI domain other than 0.
+_DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
+_LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
+
+
+@per_fabric
+def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse devices that are not `name[:port]`: globs, `=`, `^`, spaces.
+
+    An error: NCCL finds no device, and falls back to sockets without a word.
+    """
+    for key, place, written in _hcas(fabric):
+        if key == "hcaPrefixes":
+            fits, wanted = names.is_hca_prefix(written), "a prefix: write ibp"
+        else:
+            fits, wanted = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
+        if not fits:
+            yield Problem(
+                (key, place),
+                f"{written!r:.80} is not {wanted} (exclusions go into excludeHcas, beginnings "
+                "into hcaPrefixes)",
+            )
+
+
+@per_fabric
+def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
+
+    An error: NCCL takes one for a name, finds no such device, and falls back to sockets
+    without a word.
+    """
+    for path, name, _ in _named(fabric):
+        if _RANGE.fullmatch(name):
+            yield Problem(
+                path, f"{name!r:.80} is read as one name: write each name (mlx5_0, mlx5_1, ...)"
+            )
+
+
+@per_fabric
+def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse the beginning of a name where NCCL wants all of it: `mlx5`, `ibp`.
+
+    An error: no driver gives such a name, so it matches no device.
+    """
+    for path, name, whole in _named(fabric):
+        if whole and _ONLY_STEM.fullmatch(name):
+            yield Problem(
+                path,
+                f"{name!r:.80} is only the beginning of a name: write each name (mlx5_0, mlx5_1, "
+                "...), as rdma link prints it",
+            )
+
+
+@per_fabric
+def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
+
+    A warning: NCCL looks for an RDMA device of that name, and there hardly is one; but a
+    site may name devices after their interfaces.
+    """
+    for path, name, _ in _named(fabric):
+        if _INTERFACE.fullmatch(name):
+            yield Problem(
+                path,
+                f"{name!r:.80} looks like a network interface: write the RDMA device, as "
+                "ibdev2netdev or rdma link prints it, such as mlx5_0",
+            )
+
+
+@per_fabric
+def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of capitals in the names of devices, but for udev's `P`: `MLX5_0`.
+
+    A warning: case matters to NCCL, and neither drivers nor udev write any; but a site may.
+    """
+    for path, name, _ in _named(fabric):
+        lower = _DOMAIN.sub("p", name)
+        if lower != lower.lower() and not _INTERFACE.fullmatch(name):
+            likely = _LOWERED_DOMAIN.sub("P", lower.lower())
+            yield Problem(
+                path, f"{name!r:.80} has capitals, and case matters: did you mean {likely}?"
+            )
+
+
+@per_fabric
+def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
+
+    An error: NCCL_IB_HCA is either a list, an exclusion, or prefixes.
+    """
+    given = list(dict.fromkeys(key for key, _, _ in _hcas(fabric)))
+    for other in given[1:]:
+        yield Problem((other,), f"stands beside {given[0]}: NCCL takes one of them, remove one")
+
+
+@per_fabric
+def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse HCA names in `sr-iov` and `host-device`.
+
+    An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
+    """
+    if fabric.mode in OWN_DEVICE:
+        for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
+            yield Problem(
+                (key,), f"device names differ between pods in mode {fabric.mode}: remove it"
+            )
+
+
+@per_fabric
+def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
+    """Refuse more than 32 devices, or one twice.
+
+    An error: NCCL reads no more than 32.
+    """
+    counts = Counter((key, written) for key, _, written in _hcas(fabric))
+    for (key, written), times in counts.items():
+        if times > 1:
+            yield Problem((key,), f"{written!r:.80} is listed {times} times: once will do")
+    if len(fabric.hcas) > _MAX_HCAS:
+        yield Problem(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
+
+
+@per_fabric
+def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a prefix that also matches devices that it hardly means.
+
+    A warning: `mlx5_1` is also mlx5_10 to mlx5_19, `mlx5` also the bond mlx5_bond_0, but
+    on this site's nodes there may be none of those.
+    """
+    for place, prefix in enumerate(fabric.hca_prefixes):
+        if prefix[-1:].isdigit() and "_" in prefix:
+            also = f"{prefix}0 to {prefix}9"
+        elif "mlx5_bond_0".startswith(prefix):
+            also = "an Ethernet bond, mlx5_bond_0"
+        else:
+            continue
+        yield Problem(
+            ("hcaPrefixes", place),
+            f"{prefix!r:.80} also matches {also}: list exact names in hcas where you can",
+        )
+
+
+def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
+    """Warn of a prefix that also matches a device that another fabric names.
+
+    A warning: the other fabric's nodes may be other nodes.
+    """
+    named = [
+        (fabric.name, key, written)
+        for _, fabric in parts.fabrics()
+        for key, _, written in _hcas(fabric)
+        if key != "hcaPrefixes"
+    ]
+    for path, fabric in parts.fabrics():
+        for place, prefix in enumerate(fabric.hca_prefixes):
+            for owner, key, written in named:
+                if owner != fabric.name and written.startswith(prefix):
+                    yield Problem(
+                        (*path, "hcaPrefixes", place),
+                        f"{prefix!r:.80} also matches {written!r} of {key} in fabric {owner!r}: "
+                        "make it longer, or list exact names in hcas",
+                    )
+
+
+@per_fabric
+def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of `mlx5_bond_*` among the devices of an InfiniBand fabric.
+
+    A warning: such a bond is Ethernet (InfiniBand ports cannot be its members), often a
+    slow one, and NCCL refuses or mixes link layers. But someone may have renamed a device.
+    """
+    for place, written in enumerate(fabric.hcas):
+        if fabric.link_layer == "InfiniBand" and "_bond_" in written:
+            yield Problem(
+                ("hcas", place),
+                f"{written!r:.80} is an Ethernet bond: leave it out of an InfiniBand fabric",
+            )
+
+
+def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:
+    for key, written in (
+        ("hcas", fabric.hcas),
+        ("excludeHcas", fabric.exclude_hcas),
+        ("hcaPrefixes", fabric.hca_prefixes),
+    ):
+        for place, name in enumerate(written):
+            yield key, place, name
+
+
+def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
+    """Give each device without its port, and whether it is a whole name, not a prefix.
+
+    What is no name at all is left to the rules that say so.
+    """
+    for key, place, written in _hcas(fabric):
+        name = written.partition(":")[0]
+        if names.split_hca(name):
+            yield (key, place), name, key != "hcaPrefixes"
+    value = fabric.env.get("NCCL_IB_HCA", "").removeprefix("^")
+    for item in value.removeprefix("=").split(","):
+        name = item.partition(":")[0]
+        if names.split_hca(name):
+            yield ("env", "NCCL_IB_HCA"), name, value.startswith("=")
