@@ -19,14 +19,9 @@ class Finding(NamedTuple):
     message: str
 
     def text(self, name: str) -> str:
-        """Write it as compilers do, so that editors can jump: `FILE:LINE: path: message`.
-
-        A warning has `warning: ` after the place; an error, without which there is no
-        message at all, has no mark.
-        """
+        """Write it as compilers do, so that editors can jump: `FILE:LINE: path: message`."""
         where = f"{name}:{self.line}" if self.line else name
-        mark = "warning" if self.severity == "warning" else ""
-        return ": ".join(part for part in (where, mark, self.path, self.message) if part)
+        return ": ".join(part for part in (where, self.path, self.message) if part)
 
 
 class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the file

@@ -75,7 +75,7 @@ def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
 
 
 def test_findings_stand_in_the_order_of_lines_and_paths() -> None:
-    """Errors and warnings by line, those of one line by path; a warning's line says what it is."""
+    """Errors and warnings by line, those of one line by path."""
     devices = ", ".join(["ib0", *(f"mlx5_{number}" for number in range(1, 10)), "ib1", "MLX5_0-1"])
     written = (
         HEAD
@@ -89,17 +89,18 @@ fabrics:
     )
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    assert [found.text("f.yaml").rpartition(": ")[0] for found in caught.value.findings] == [
-        "f.yaml:5: warning: fabrics[0].hcas[0]: 'ib0' looks like a network interface",
-        "f.yaml:5: warning: fabrics[0].hcas[10]: 'ib1' looks like a network interface",
-        "f.yaml:5: fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
-        "f.yaml:5: warning: fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
+    said = [found.text(found.severity).rpartition(": ")[0] for found in caught.value.findings]
+    assert said == [
+        "warning:5: fabrics[0].hcas[0]: 'ib0' looks like a network interface",
+        "warning:5: fabrics[0].hcas[10]: 'ib1' looks like a network interface",
+        "error:5: fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
+        "warning:5: fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
         (
-            "f.yaml:6: warning: fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
+            "warning:6: fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
             "(which belongs into match.gpuResources)"
         ),
-        "f.yaml:7: fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
-        "f.yaml:7: warning: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging",
+        "error:7: fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
+        "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging",
     ]
 
 
