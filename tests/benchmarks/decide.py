@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.benchmarks.reviews import pod, review
-from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, Hca, RdmaResource, index
+from webhook.config.load import parse_fabrics
 from webhook.core.facts import Facts, NamespaceFacts
 from webhook.core.scope import Context
 from webhook.pipeline import decide
@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 #: Enough variables to make a review of 6 kB, the size that the goals speak of.
-_TYPICAL = 22
+TYPICAL = 22
 _ROUNDS = 15
 _COPIES = 40
 
@@ -38,9 +38,9 @@ def run() -> list[Row]:
         for variables in (0, 6, 12, 24, 48)
     ]
     return [
-        _at_most("decide, typical pod", [pod(variables=_TYPICAL)], 1.4),
+        _at_most("decide, typical pod", [pod(variables=TYPICAL)], 1.4),
         _at_most("decide, median of 20 sizes", sizes, 1.6),
-        _at_most("decide, launcher script", [pod(variables=_TYPICAL, script=True)], 2.0),
+        _at_most("decide, launcher script", [pod(variables=TYPICAL, script=True)], 2.0),
         _new_script(),
         _linear(),
         _flat(),
@@ -58,7 +58,7 @@ def _at_most(what: str, pods: list[dict[str, Any]], goal: float) -> Row:
 
 def _new_script() -> Row:
     """Measure the first pod of a job: its script has not been read before."""
-    manifest, context = pod(variables=_TYPICAL, script=True), _context()
+    manifest, context = pod(variables=TYPICAL, script=True), _context()
     written = _written(manifest)
     deciding, json_only = [], []
     for turn in range(_ROUNDS):
@@ -118,7 +118,7 @@ def _written(manifest: dict[str, Any]) -> str:
 
 
 def _context(nodes: int = 0) -> Context:
-    fabrics = _fabrics()
+    fabrics = parse_fabrics(FABRICS, "benchmark").fabrics
     facts = Facts.from_objects(_node(number) for number in range(nodes))
     return Context(
         fabrics=fabrics,
@@ -138,33 +138,21 @@ def _node(number: int) -> dict[str, Any]:
     }
 
 
-def _fabrics() -> Fabrics:
-    hcas = [Hca(name=f"mlx5_{number}") for number in range(8)]
-    names = ",".join(hca.name for hca in hcas)
-    env = FabricEnv(
-        nccl=(("NCCL_IB_HCA", f"={names}"),),
-        ucx_devices=",".join(f"{hca.name}:1" for hca in hcas),
-        site=(("NCCL_DEBUG", "WARN"),),
-    )
-    return index(
-        (
-            Fabric(
-                name="h100-ib",
-                gpu_resources=frozenset({"nvidia.com/gpu"}),
-                node_labels={"nvidia.com/gpu.product": ("NVIDIA-H100-*",)},
-                resources=(RdmaResource(name="rdma/hca"),),
-                env=env,
-                socket_interface="eth0",
-            ),
-            Fabric(
-                name="a100-ib",
-                gpu_resources=frozenset({"nvidia.com/gpu"}),
-                node_labels={"nvidia.com/gpu.product": ("NVIDIA-A100-*", "A100-*")},
-                resources=(RdmaResource(name="rdma/hca_a100"),),
-                env=env,
-                socket_interface="eth0",
-            ),
-        ),
-        defaults=Defaults(),
-        config_hash="0123456789ab",
-    )
+#: What all rows are measured with: eight rails, two fabrics that product labels tell apart.
+FABRICS = """
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- name: h100-ib
+  match: {gpuProducts: ["NVIDIA-H100-*"]}
+  resources: [{name: rdma/hca}]
+  hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
+  socketInterface: eth0
+  env: {NCCL_DEBUG: WARN}
+- name: a100-ib
+  match: {gpuProducts: ["NVIDIA-A100-*", "A100-*"]}
+  resources: [{name: rdma/hca_a100}]
+  hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
+  socketInterface: eth0
+  env: {NCCL_DEBUG: WARN}
+"""

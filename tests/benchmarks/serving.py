@@ -25,9 +25,8 @@ from typing import Annotated, Any, cast
 import uvloop
 from fastapi import Body, FastAPI
 
-from tests.benchmarks.decide import Row
+from tests.benchmarks.decide import FABRICS, TYPICAL, Row
 from tests.benchmarks.reviews import pod, review
-from webhook.config import EXAMPLE
 from webhook.server import ServeOptions, WebhookServer
 
 IN_FLIGHT = 16
@@ -86,8 +85,10 @@ def _serve(role: str) -> None:
         sys.stderr.write(f"{server.ports['mutate']}\n")
         sys.stderr.flush()
 
+    config = Path(os.environ["XDG_STATE_HOME"], "fabrics.yaml")
+    config.write_text(FABRICS)
     options = ServeOptions(
-        config=EXAMPLE.with_name("h100-eight-rails.yaml"),
+        config=config,
         dev=True,
         port=0,
         preview_port=0,
@@ -139,7 +140,7 @@ class _Client(asyncio.Protocol):
 
 
 async def _load(port: int, ca: str) -> float:
-    body = json.dumps(review(pod()), separators=(",", ":")).encode()
+    body = json.dumps(review(pod(variables=TYPICAL)), separators=(",", ":")).encode()
     head = (
         "POST /mutate?timeout=5s HTTP/1.1\r\nHost: rdma-webhook.rdma-webhook.svc\r\n"
         "User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\n"
