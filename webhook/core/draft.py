@@ -41,7 +41,7 @@ class Draft:
         if parent is None:
             parent, path, value = self._opened(path, value)
         if path[-1] in parent:
-            self._owned_at.clear()
+            self._forget(parent[path[-1]])
             self._record("replace", path, value)
         else:
             self._record("add", path, value)
@@ -70,14 +70,14 @@ class Draft:
     def replace(self, path: Path, value: Any) -> None:
         """Replace what stands at `path`, a key or a list item that exists."""
         parent = self._owned(path[:-1])
-        self._owned_at.clear()
+        self._forget(parent[path[-1]])
         self._record("replace", path, value)
         parent[path[-1]] = value
 
     def remove(self, path: Path) -> None:
         """Remove the key or the item at `path`, which exists."""
         parent = self._owned(path[:-1])
-        self._owned_at.clear()
+        self._forget(parent if parent.__class__ is list else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
@@ -150,6 +150,11 @@ class Draft:
                 node = self._owned_child(node, step, node[step])
             self._owned_at[path] = node
         return node
+
+    def _forget(self, node: Any) -> None:
+        """Forget where copies stand, unless what goes is a leaf and moves nothing."""
+        if node.__class__ is dict or node.__class__ is list:
+            self._owned_at.clear()
 
     def _root(self) -> Any:
         if id(self.pod) not in self._own:

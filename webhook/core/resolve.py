@@ -98,15 +98,21 @@ def _evidences(
     gpus = _claimed_gpus(pairs, fabrics)
     for gpu, container in gpus.items():
         yield _Evidence("gpu", f"{gpu} in container {container}", Narrowing(fabrics.by_gpu[gpu]))
-    spec = mapping(pod, ("spec",))
-    if "nodeSelector" in spec or "affinity" in spec:
+    yield from _of_nodes(pod, list(gpus), context)
+
+
+def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> Iterator[_Evidence]:
+    spec, fabrics = mapping(pod, ("spec",)), context.fabrics
+    if "nodeSelector" in spec:
         for says, narrowing in from_selector(pod, fabrics):
             yield _Evidence("node", says, narrowing)
+    if "affinity" in spec:
         found = from_affinity(pod, fabrics)
         if found is not None:
             yield _Evidence("node", "the required node affinity", found)
-    for says, narrowing in from_inventory(pod, list(gpus), fabrics, context.inventory):
-        yield _Evidence("node", says, narrowing)
+    if context.inventory.by_node:
+        for says, narrowing in from_inventory(pod, gpus, fabrics, context.inventory):
+            yield _Evidence("node", says, narrowing)
 
 
 def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:

@@ -27,6 +27,8 @@ class Target(NamedTuple):
     gpus: int
     #: MIG slices or time-sliced GPUs: a GPU, but never NICs per GPU, nor NVLink.
     shared_gpu: bool
+    #: RDMA resources that it requests itself, be it 0 of them.
+    rdma: tuple[str, ...] = ()
 
 
 class Launcher(NamedTuple):

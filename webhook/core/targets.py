@@ -63,7 +63,8 @@ def select(
 
 def _target(container: Container, usage: Usage) -> Target:
     shared = usage.shared_gpu or usage.virtual_gpu
-    return Target(container.name, container.path, container.kind, usage.whole_gpus, shared)
+    rdma = tuple(name for name, _ in usage.rdma) if usage.rdma else ()
+    return Target(container.name, container.path, container.kind, usage.whole_gpus, shared, rdma)
 
 
 def _named(pairs: list[tuple[Container, Usage]], names: tuple[str, ...]) -> tuple[Target, ...]:

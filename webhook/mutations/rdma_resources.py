@@ -14,7 +14,7 @@ from webhook.core.devices import devices_for
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric
 from webhook.core.pod import mapping
-from webhook.core.resources import VIRTUAL_GPU, is_rdma
+from webhook.core.resources import VIRTUAL_GPU
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
@@ -36,7 +36,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         if target.kind != "app":
             message = "only app containers get the RDMA resource"
             draft.skipped(target.name, NOT_APP, message)
-        elif not _present(draft, scope, target, fabric):
+        elif not _present(draft, target, fabric):
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
@@ -60,17 +60,12 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
-def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
+def _present(draft: Draft, target: Target, fabric: Fabric) -> bool:
     """Deal with a container that requests RDMA itself; False where it does not."""
-    path = (*target.path, "resources")
-    names = dict.fromkeys(
-        name
-        for section in SECTIONS
-        for name in mapping(draft.pod, (*path, section))
-        if "/" in name and is_rdma(name, scope.fabrics)
-    )
+    names = target.rdma
     if not names:
         return False
+    path = (*target.path, "resources")
     aliases = aliases_among(names, fabric)
     if aliases:
         for alias, real in aliases.items():

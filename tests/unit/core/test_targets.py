@@ -74,7 +74,7 @@ def test_containers_with_gpus_are_the_targets() -> None:
 def test_without_gpus_those_with_rdma_devices_are() -> None:
     """A storage server over RDMA needs no GPU."""
     manifest = pod(container("a"), rdma("b"), container("c", command=MPIRUN), rdma("d", "0"))
-    assert chosen(manifest) == Selection((app("b", 1),))
+    assert chosen(manifest) == Selection((app("b", 1)._replace(rdma=("rdma/v100",)),))
 
 
 def test_without_either_it_may_be_a_launcher() -> None:
