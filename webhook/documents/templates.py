@@ -4,6 +4,9 @@ A pod template is a mapping whose `spec.containers` is a list, so that kinds whi
 listed work: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and the next one.
 An object of its own kind counts only as a Pod: under MiniCluster or ServingRuntime the
 metadata beside `spec.containers` is that object's and reaches no pod.
+
+A Pod whose containers are no list, and a `template` with such a spec, are taken too: a dash
+was forgotten, and the decision says so.
 """
 
 from __future__ import annotations
@@ -81,8 +84,9 @@ def notes_of(value: Any) -> list[str]:
     containers: dict[tuple[_Owner, str], list[str]] = {}
     for place in _places(value):
         if place.is_pod:
-            continue
-        if place.owner.kind == "TrainJob" and place.path == place.owner.path:
+            if at(place.node, _CONTAINERS) is None and isinstance(_spec(place.node), dict):
+                notes.append(_without_containers(place))
+        elif place.owner.kind == "TrainJob" and place.path == place.owner.path:
             notes.append(_train_job(place))
         elif _is_container(place):
             where = place.path[len(place.owner.path) :]
@@ -120,7 +124,7 @@ def _places(value: Any) -> Iterator[_Place]:
         is_object = isinstance(node.get("kind"), str) and isinstance(node.get("apiVersion"), str)
         if is_object:
             owner = _owner(path, node, owner)
-        is_pod = _has_containers(node) and (not is_object or node["kind"] == "Pod")
+        is_pod = _is_pod(path, node, is_object=is_object)
         yield _Place(path, owner, node, is_pod)
         if not is_pod:
             stack.extend(_below(path, owner, node, is_object=is_object))
@@ -135,6 +139,7 @@ def _owner(path: Path, node: dict[str, Any], around: _Owner) -> _Owner:
 
 
 _NAMESPACE: Path = ("metadata", "namespace")
+_CONTAINERS: Path = ("spec", "containers")
 
 
 def _text(node: Any, path: Path) -> str | None:
@@ -142,9 +147,18 @@ def _text(node: Any, path: Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _has_containers(node: dict[str, Any]) -> bool:
+def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
+    if is_object:
+        # Without both it is a reference to a pod, unless it is all there is.
+        return node["kind"] == "Pod" and ("spec" in node or "metadata" in node or not path)
     spec = node.get("spec")
-    return isinstance(spec, dict) and isinstance(spec.get("containers"), list)
+    if not isinstance(spec, dict) or "containers" not in spec:
+        return False
+    return isinstance(spec["containers"], list) or path[-1:] == ("template",)
+
+
+def _spec(pod: PodManifest) -> Any:
+    return {} if pod.get("spec") is None else pod["spec"]
 
 
 def _below(
@@ -167,6 +181,11 @@ def _is_container(place: _Place) -> bool:
         and not _CONTAINER_FIELDS.isdisjoint(place.node)
         and place.owner is not _NOBODY
     )
+
+
+def _without_containers(place: _Place) -> str:
+    where = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
+    return f"{place.owner}: {where} is missing: the API server refuses a pod without containers"
 
 
 def _label(where: Path) -> str:

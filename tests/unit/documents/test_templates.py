@@ -79,6 +79,30 @@ def test_a_template_that_calls_itself_a_pod_belongs_to_what_is_around() -> None:
     ]
 
 
+@pytest.mark.parametrize("spec", [{"containers": {"name": "main"}}, {"nodeName": "x"}, None, 5])
+def test_a_pod_without_a_list_of_containers_is_a_pod(spec: Any) -> None:
+    """A dash was forgotten: the decision says so, where passing it over would say nothing."""
+    value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    assert found(value) == [("", "Pod", "p", None)]
+    assert found({"apiVersion": "v1", "kind": "List", "items": [value]})[0][0] == "items[0]"
+
+
+def test_a_template_without_a_list_of_containers_is_a_template() -> None:
+    """By its key; elsewhere such a mapping may be anything."""
+    spec = {"containers": {"name": "main"}}
+    assert found(workload("Job", "j", {"template": {"spec": spec}}))[0][0] == "spec.template"
+    assert found(workload("Job", "j", {"other": {"spec": spec}})) == []
+
+
+@pytest.mark.parametrize("spec", [{"containers": None}, {}, None])
+def test_missing_containers_are_noted(spec: Any) -> None:
+    """They are no error to us, but one to the API server."""
+    pod = workload("Pod", "p", spec)
+    assert notes_of(pod) == [
+        "Pod p: spec.containers is missing: the API server refuses a pod without containers"
+    ]
+
+
 def test_nothing_is_found_inside_a_pod() -> None:
     """A pod within a pod's spec is data of that pod."""
     outer = pod()
@@ -189,7 +213,7 @@ def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
         {"kind": 1, "apiVersion": 2},
         {"spec": None},
         {"spec": {"containers": {}}},
-        {"kind": "Pod", "apiVersion": "v1", "metadata": []},
+        {"x": {"kind": "Pod", "apiVersion": "v1", "name": "a reference"}},
         {"kind": "AdmissionReview", "apiVersion": "v1", "request": []},
         {"kind": "TrainJob", "apiVersion": "v1", "spec": []},
     ],
