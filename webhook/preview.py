@@ -15,13 +15,16 @@ from typing import NamedTuple
 
 from webhook.admission.match import called
 from webhook.admission.review import KIND, read_review
+from webhook.config.model import KIND as FABRICS_KIND
 from webhook.core.annotations import ENABLE
 from webhook.core.decision import PatchOp
 from webhook.core.fabric import Fabrics
 from webhook.core.facts import Facts, NamespaceFacts, NodeInventory
 from webhook.core.path import Path, pointer
 from webhook.core.pod import PodManifest, at
+from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
+from webhook.documents.opt_in import opt_in_hint
 from webhook.documents.read import Document
 from webhook.documents.splice import splice
 from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
@@ -55,14 +58,14 @@ class Rewritten(NamedTuple):
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents, of one input or of several.
 
-    Raises DocumentError for a document in which nothing is a Kubernetes object.
+    Raises DocumentError for a document that is a `stranger`.
     """
     inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
     previews: list[Preview] = []
     notes: list[str] = []
     for number, document in enumerate(documents):
-        if stranger := not_kubernetes(document):
-            raise DocumentError(stranger)
+        if why := stranger(document):
+            raise DocumentError(why)
         templates = templates_of(document.value)
         previews.extend(
             _preview(document, number, template, inventory, options) for template in templates
@@ -70,6 +73,14 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         notes.extend(document.problems)
         notes.extend(notes_of(document.value) or ([] if templates else [_no_template(document)]))
     return Report(previews=tuple(previews), notes=tuple(notes))
+
+
+def stranger(document: Document) -> str | None:
+    """Say why a document is none for a preview, in a line that begins with the input's name."""
+    if document.value.get("kind") == FABRICS_KIND:
+        where = f"{document.name}: line {document.line}"
+        return f"{where}: this is a fabrics file: give it with -c, or use check-config"
+    return not_kubernetes(document)
 
 
 def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
@@ -117,6 +128,8 @@ def _preview(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
     verdict = _called(document, template, namespace, enable=options.enable)
+    decision = decide(template.pod, context)
+    asleep = decision.reason is NOT_OPTED_IN
     return Preview(
         source=document.name,
         line=document.line,
@@ -127,7 +140,8 @@ def _preview(
         namespace=namespace.name,
         called=verdict[0],
         called_because=verdict[1],
-        decision=decide(template.pod, context),
+        decision=decision,
+        hint=opt_in_hint(document.value, template) if asleep else "",
     )
 
 

@@ -254,12 +254,46 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
 def test_what_cannot_be_read_is_one_line_with_document_and_line(
     shell: Shell, content: str, said: str
 ) -> None:
-    """Exit code 2, and nothing of an answer."""
+    """Exit code 2; there is nothing to show."""
     shell.file("bad.yaml", content)
-    answer = preview(shell, "pod.yaml", "bad.yaml")
+    answer = preview(shell, "bad.yaml")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert answer.err.startswith("rdma-webhook: error: bad.yaml: ")
     assert said in answer.err
+
+
+def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
+    """One line each; the exit code says that something is missing from the answer."""
+    shell.file("bad.yaml", "a: [")
+    shell.file("values.yaml", "replicas: 3\n")
+    answer = preview(shell, "missing.yaml", "bad.yaml", "pod.yaml", "values.yaml")
+    assert answer.code == 2
+    assert [line.split(": ")[2] for line in answer.err.splitlines()] == [
+        "missing.yaml",
+        "bad.yaml",
+        "values.yaml",
+    ]
+    assert answer.out.endswith("\n1 pod: 1 patched\n")
+
+
+def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
+    """It is easily given without its -c."""
+    assert preview(shell, "fabrics.yaml") == (
+        2,
+        "",
+        (
+            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file: "
+            "give it with -c, or use check-config\n"
+        ),
+    )
+
+
+def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
+    """A mapping of containers is no list of them."""
+    shell.file("dash.yaml", POD.replace("- name: main\n  ", "  name: main\n"))
+    answer = preview(shell, "dash.yaml")
+    assert answer.code == 1
+    assert "✘ denied: spec.containers must be a list, but is a mapping" in answer.out
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
@@ -279,11 +313,13 @@ def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) ->
 
 
 def test_an_input_without_documents_is_told(shell: Shell) -> None:
-    """It is no error: there is nothing that could be denied."""
+    """Most often the command before the pipe has failed; one empty file of many is no error."""
     shell.file("empty.yaml", "# nothing\n---\n")
-    assert preview(shell, "empty.yaml") == (0, "no pod and no pod template in the input\n", "")
-    for output, text in (("yaml", ""), ("patch", ""), ("diff", "")):
-        assert preview(shell, "-o", output, "empty.yaml") == (0, text, "")
+    said = "rdma-webhook: error: empty.yaml: there is no document in it"
+    assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
+    twice = preview(shell, "-o", "yaml", "empty.yaml", "empty.yaml")
+    assert twice == (2, "", f"{said}, nor in 1 more\n")
+    assert preview(shell, "empty.yaml", "pod.yaml").code == 0
 
 
 @pytest.mark.parametrize("option", ["-c", "--facts"])
@@ -309,7 +345,7 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     answer = shell("check-config", "bad.yaml")
     assert answer.code == 1
     *findings, summary = answer.out.splitlines()
-    assert findings[0].startswith("bad.yaml:7: fabrics[0].linkLayer: ")
+    assert findings[0].startswith("bad.yaml:7: error: fabrics[0].linkLayer: ")
     assert summary.startswith(f"{len(findings)} errors, 0 warn")
     told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
     assert told["valid"] is False
@@ -318,7 +354,55 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
         "path": "fabrics[0].linkLayer",
         "line": 7,
         "message": findings[0].partition("linkLayer: ")[2],
+        "file": "bad.yaml",
     }
+
+
+def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
+    """As compilers do, so that an editor tells one from the other."""
+    both = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
+    shell.file("both.yaml", both)
+    *findings, _ = shell("check-config", "both.yaml").out.splitlines()
+    places = [line.split(":")[1:3] for line in findings]
+    assert places == sorted(places, key=lambda place: int(place[0]))
+    assert {severity for _, severity in places} == {" error", " warning"}
+
+
+def test_check_config_takes_several_files_and_standard_input(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line names its file; the summary counts them."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Pod\n")))
+    answer = shell("check-config", "fabrics.yaml", "-")
+    assert answer.code == 1
+    *findings, summary = answer.out.splitlines()
+    assert findings
+    assert all(line.startswith("<stdin>:1: error: ") for line in findings)
+    assert summary == f"2 files, 1 fabric, {len(findings)} errors, 0 warnings"
+
+
+def test_check_config_of_too_much_standard_input(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more is read than of a file."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" " * (1 << 21))))
+    answer = shell("check-config", "-")
+    assert (answer.code, "<stdin>: is larger than" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["/dev/null", ".", "latin.yaml", "missing.yaml"])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_check_config_of_what_cannot_be_read(
+    shell: Shell, tmp_path: Path, name: str, output: str
+) -> None:
+    """Exit code 2 and one line; what can be read is checked, and is not all that was asked."""
+    (tmp_path / "latin.yaml").write_bytes(b"kind: \xe9\n")
+    answer = shell("check-config", "-o", output, name)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    answer = shell("check-config", "-o", output, "fabrics.yaml", name)
+    assert answer.code == 2
+    assert answer.out
+    assert '"valid": true' not in answer.out
 
 
 def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
@@ -335,7 +419,7 @@ def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
     assert shell("check-config", "missing.yaml") == (
         2,
         "",
-        "rdma-webhook: error: missing.yaml: cannot be read: No such file or directory\n",
+        "rdma-webhook: error: missing.yaml: there is no such file\n",
     )
 
 

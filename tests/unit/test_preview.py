@@ -190,6 +190,20 @@ def test_what_is_no_kubernetes_object_is_refused() -> None:
         report_on(f"{SERVICE}---\nreplicas: 3\n")
 
 
+def test_a_pod_that_only_seems_to_have_opted_in_is_given_a_hint() -> None:
+    """Nobody else can tell: the webhook is not called for it."""
+    seeming = DEPLOYMENT.replace("rdma.lab/enable", "rdma.lab/enabled")
+    assert "did you mean rdma.lab/enable?" in only(seeming).hint
+    assert only(seeming, enable=True).hint == ""
+    assert only(DEPLOYMENT).hint == ""
+
+
+def test_a_fabrics_file_is_refused() -> None:
+    """It is no manifest, and easily given for one."""
+    with pytest.raises(DocumentError, match=r"^input.yaml: line 2: this is a fabrics file"):
+        report_on("# ours\nkind: FabricConfiguration\n")
+
+
 def test_a_repeated_key_is_noted() -> None:
     """A strict reader would refuse it; the API server drops one of the two."""
     (note,) = report_on(POD.replace("  name: one\n", "  name: one\n  name: two\n")).notes

@@ -1,4 +1,4 @@
-"""`rdma-webhook check-config`: what is wrong with a fabrics file, or odd."""
+"""`rdma-webhook check-config`: what is wrong with fabrics files, or odd."""
 
 from __future__ import annotations
 
@@ -6,49 +6,89 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from webhook.cli.output import unreadable, write
-from webhook.config.findings import Finding, InvalidConfiguration
-from webhook.config.load import load_fabrics
+from webhook.cli.output import say, write
+from webhook.cli.stdin import read_stdin
+from webhook.config.findings import Finding, InvalidConfiguration, refused
+from webhook.config.load import LIMITS, parse_fabrics
+from webhook.config.read import decode, read_file
 
-_DONE, _NEGATIVE = 0, 1
+_VALID, _INVALID, _UNREADABLE = 0, 1, 2
+_STDIN = "<stdin>"
+
+
+class _Checked(NamedTuple):
+    """One file that could be read."""
+
+    name: str
+    fabrics: int | None  #: how many; None where the file cannot be used
+    findings: tuple[Finding, ...]  #: by line
+
+    def count(self, severity: str) -> int:
+        """Count the errors, or the warnings."""
+        return sum(found.severity == severity for found in self.findings)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is wrong with a fabrics file and return the exit code."""
-    _readable(arguments.file)
+    """Print what is wrong with fabrics files and return the exit code."""
+    checked = [found for given in arguments.files if (found := _checked(given))]
+    readable = len(checked) == len(arguments.files)
+    if checked and arguments.output == "json":
+        _write_findings(checked, readable=readable)
+    elif checked:
+        _write_lines(checked)
+    if not readable:
+        return _UNREADABLE
+    wrong = any(one.count("error") or (arguments.strict and one.findings) for one in checked)
+    return _INVALID if wrong else _VALID
+
+
+def _checked(given: str) -> _Checked | None:
+    """Check one file; None where it cannot be read, which is told."""
+    name = _STDIN if given == "-" else given
     try:
-        loaded = load_fabrics(Path(arguments.file))
-        findings, fabrics = loaded.findings, len(loaded.fabrics.fabrics)
+        text = decode(_data(given), name)
     except InvalidConfiguration as error:
-        findings, fabrics = error.findings, None
-    errors = [found for found in findings if found.severity == "error"]
-    warnings = [found for found in findings if found.severity == "warning"]
-    if arguments.output == "json":
-        _write_findings([*errors, *warnings])
-    else:
-        for found in (*errors, *warnings):
-            write(f"{found.text(arguments.file)}\n")
-        write(f"{_tally(fabrics, len(errors), len(warnings))}\n")
-    return _NEGATIVE if errors or (arguments.strict and warnings) else _DONE
-
-
-def _readable(name: str) -> None:
+        say("error", str(error))
+        return None
     try:
-        with Path(name).open("rb"):
-            return
-    except (OSError, ValueError) as error:
-        raise unreadable(name, error) from None
+        loaded = parse_fabrics(text, name)
+        fabrics, findings = len(loaded.fabrics.fabrics), loaded.findings
+    except InvalidConfiguration as error:
+        fabrics, findings = None, error.findings
+    return _Checked(name, fabrics, tuple(sorted(findings, key=lambda found: found.line or 0)))
 
 
-def _write_findings(findings: Sequence[Finding]) -> None:
-    listed = [found._asdict() for found in findings]
-    valid = not any(found.severity == "error" for found in findings)
+def _data(given: str) -> bytes:
+    if given != "-":
+        return read_file(Path(given), LIMITS)
+    content = read_stdin(LIMITS.octets + 1)
+    if len(content) > LIMITS.octets:
+        raise refused(_STDIN, f"is larger than {LIMITS.octets:,} bytes")
+    return content
+
+
+def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
+    listed = [{**found._asdict(), "file": one.name} for one in checked for found in one.findings]
+    valid = readable and not any(one.count("error") for one in checked)
     write(json.dumps({"valid": valid, "findings": listed}, indent=2, ensure_ascii=False) + "\n")
 
 
-def _tally(fabrics: int | None, errors: int, warnings: int) -> str:
-    counted = [(errors, "error"), (warnings, "warning")]
-    if fabrics is not None:
-        counted.insert(0, (fabrics, "fabric"))
+def _write_lines(checked: Sequence[_Checked]) -> None:
+    for one in checked:
+        for found in one.findings:
+            # As compilers write it, so that editors can jump and know what is an error.
+            where = f"{one.name}:{found.line}" if found.line else one.name
+            write(f"{where}: {found._replace(line=None).text(found.severity)}\n")
+    write(f"{_tally(checked)}\n")
+
+
+def _tally(checked: Sequence[_Checked]) -> str:
+    counted = [(sum(one.count(noun) for one in checked), noun) for noun in ("error", "warning")]
+    usable = [one.fabrics for one in checked if one.fabrics is not None]
+    if usable:
+        counted.insert(0, (sum(usable), "fabric"))
+    if len(checked) > 1:
+        counted.insert(0, (len(checked), "file"))
     return ", ".join(f"{number} {noun}{'s' * (number != 1)}" for number, noun in counted)

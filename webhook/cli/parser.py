@@ -44,6 +44,14 @@ _PREVIEW_EXAMPLES = """examples:
   rdma-webhook preview --facts facts.yaml -n lab train.yaml
 
 exit codes: 0 nothing is denied, 1 a pod would be denied, 2 usage or unreadable input
+(what else can be read is shown)
+"""
+_CHECK_EXAMPLES = """examples:
+  rdma-webhook check-config fabrics.yaml
+  kubectl get cm fabrics -o jsonpath='{.data.fabrics\\.yaml}' | rdma-webhook check-config -
+
+exit codes: 0 valid, 1 invalid (with --strict also where something is odd),
+2 usage or a file that cannot be read
 """
 _SERVE_EXAMPLES = """examples:
   rdma-webhook serve --dev
@@ -174,9 +182,9 @@ def _add_preview(command: _Parser) -> None:
 
 
 def _add_check_config(command: _Parser) -> None:
-    command.epilog = "exit codes: 0 valid, 1 invalid, 2 usage or unreadable file"
+    command.epilog = _CHECK_EXAMPLES
     add = command.add_argument
-    add("file", metavar="FILE", help="the fabrics file")
+    add("files", nargs="+", metavar="FILE", help="a fabrics file, or - for standard input")
     add("--strict", action="store_true", help="warnings make the file invalid too")
     add(
         "-o",

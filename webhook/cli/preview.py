@@ -4,45 +4,90 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 from webhook.cli.fabrics import configured
 from webhook.cli.output import colour, say, unreadable, width, write
+from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.core.fabric import Fabrics
 from webhook.documents.read import LONGEST, Document, joined, read_documents
 from webhook.errors import DocumentError
-from webhook.preview import PreviewOptions, patches, preview_documents, rewrite
+from webhook.preview import PreviewOptions, patches, preview_documents, rewrite, stranger
 from webhook.render.diff import diff
 from webhook.render.form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
 
-_DONE, _DENIED = 0, 1
+_DONE, _DENIED, _UNREADABLE = 0, 1, 2
 #: What a directory is searched for, as kubectl does.
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Preview the files and return the exit code."""
-    documents = [document for name in _names(arguments) for document in _documents(name)]
-    report = preview_documents(documents, _options(arguments))
-    _PRINT[arguments.output](documents, report)
+    """Preview the files and return the exit code; what cannot be read is told, the rest shown."""
+    found = _Found()
+    for given in _given(arguments):
+        found.take(given)
+    if found.unreadable and not found.documents:
+        return _UNREADABLE
+    if not found.documents:
+        raise DocumentError(f"{found.names[0]}: there is no document in it{found.others}")
+    report = preview_documents(found.documents, _options(arguments))
+    _PRINT[arguments.output](found.documents, report)
+    if found.unreadable:
+        return _UNREADABLE
     return _DENIED if report.denied else _DONE
 
 
-def _names(arguments: argparse.Namespace) -> list[str]:
-    names = [name for given in (*arguments.files, *arguments.more) for name in _expanded(given)]
-    if not names:
+def _given(arguments: argparse.Namespace) -> list[str]:
+    given = [*arguments.files, *arguments.more]
+    if not given:
         raise DocumentError(
             "no file: name one, or - for standard input (see rdma-webhook preview --help)"
         )
-    return names
+    return given
+
+
+class _Found:
+    """What the files hold, and whether one of them could not be read, which has been told."""
+
+    def __init__(self) -> None:
+        self.documents: list[Document] = []
+        self.names: list[str] = []
+        self.unreadable = False
+
+    @property
+    def others(self) -> str:
+        """Say of how many inputs besides the first the same holds."""
+        return f", nor in {len(self.names) - 1} more" if len(self.names) > 1 else ""
+
+    def take(self, given: str) -> None:
+        """Read a file, or those of a directory."""
+        try:
+            names = _expanded(given)
+        except DocumentError as error:
+            self._refuse(error)
+            return
+        for name in names:
+            self._read(name)
+
+    def _read(self, name: str) -> None:
+        try:
+            documents = _documents(name)
+        except DocumentError as error:
+            self._refuse(error)
+        else:
+            self.names.append("<stdin>" if name == "-" else name)
+            self.documents.extend(documents)
+
+    def _refuse(self, error: DocumentError) -> None:
+        say("error", str(error))
+        self.unreadable = True
 
 
 def _expanded(name: str) -> list[str]:
@@ -60,14 +105,20 @@ def _expanded(name: str) -> list[str]:
 
 
 def _documents(name: str) -> list[Document]:
-    return read_documents(_data(name)) if name == "-" else read_documents(_data(name), name)
+    """Read one input; a document in it that is none for a preview makes it unreadable, too."""
+    data = _data(name)
+    documents = read_documents(data) if name == "-" else read_documents(data, name)
+    for document in documents:
+        if why := stranger(document):
+            raise DocumentError(why)
+    return documents
 
 
 def _data(name: str) -> bytes:
     """Read one byte more than a document may have: that is refused, whatever the file is."""
     try:
         if name == "-":
-            return sys.stdin.buffer.read(LONGEST + 1)
+            return read_stdin(LONGEST + 1)
         with Path(name).open("rb") as file:
             return file.read(LONGEST + 1)
     except (OSError, ValueError) as error:

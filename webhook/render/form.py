@@ -47,6 +47,7 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "namespace": preview.namespace,
         "called": preview.called,
         "calledBecause": preview.called_because,
+        "hint": preview.hint,
         "allowed": decision.allowed,
         "reason": decision.reason.code,
         "message": decision.message,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from webhook.core.decision import Decision
@@ -10,6 +10,10 @@ from webhook.core.path import Path, dotted
 
 #: What a note ends with where a document has nothing to decide on.
 NO_TEMPLATE = "no pod template"
+#: So many names stand in one aside, and how many more there are.
+_NAMES = 3
+#: So many notes are asides, and how many more there are; the other outputs have all.
+_NOTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,8 @@ class Preview:
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
     decision: Decision
+    #: What looks like opting in, where the pod has not; "" where nothing does.
+    hint: str = ""
 
     @property
     def path(self) -> str:
@@ -52,17 +58,50 @@ def let_through(decision: Decision) -> bool:
     return decision.allowed and decision.error is None
 
 
-def asides(report: Report) -> Iterator[tuple[str, str]]:
-    """Give what a patch or a manifest cannot say, each as a label and a sentence."""
+def asides(report: Report) -> list[tuple[str, str]]:
+    """List what a patch or a manifest cannot say, each as a label and a sentence.
+
+    What is said of many pods alike is said once, with the names of the first of them.
+    """
+    said: dict[str, list[str]] = {"denied": [], "warning": []}
     for preview in report.previews:
         name = " ".join(
             (f"{preview.kind} {preview.namespace}/{preview.name}", preview.path)
         ).rstrip()
-        if not let_through(preview.decision):
-            yield "denied", f"{name}: {preview.decision.message}"
-        elif preview.called is False:
-            yield "warning", f"{name}: the webhook is not called: {preview.called_because}"
-        for warning in preview.decision.warnings:
-            yield "warning", f"{name}: {warning.removeprefix('rdma.lab: ')}"
-    for note in report.notes:
-        yield "note", note
+        for label, sentence in _said(preview):
+            said[label].append(f"{name}: {sentence}")
+    found = [(label, one) for label, all_ in said.items() for one in folded(all_, most=_NAMES)]
+    notes = folded(report.notes, most=_NAMES)
+    found += [("note", note) for note in notes[:_NOTES]]
+    if len(notes) > _NOTES:
+        found.append(("note", f"{len(notes) - _NOTES} more notes, which the text output shows"))
+    return found
+
+
+def folded(sentences: Iterable[str], *, most: int) -> list[str]:
+    """Make one sentence of those that say the same of others, as "A, B and 7 more: it is so"."""
+    about: dict[str, list[str]] = {}
+    for sentence in sentences:
+        subject, colon, rest = sentence.partition(": ")
+        about.setdefault(colon + rest or sentence, []).append(subject)
+    return [
+        listed(subjects, most=most) + rest if rest.startswith(": ") else rest
+        for rest, subjects in about.items()
+    ]
+
+
+def listed(names: Sequence[str], *, most: int) -> str:
+    """Write names with commas, of too many only the first and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _said(preview: Preview) -> Iterator[tuple[str, str]]:
+    if not let_through(preview.decision):
+        yield "denied", preview.decision.message
+    elif preview.called is False:
+        yield "warning", f"the webhook is not called: {preview.called_because}"
+    if preview.hint:
+        yield "warning", preview.hint
+    for warning in preview.decision.warnings:
+        yield "warning", warning.removeprefix("rdma.lab: ")

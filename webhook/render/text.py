@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from io import StringIO
 from typing import NamedTuple
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from webhook.core.annotations import ENABLE
 from webhook.core.decision import Decision, Outcome, Status
+from webhook.core.facts import LABEL
 from webhook.core.path import dotted
-from webhook.render.report import NO_TEMPLATE, Preview, Report, let_through
+from webhook.render.layout import Column, Sheet, Span
+from webhook.render.report import NO_TEMPLATE, Preview, Report, folded, listed
+from webhook.render.verdict import Barrier, Verdict, barrier_of, not_opted_in, verdict_of
 
 _STYLES: dict[Status, str] = {
     "applied": "green",
@@ -29,25 +26,15 @@ _STYLES: dict[Status, str] = {
     "warned": "yellow",
     "failed": "bold red",
 }
+_COLUMNS = (Column("mutation"), Column("container", 24), Column("status"), Column("why"))
 _INDENT = 2
-#: Narrower than this, no table can be read.
+#: Narrower than this, nothing can be read.
 _NARROWEST = 40
-
-
-class _Verdict(NamedTuple):
-    """One word on a pod, which the summary counts, and how it is drawn."""
-
-    word: str
-    sign: str
-    style: str
-
-
-_BROKEN = _Verdict("failed", "✘", "bold red")
-_DENIED = _Verdict("denied", "✘", "bold red")
-_NOT_OPTED_IN = _Verdict("not opted in", "○", "yellow")
-_PATCHED = _Verdict("patched", "✔", "bold green")
-_PARTLY = _Verdict("patched in part", "✔", "bold yellow")
-_UNCHANGED = _Verdict("unchanged", "○", "bold")
+#: So many names stand in one remark.
+_NAMES = 12
+#: Words: "memory limit", "no … it".
+_FEW = 3
+_ATTENTION = Span("!", "yellow")
 
 
 class _Row(NamedTuple):
@@ -55,168 +42,174 @@ class _Row(NamedTuple):
 
     mutation: str
     status: Status
+    warns: bool  #: a skipped one that is warned of, too
     message: str
 
 
 def text(report: Report, *, width: int = 100, colour: bool = False) -> str:
     """Return the report as lines of at most `width` columns, with ANSI colours where asked."""
-    stream = StringIO()
-    console = _console(stream, max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for preview in report.previews:
-        _show(console, preview)
-        console.print()
-    for line in _remarks(report):
-        console.print(line)
-    console.print(_summary(report))
-    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
+        _show(sheet, preview)
+        sheet.blank()
+    _remark(sheet, report)
+    sheet.paragraph(*_summary(report))
+    return sheet.text
 
 
-def _console(stream: StringIO, width: int, *, colour: bool) -> Console:
-    # A height besides the width, since rich else believes a dumb terminal to have 80 columns.
-    return Console(
-        file=stream,
-        width=width,
-        height=25,
-        color_system="standard" if colour else None,
-        force_terminal=colour,
-        no_color=not colour,
-        emoji=False,
-        highlight=False,
-        markup=False,
-        legacy_windows=False,
-    )
-
-
-def _show(console: Console, preview: Preview) -> None:
-    loud = [one for one in preview.decision.outcomes if not _told(one, preview.decision)]
-    console.print(_heading(preview))
-    console.print(Padding(_findings(preview), (0, 0, 0, _INDENT)))
+def _show(sheet: Sheet, preview: Preview) -> None:
+    decision = preview.decision
+    barrier = barrier_of(decision)
+    loud = [one for one in decision.outcomes if not (one.reason.quiet or barrier.tells(one))]
+    sheet.paragraph(*_heading(preview))
+    _judge(sheet, preview, barrier)
     if loud:
-        console.print(Padding(_table(loud), (0, 0, 0, 2 * _INDENT)))
-    for line in _silent(preview.decision, loud):
-        console.print(Padding(line, (0, 0, 0, 2 * _INDENT)))
+        sheet.table(_COLUMNS, list(_cells(loud)), indent=2 * _INDENT)
+    for line in _silent(decision, loud):
+        sheet.paragraph(Span(line, "dim"), indent=2 * _INDENT)
 
 
-def _told(outcome: Outcome, decision: Decision) -> bool:
-    """Whether an outcome needs no row: nothing was to do, or the verdict says why."""
-    return outcome.reason.quiet or (
-        outcome.status == "skipped" and outcome.reason.code == decision.reason.code
-    )
-
-
-def _heading(preview: Preview) -> Text:
+def _heading(preview: Preview) -> Iterator[Span]:
     name = f"{preview.namespace}/{preview.name}" if preview.name else f"in {preview.namespace}"
-    heading = Text.assemble((_clean(f"{preview.kind} {name}"), "bold"))
+    yield Span(_clean(f"{preview.kind} {name}"), "bold")
     if preview.path:
-        heading.append(_clean(f"  {preview.path}"))
-    return heading.append(_clean(f"  {preview.source}:{preview.line}"), "dim")
+        yield Span(_clean(f"  {preview.path}"))
+    yield Span(_clean(f"  {preview.source}:{preview.line}"), "dim")
 
 
-def _verdict(preview: Preview) -> _Verdict:
-    decision = preview.decision
-    if decision.error is not None:
-        return _BROKEN
-    if not let_through(decision):
-        return _DENIED
-    if decision.reason.code == "NotOptedIn":
-        return _NOT_OPTED_IN
-    if all(outcome.status != "applied" for outcome in decision.outcomes):
-        return _UNCHANGED
-    return _PATCHED if decision.reason.code == "Patched" else _PARTLY
-
-
-def _findings(preview: Preview) -> Table:
-    """Say what happens to the pod, and where the API server would not even call us."""
-    found = Table.grid(padding=(0, 1, 0, 0))
-    verdict = _verdict(preview)
-    found.add_row(Text(verdict.sign, verdict.style), _verdict_line(preview, verdict))
-    if preview.called is False and verdict is not _NOT_OPTED_IN:
-        because = f"the webhook is not called: {preview.called_because}"
-        found.add_row(Text("!", "yellow"), Text(_clean(because)))
-    return found
-
-
-def _verdict_line(preview: Preview, verdict: _Verdict) -> Text:
-    decision = preview.decision
-    line = Text.assemble((verdict.word, verdict.style))
-    if decision.fabric is not None:
-        line.append(_clean(f" for fabric {decision.fabric}"))
-        if decision.evidence:
-            line.append(_clean(f" ({decision.evidence})"), "dim")
-    if verdict is _NOT_OPTED_IN:
+def _judge(sheet: Sheet, preview: Preview, barrier: Barrier) -> None:
+    """Say what happens to the pod; where nobody calls us, that comes before any other reason."""
+    verdict = verdict_of(preview)
+    line = [Span(verdict.word, verdict.style), *_fabric(preview.decision)]
+    more = preview.hint
+    if not_opted_in(preview):
         where = dotted((*preview.steps, "metadata", "annotations"))
-        line.append(_clean(f': add {ENABLE}: "true" to {where}, or ask what if with --enable'))
-    elif decision.message:
-        line.append(_clean(f": {decision.message}"))
-    return line
+        remedy = f': add {ENABLE}: "true" to {where}, or ask what if with --enable'
+        line.append(Span(_clean(remedy)))
+    elif preview.called is False:
+        line.append(Span(_clean(f"{_uncalled(verdict)}{preview.called_because}")))
+        more = barrier.message
+    elif barrier.message:
+        line.append(Span(_clean(f": {barrier.message}")))
+    sheet.paragraph(*line, sign=Span(verdict.sign, verdict.style), indent=_INDENT)
+    if more:
+        sheet.paragraph(Span(_clean(more)), sign=_ATTENTION, indent=_INDENT)
 
 
-def _table(outcomes: Iterable[Outcome]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("mutation", no_wrap=True)
-    table.add_column("container", overflow="fold", max_width=24)
-    table.add_column("status", no_wrap=True)
-    table.add_column("why", overflow="fold", ratio=1)
+def _fabric(decision: Decision) -> Iterator[Span]:
+    if decision.fabric is not None:
+        yield Span(_clean(f" for fabric {decision.fabric}"))
+        if decision.evidence:
+            yield Span(_clean(f" ({decision.evidence})"), "dim")
+
+
+def _uncalled(verdict: Verdict) -> str:
+    conjunction = "but" if verdict.word.startswith("would") else "and"
+    return f", {conjunction} the webhook is not called: "
+
+
+def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
     previous = ""
     for row, containers in _rows(outcomes).items():
-        table.add_row(
-            Text("" if row.mutation == previous else row.mutation),
-            Text(_clean(", ".join(containers))),
-            Text(row.status, _STYLES[row.status]),
-            Text(_clean(row.message)),
-        )
+        yield [
+            Span("" if row.mutation == previous else row.mutation),
+            Span(_clean(", ".join(containers))),
+            Span(f"{row.status} !" if row.warns else row.status, _STYLES[row.status]),
+            Span(_clean(row.message)),
+        ]
         previous = row.mutation
-    return table
 
 
 def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
-    rows: dict[_Row, list[str]] = {}
+    """Gather what is said of several containers, and a warning into the row that says why."""
+    skipped: dict[tuple[str, str], Outcome] = {}
+    warns: set[tuple[str, str]] = set()
+    said: list[Outcome] = []
     for outcome in outcomes:
-        row = _Row(outcome.mutation, outcome.status, outcome.message or outcome.reason.code)
-        rows.setdefault(row, []).append(outcome.container or "(pod)")
+        key = (outcome.mutation, outcome.container)
+        if outcome.status == "skipped":
+            skipped[key] = outcome
+        elif outcome.status == "warned" and key in skipped and _repeats(outcome, skipped[key]):
+            warns.add(key)
+            continue
+        said.append(outcome)
+    rows: dict[_Row, list[str]] = {}
+    for one in said:
+        mark = one.status == "skipped" and (one.mutation, one.container) in warns
+        row = _Row(one.mutation, one.status, mark, one.message or one.reason.code)
+        rows.setdefault(row, []).append(one.container or "(pod)")
     return rows
 
 
-def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[Text]:
+def _repeats(warned: Outcome, skipped: Outcome) -> bool:
+    """Whether a warning adds nothing to why the mutation was skipped, of which it warns.
+
+    nvlink's row holds all its warnings, ipc-lock's the same words in another order; that of
+    env names variables besides, and stays.
+    """
+    if warned.message in skipped.message:
+        return True
+    new = set(warned.message.split()) - set(skipped.message.split())
+    return warned.reason.code == skipped.reason.code and len(new) <= _FEW
+
+
+def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
     """Name the mutations that have no row: held back by the verdict's reason, or idle."""
     shown = {outcome.mutation for outcome in loud}
-    silent = [outcome for outcome in decision.outcomes if outcome.mutation not in shown]
+    silent = [
+        outcome
+        for outcome in decision.outcomes
+        if outcome.mutation not in shown and outcome.status != "warned"
+    ]
     held = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
     idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held}
     for label, names in (("held back", held), ("nothing to do", idle)):
         if names:
-            yield Text(f"{label}: {', '.join(names)}", "dim")
+            yield f"{label}: {', '.join(names)}"
 
 
-def _remarks(report: Report) -> Iterator[Table]:
+def _remark(sheet: Sheet, report: Report) -> None:
     """Say once what concerns many pods or none: unknown namespaces, notes, what holds no pods."""
+    unknown = {
+        preview.namespace: None
+        for preview in report.previews
+        if preview.called is None and not not_opted_in(preview)
+    }
+    if unknown:
+        sheet.paragraph(Span(_clean(_unknown(list(unknown)))), sign=Span("?", "yellow"))
     suffix = f": {NO_TEMPLATE}"
-    asked = (preview for preview in report.previews if _verdict(preview) is not _NOT_OPTED_IN)
-    unknown = (preview.called_because for preview in asked if preview.called is None)
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
-    remarks = [("?", "yellow", sentence) for sentence in dict.fromkeys(unknown)]
-    remarks += [("note:", "dim", note) for note in report.notes if not note.endswith(suffix)]
+    notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
     if empty:
-        remarks.append(("note:", "dim", f"{NO_TEMPLATE} in {', '.join(empty)}"))
-    for label, style, sentence in remarks:
-        line = Table.grid(padding=(0, 1, 0, 0))
-        line.add_row(Text(label, style), Text(_clean(sentence)))
-        yield line
+        notes.append(f"{NO_TEMPLATE} in {listed(empty, most=_NAMES)}")
+    for note in notes:
+        sheet.paragraph(Span(_clean(note)), sign=Span("note:", "dim"))
 
 
-def _summary(report: Report) -> Text:
+def _unknown(namespaces: list[str]) -> str:
+    one = len(namespaces) == 1
+    names = listed(namespaces, most=_NAMES)
+    return (
+        f"the labels of namespace{'' if one else 's'} {names} are not known; "
+        f'{"it needs" if one else "each needs"} {LABEL}: "true" '
+        f"(--namespace-label {LABEL}=true or --facts FILE tells)"
+    )
+
+
+def _summary(report: Report) -> Iterator[Span]:
     if not report.previews:
-        return Text("no pod and no pod template in the input", "yellow")
-    verdicts = [_verdict(preview) for preview in report.previews]
-    line = Text(f"{_count(len(verdicts), 'pod')}: ")
-    counts = Counter(verdicts)
-    for index, (verdict, number) in enumerate(
-        sorted(counts.items(), key=lambda item: item[0].word)
-    ):
-        line.append(", " if index else "").append(f"{number} {verdict.word}", verdict.style)
+        yield Span("no pod and no pod template in the input", "yellow")
+        return
+    yield Span(f"{_count(len(report.previews), 'pod')}: ")
+    verdicts = [verdict_of(preview) for preview in report.previews]
+    counts = Counter(verdict.counted for verdict in verdicts)
+    styles = {verdict.counted: verdict.style for verdict in verdicts}
+    for index, (counted, number) in enumerate(sorted(counts.items())):
+        yield Span(", " if index else "")
+        yield Span(f"{number} {counted}", styles[counted])
     if warnings := sum(_warned(preview) for preview in report.previews):
-        line.append("; ").append(_count(warnings, "warning"), "yellow")
-    return line
+        yield Span("; ")
+        yield Span(_count(warnings, "warning"), "yellow")
 
 
 def _warned(preview: Preview) -> int:

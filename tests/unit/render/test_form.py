@@ -25,6 +25,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "namespace": "lab",
                 "called": True,
                 "calledBecause": "namespace lab has the label",
+                "hint": "",
                 "allowed": True,
                 "reason": "Patched",
                 "message": "",

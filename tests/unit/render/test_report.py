@@ -32,3 +32,34 @@ def test_asides_tell_what_a_patch_cannot() -> None:
         ("warning", "Deployment lab/trainer spec.template: the webhook is not called: no label"),
         ("note", "a note"),
     ]
+
+
+def test_asides_say_once_what_holds_for_many() -> None:
+    """With the names of the first of them, and after some notes only how many more there are."""
+    pods = [
+        preview(patched(), steps=(), name=name, called=False, called_because="no label")
+        for name in "abcde"
+    ]
+    same = [f"Service {name}: no pod template" for name in "ab"]
+    notes = (*same, "odd", *(f"Job {name}: {name}" for name in "abcdefg"))
+    found = asides(Report(previews=tuple(pods), notes=notes))
+    assert found[:3] == [
+        (
+            "warning",
+            (
+                "Deployment lab/a, Deployment lab/b, Deployment lab/c and 2 more: "
+                "the webhook is not called: no label"
+            ),
+        ),
+        ("note", "Service a, Service b: no pod template"),
+        ("note", "odd"),
+    ]
+    assert found[-1] == ("note", "1 more notes, which the text output shows")
+
+
+def test_asides_tell_what_only_looks_like_opting_in() -> None:
+    """In an output for programs, too."""
+    hinted = preview(not_opted_in(), hint="it is a label")
+    assert list(asides(Report(previews=(hinted,)))) == [
+        ("warning", "Deployment lab/trainer spec.template: it is a label")
+    ]

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.core.decision import Outcome, PatchOp, Reason
+from webhook.core.decision import Decision, Outcome, PatchOp, Reason
 from webhook.render.report import Preview, Report
 from webhook.render.text import text
 
@@ -88,17 +88,107 @@ def test_a_defect_of_ours_is_no_denial() -> None:
     assert "  ✘ failed: internal error\n" in shown(preview(broken))
 
 
-def test_where_the_webhook_is_not_called_a_line_says_so() -> None:
-    """A decision is worth nothing where nobody asks for it."""
-    seen = shown(preview(patched(ADDED), called=False, called_because="because"))
-    assert "  ! the webhook is not called: because\n" in seen
+HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.")
 
 
-def test_what_is_not_known_of_a_namespace_is_said_once() -> None:
-    """Without facts it holds for every pod."""
-    pods = [preview(patched(ADDED), called=None, called_because="who knows")] * 2
-    assert shown(*pods).count("? who knows\n") == 1
-    assert "?" not in shown(preview(not_opted_in(), called=None, called_because="who knows"))
+def held(*others: Outcome) -> Decision:
+    """Decide for a fabric of the host's network where the pod is not in it."""
+    message = "no RDMA: fabric v100-ib needs hostNetwork"
+    names = ("env", "networks")
+    return patched(
+        Outcome("request", "", "warned", HELD, message),
+        *(Outcome(name, "", "skipped", HELD, HELD.when) for name in names),
+        *others,
+    )
+
+
+def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
+    """`patched` without more would contradict the rows; the warning is counted, not repeated."""
+    assert shown(preview(held(ADDED)), width=120) == (
+        "Deployment lab/trainer  spec.template  train.yaml:1\n"
+        "  ✔ patched in part for fabric v100-ib (nvidia.com/v100 in container trainer): no RDMA: "
+        "fabric v100-ib needs hostNetwork\n"
+        "    mutation  container  status   why\n"
+        "    ipc-lock  trainer    applied  IPC_LOCK added\n"
+        "    held back: env, networks\n"
+        "\n"
+        "1 pod: 1 patched in part; 1 warning\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("decision", "verdict", "counted"),
+    [
+        (patched(ADDED), ("○ would be patched for fabric v100-ib (nvidia.com/v100 in container "
+         "trainer), but the webhook is not called: because"), "not called"),
+        (held(ADDED), ("○ would be patched in part for fabric v100-ib (nvidia.com/v100 in "
+         "container trainer), but the webhook is not called: because"), "not called"),
+        (patched(fabric=None), "○ unchanged, and the webhook is not called: because", "not called"),
+        (denied(), "✘ would be denied, but the webhook is not called: because", "denied if called"),
+    ],
+)  # fmt: skip
+def test_where_the_webhook_is_not_called_all_is_only_what_would_be(
+    decision: Decision, verdict: str, counted: str
+) -> None:
+    """A decision is worth nothing where nobody asks for it, and is counted apart."""
+    seen = shown(preview(decision, called=False, called_because="because"), width=200).splitlines()
+    assert seen[1] == f"  {verdict}"
+    assert seen[-1].startswith(f"1 pod: 1 {counted}")
+    because = {"denied if called": ["  ! two fabrics"]}.get(counted, [])
+    if decision.outcomes[:1] and decision.outcomes[0].mutation == "request":
+        because = ["  ! no RDMA: fabric v100-ib needs hostNetwork"]
+    assert [line for line in seen if line.startswith("  !")] == because
+
+
+def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
+    """Without facts it holds for every pod; one that did not ask has other worries."""
+    pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
+    way = "(--namespace-label rdma.lab/enable=true or --facts FILE tells)"
+    assert shown(*pods, width=200).splitlines()[-2] == (
+        f'? the labels of namespaces a, b are not known; each needs rdma.lab/enable: "true" {way}'
+    )
+    assert shown(pods[0], width=200).splitlines()[-2] == (
+        f'? the labels of namespace a are not known; it needs rdma.lab/enable: "true" {way}'
+    )
+    assert "?" not in shown(preview(not_opted_in(), called=None))
+
+
+def test_a_hint_stands_under_the_verdict() -> None:
+    """It says what looks like opting in."""
+    lines = shown(preview(not_opted_in(), hint="it is a label"), width=200).splitlines()
+    assert lines[2] == "  ! it is a label"
+
+
+POD_SECURITY = Reason("PodSecurity", "The namespace refuses it.")
+
+
+def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
+    """One row says why; the summary counts the warning."""
+    decision = patched(
+        Outcome("ipc-lock", "a", "skipped", POD_SECURITY, "the namespace refuses it: label it"),
+        Outcome("ipc-lock", "a", "warned", POD_SECURITY, "no IPC_LOCK: the namespace refuses it"),
+        Outcome("nvlink", "", "skipped", POD_SECURITY, "not here; no privileges"),
+        Outcome("nvlink", "", "warned", HELD, "no privileges"),
+    )
+    assert shown(preview(decision)).splitlines()[2:] == [
+        "    mutation  container  status     why",
+        "    ipc-lock  a          skipped !  the namespace refuses it: label it",
+        "    nvlink    (pod)      skipped !  not here; no privileges",
+        "",
+        "1 pod: 1 unchanged; 2 warnings",
+    ]
+
+
+def test_a_warning_that_says_more_than_its_skipped_row_has_its_own() -> None:
+    """Nothing that a user must know is lost."""
+    decision = patched(
+        Outcome("env", "a", "skipped", POD_SECURITY, "envFrom may hold them"),
+        Outcome("env", "a", "warned", POD_SECURITY, "put UCX_NET_DEVICES into env by hand"),
+    )
+    assert shown(preview(decision)).splitlines()[3:5] == [
+        "    env       a          skipped  envFrom may hold them",
+        "              a          warned   put UCX_NET_DEVICES into env by hand",
+    ]
 
 
 def test_where_the_webhook_is_called_nothing_is_said_of_it() -> None:
@@ -114,6 +204,15 @@ def test_notes_and_an_input_without_pods_are_told() -> None:
         "note: no pod template in Service a, Role c\n"
         "no pod and no pod template in the input\n"
     )
+
+
+def test_notes_that_say_the_same_share_a_line() -> None:
+    """Of many names the first are enough: -o json has all."""
+    many = tuple(f"Service s{number}: no pod template" for number in range(14))
+    notes = ("TrainJob a: from a runtime", "TrainJob b: from a runtime", *many)
+    first, second, _ = shown(notes=notes, width=300).splitlines()
+    assert first == "note: TrainJob a, TrainJob b: from a runtime"
+    assert second.endswith(", Service s11 and 2 more")
 
 
 def test_an_object_without_a_name_is_shown_by_its_namespace() -> None:

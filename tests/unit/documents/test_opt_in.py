@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.documents.opt_in import opt_in_hint
+from webhook.documents.templates import templates_of
+
+ENABLE = "rdma.lab/enable"
+WHERE = "spec.template.metadata.annotations"
+
+
+def deployment(own: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+    """Build a Deployment with these metadata, and with those of its pod template."""
+    spec = {"template": {"metadata": template, "spec": {"containers": []}}}
+    metadata = {"name": "trainer", **own}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def hint(own: dict[str, Any], template: dict[str, Any]) -> str:
+    """Return what is said of the one template."""
+    value = deployment(own, template)
+    (found,) = templates_of(value)
+    return opt_in_hint(value, found)
+
+
+def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
+    """Other annotations are nobody's mistake."""
+    for key in ("team", "rdma.lab/fabric", "rdma.lab/disable", "x.io/enable", "sidecar/enabled"):
+        assert hint({"labels": {key: "true"}}, {"annotations": {key: "true"}}) == ""
+
+
+def test_a_pod_that_says_false_is_told_so() -> None:
+    """It is what the user wrote, and the line to change."""
+    assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} says {ENABLE}: "false"'
+
+
+def test_a_label_of_the_pod_is_no_annotation() -> None:
+    """The namespace wants a label of this name, the pod an annotation."""
+    assert hint({}, {"labels": {ENABLE: "true"}}) == (
+        "rdma.lab/enable stands in spec.template.metadata.labels: on a pod it is an annotation"
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "rdma.lab/enabled", "rdma/enable", "RDMA.lab/enable", "rdma.lab/Enable", "rdma.lab.enable",
+        "rdma-lab/enable", "rdma-enable", "rmda.lab/enable", "rdma.lab/enalbe", "rdma.lab/enable ",
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
+    """Kubernetes takes any key, and nobody calls the webhook for this one."""
+    assert hint({}, {"annotations": {key: "true"}}) == (
+        f"{key!r} in {WHERE} means nothing (did you mean rdma.lab/enable?)"
+    )
+
+
+@pytest.mark.parametrize("field", ["annotations", "labels"])
+def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
+    """The most common mistake: the first metadata of the file."""
+    assert hint({field: {ENABLE: "true"}}, {}) == (
+        f"rdma.lab/enable stands in metadata.{field} of Deployment trainer, which reaches no pod: "
+        f"it counts in {WHERE} only"
+    )
+
+
+def test_a_template_around_the_template_is_named_by_its_path() -> None:
+    """A CronJob has a template of Jobs, which have templates of pods; the nearest is told."""
+    job = deployment({}, {})
+    metadata = {"annotations": {"rdma.lab/enabled": "true"}}
+    value = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "c", "annotations": {ENABLE: "true"}},
+        "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
+    }
+    assert opt_in_hint(value, templates_of(value)[0]) == (
+        "rdma.lab/enabled stands in spec.jobTemplate.metadata.annotations, which reaches no pod: "
+        "it counts in spec.jobTemplate.spec.template.metadata.annotations only "
+        "(did you mean rdma.lab/enable?)"
+    )
+
+
+@pytest.mark.parametrize("metadata", [None, 5, [], {"annotations": 5, "labels": []}])
+def test_any_shape_is_searched_without_complaint(metadata: Any) -> None:
+    """Nothing is known of a document but that it is JSON."""
+    value = deployment({}, metadata)
+    value["metadata"] = metadata
+    assert opt_in_hint(value, templates_of(value)[0]) == ""

@@ -1,0 +1,88 @@
+"""What looks like opting in and is none; only a preview can tell, since nobody calls us then.
+
+The annotation counts on the pod, and so in the metadata of its template: a controller
+copies neither its own metadata nor that of a template around it to the pods.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+from webhook.core.annotations import ENABLE, REQUESTED, WRITTEN
+from webhook.core.path import Path, dotted
+from webhook.core.pod import at
+from webhook.documents.templates import Template
+
+_FIELDS = ("annotations", "labels")
+_METADATA = ("metadata",)
+#: `rdma.lab/enable`, and what was meant so: two words with something between them.
+_WORDS = re.compile(r"(.+)[/._-]([^/._-]+)")
+_PREFIX, _NAME = ENABLE.split("/")
+#: How alike the words must be: `rdma` is .67 of `rdma.lab`, `enabled` .92 of `enable`.
+_ALIKE_PREFIX, _ALIKE_NAME = 0.65, 0.8
+_LONGEST = 80
+
+
+def opt_in_hint(value: Any, template: Template) -> str:
+    """Say what keeps a template from having opted in, though it seems to; "" if nothing does.
+
+    `value` is the document that the template stands in. The pod's own metadata goes before
+    that of the objects around it, the nearest of them first.
+    """
+    own = (*template.path, *_METADATA)
+    if at(template.pod, (*_METADATA, "annotations", ENABLE)) == "false":
+        return f'{dotted((*own, "annotations"))} says {ENABLE}: "false"'
+    for size in range(len(template.path), -1, -1):
+        around = (*template.path[:size], *_METADATA)
+        for place, key in _found(value, around):
+            if size < len(template.path):
+                return _elsewhere(value, place, key, own)
+            return _misnamed(place, key)
+    return ""
+
+
+def _found(value: Any, metadata: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the keys of a metadata that are the annotation, or nearly."""
+    for field in _FIELDS:
+        place = (*metadata, field)
+        words = at(value, place)
+        for key in words if isinstance(words, dict) else ():
+            if _meant(key):
+                yield place, key
+
+
+def _meant(key: str) -> bool:
+    if key == ENABLE:
+        return True
+    words = _WORDS.fullmatch(key.strip().lower()) if len(key) <= _LONGEST else None
+    if words is None or key in REQUESTED or key in WRITTEN:
+        return False
+    return _alike(words[1], _PREFIX) > _ALIKE_PREFIX and _alike(words[2], _NAME) > _ALIKE_NAME
+
+
+def _alike(found: str, wanted: str) -> float:
+    return SequenceMatcher(None, found, wanted, autojunk=False).ratio()
+
+
+def _misnamed(place: Path, key: str) -> str:
+    if place[-1] == "labels":
+        return f"{key} stands in {dotted(place)}: on a pod it is an annotation{_instead(key)}"
+    return f"{key!r} in {dotted(place)} means nothing{_instead(key)}"
+
+
+def _elsewhere(value: Any, place: Path, key: str, own: Path) -> str:
+    around = at(value, place[:-2])
+    kind, name = at(around, ("kind",)), at(around, (*_METADATA, "name"))
+    owner = " ".join(str(word) for word in (kind, name) if word)
+    whose = f" of {owner}" if owner else ""
+    return (
+        f"{key} stands in {dotted(place)}{whose}, which reaches no pod: "
+        f"it counts in {dotted((*own, 'annotations'))} only{_instead(key)}"
+    )
+
+
+def _instead(key: str) -> str:
+    return "" if key == ENABLE else f" (did you mean {ENABLE}?)"
