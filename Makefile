@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --compile --no-input --disable-pip-version-check
+# An editable install is not compiled by pip, and the first command would have to do it.
+BYTECODE := $(BIN)/python -m compileall -q webhook certs
 PYTEST := $(BIN)/python -m pytest
 
 # Stamps: an install is repeated only when what it installs from has changed.
@@ -107,12 +109,14 @@ $(DEV): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements-dev.lock"
 	@$(PIP) --require-hashes -r requirements-dev.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(BYTECODE)
 	@touch $(RUNTIME) $@
 
 $(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements.lock"
 	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(BYTECODE)
 	@touch $@
 
 $(BIN)/python:
