@@ -1,0 +1,71 @@
+"""docs/operation.md lists every metric, parameter and limit of the code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from prometheus_client import Metric
+
+from webhook.app.asgi import BODIES_IN_ALL, BODY_LIMIT
+from webhook.app.mutate import DEPTH, VALUES
+from webhook.app.observe import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.preview import PENDING, THREADS
+from webhook.app.query import PARAMETERS
+from webhook.core.decision import Decision, Outcome, Reason
+
+PAGE = Path(__file__).parents[3] / "docs" / "operation.md"
+BEGIN, END = "<!-- metrics -->\n", "\n<!-- /metrics -->"
+REASON = Reason("Added", "It was added.")
+
+
+def _families() -> list[Metric]:
+    """Return all metrics of a server that has answered something."""
+    metrics = Metrics()
+    outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
+    metrics.answered("mutate", 200, 0.1)
+    metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
+    return sorted(metrics.registry.collect(), key=lambda family: family.name)
+
+
+def _table() -> str:
+    lines = ["", "| metric | type | labels | meaning |", "|---|---|---|---|"]
+    for family in _families():
+        if family.name.startswith("process_"):
+            continue
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = sorted({key for one in family.samples for key in one.labels} - {"le"})
+        written = ", ".join(f"`{label}`" for label in labels)
+        lines.append(f"| `{name}` | {family.type} | {written} | {family.documentation} |")
+    return "\n".join([*lines, ""])
+
+
+def test_metrics_are_up_to_date() -> None:
+    """Every metric is on the page, with its labels, as the registry has it."""
+    page = PAGE.read_text(encoding="utf-8")
+    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    fresh = page[:start] + _table() + page[end:]
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(fresh, encoding="utf-8")
+    stale = "docs/operation.md is stale: UPDATE_GOLDEN=1 rewrites its metrics; look at the diff"
+    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"| `{parameter}=" for parameter in PARAMETERS),
+        f"{BODY_LIMIT >> 20} MiB",
+        f"{BODIES_IN_ALL >> 20} MiB",
+        f"{VALUES:,} values",
+        f"{DEPTH} levels",
+        f"{THREADS} at a time, {PENDING} with those that wait",
+        f"| {ServeOptions().request_seconds:g} s |",
+        f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
+    ],
+)
+def test_numbers_and_parameters_are_on_the_page(words: str) -> None:
+    """What the code bounds, the page tells."""
+    assert words in PAGE.read_text(encoding="utf-8")
