@@ -28,19 +28,23 @@ class ServingContext:
     """A server's TLS, with the certificate of the moment; without one, handshakes fail."""
 
     def __init__(self, client_ca: bytes | None = None) -> None:
-        """Ask clients for a certificate of `client_ca` (PEM) where it is given."""
-        self._client_ca = client_ca
+        """Ask clients of `context` for a certificate of `client_ca` (PEM) where it is given."""
         self.context = _context(client_ca)
-        self.context.sni_callback = self._choose
+        #: The same certificate for clients who have none of their own.
+        self.anonymous = self.context if client_ca is None else _context(None)
+        self._client_cas = {self.anonymous: None, self.context: client_ca}
+        for outer in self._client_cas:
+            outer.sni_callback = self._choose
         #: The end of the certificate's validity; None while there is none.
         self.not_after: datetime | None = None
-        self._current: ssl.SSLContext | None = None
+        self._current: dict[ssl.SSLContext, ssl.SSLContext] = {}
 
     def use(self, pair: KeyPair) -> None:
         """Serve this pair from the next handshake on; CertificateError keeps the last one."""
         until = check_pair(pair)
-        current = _context(self._client_ca)
-        _load(current, pair)
+        current = {outer: _context(client_ca) for outer, client_ca in self._client_cas.items()}
+        for context in current.values():
+            _load(context, pair)
         self._current = current
         self.not_after = until
 
@@ -48,9 +52,10 @@ class ServingContext:
         """Whether there is a certificate that has not expired."""
         return self.not_after is not None and datetime.now(UTC) < self.not_after
 
-    def _choose(self, tls: ssl.SSLObject, _name: str | None, _outer: ssl.SSLContext) -> None:
-        if self._current is not None:
-            tls.context = self._current
+    def _choose(self, tls: ssl.SSLObject, _name: str | None, outer: ssl.SSLContext) -> None:
+        current = self._current.get(outer)
+        if current is not None:
+            tls.context = current
 
 
 class CertificateFiles:

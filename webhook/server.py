@@ -214,7 +214,9 @@ class WebhookServer:
         return apps
 
     def _listener(self, name: str) -> _Listener:
-        tls = None if name == "health" else self._tls.context
+        # Who previews is anonymous: the API server's proxy has no certificate to show.
+        contexts = {"mutate": self._tls.context, "preview": self._tls.anonymous}
+        tls = contexts.get(name)
 
         class Connection(_Connection):
             seconds = self._options.request_seconds

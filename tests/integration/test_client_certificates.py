@@ -1,0 +1,97 @@
+"""`--client-ca`: the API server shows a certificate, people who preview have none."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from certs.issue import KeyPair, issue_ca
+from tests.integration.serving import Certificates, Reply, Running, fabrics, pod, review, send
+
+CLIENTS = issue_ca("clients")
+
+
+def client_pair(folder: Path, issuer: KeyPair) -> tuple[Path, Path]:
+    """Issue a client certificate, as an administrator does for the API server."""
+    authority = x509.load_pem_x509_certificate(issuer.certificate)
+    signer = load_pem_private_key(issuer.key, password=None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    leaf = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    certificate, private = folder / "client.crt", folder / "client.key"
+    certificate.write_bytes(leaf.public_bytes(Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+    return certificate, private
+
+
+@pytest.fixture(scope="module")
+def strict(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Run a server that checks client certificates."""
+    folder = tmp_path_factory.mktemp("strict")
+    (folder / "clients.crt").write_bytes(CLIENTS.certificate)
+    with Running(tls, fabrics(folder), client_ca=folder / "clients.crt") as running:
+        yield running
+
+
+def test_without_a_certificate_there_is_no_answer(strict: Running) -> None:
+    """The handshake fails, or the connection ends with its first bytes (TLS 1.3)."""
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+        strict.post(review())
+
+
+def ask(server: Running, pair: tuple[Path, Path]) -> Reply:
+    """Send a review and show a client certificate."""
+    context = server.tls.client
+    context.load_cert_chain(*pair)
+    port = server.ports["mutate"]
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+    try:
+        return send(connection, review(), "/mutate")
+    finally:
+        connection.close()
+
+
+def test_a_certificate_of_another_ca_does_not_count(strict: Running, tmp_path: Path) -> None:
+    """Whoever signs their own is a stranger."""
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+        ask(strict, client_pair(tmp_path, issue_ca("strangers")))
+
+
+def test_with_one_the_review_is_answered(strict: Running, tmp_path: Path) -> None:
+    """As an API server whose AdmissionConfiguration names the pair."""
+    answer = ask(strict, client_pair(tmp_path, CLIENTS))
+    assert (answer.status, answer.response["allowed"]) == (200, True)
+
+
+def test_the_preview_asks_for_none(strict: Running) -> None:
+    """The API server's service proxy has no certificate to show for the person behind it."""
+    assert strict.post(json.dumps(pod()), "/preview").status == 200
