@@ -92,10 +92,10 @@ def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
     assert head is not None
     readable, broken = {}, set()
     for place, raw in enumerate(fabrics):
-        fabric, whole = _read(FabricEntry, raw)
+        fabric, sound = _read(FabricEntry, raw)
         if fabric is not None:
             readable[place] = fabric
-        if not whole:
+        if not sound:
             broken.add(place)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
     parts = Parts(
@@ -107,16 +107,20 @@ def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
 
 
 def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
-    """Read a mapping without its wrong fields, if there is one then; and whether none was wrong."""
-    whole = True
+    """Read a mapping without its wrong fields, if there is one then; and whether it is sound.
+
+    It is sound without fields that nobody knows, not without a known one that has a wrong value.
+    """
+    sound = True
     while True:
         try:
-            return model.model_validate(raw), whole
+            return model.model_validate(raw), sound
         except ValidationError as error:
-            whole = False
-            wrong = {_field(found) for found in error.errors(include_url=False)}
+            found = error.errors(include_url=False)
+            sound = sound and all(one["type"] == "extra_forbidden" for one in found)
+            wrong = {_field(one) for one in found}
             if () in wrong:
-                return None, whole
+                return None, sound
             raw = _without(raw, wrong)
 
 

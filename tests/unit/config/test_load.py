@@ -68,6 +68,66 @@ fabrics:
     ] * 2
 
 
+SEVERAL = (
+    HEAD
+    + """\
+fabrics:
+- name: a
+  rack: 7
+  match: {gpuProducts: [A]}
+  hcas: ["mlx5_[0-3]"]
+  pin: always
+  resources:
+  - name: rdma/a
+    aliases: [rdma/b]
+    gpusPerDevice: 2
+- name: b
+  match: {gpuProducts: [A]}
+  hcas: [mlx5_0]
+  resources:
+  - name: rdma/b
+    rack: 7
+"""
+)
+
+
+def told(written: str) -> list[tuple[str, str, int | None]]:
+    """Return severity, path and line of all that is found in a file that cannot be used."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_fabrics(written, "f.yaml")
+    return [(found.severity, found.path, found.line) for found in caught.value.findings]
+
+
+def test_an_unknown_field_hides_nothing() -> None:
+    """Rules look at a fabric, and compare it with others, as if an unknown field were not there."""
+    assert told(SEVERAL) == [
+        ("error", "fabrics[0].rack", 5),
+        ("error", "fabrics[0].hcas[0]", 7),
+        ("error", "fabrics[0].pin", 8),
+        ("error", "fabrics[0].resources[0].aliases[0]", 11),
+        ("warning", "fabrics[0].resources[0].gpusPerDevice", 12),
+        ("warning", "fabrics[1].match", 14),
+        ("error", "fabrics[1].resources[0].rack", 18),
+    ]
+
+
+def test_without_its_unknown_fields_a_file_has_the_same_findings() -> None:
+    """Each rule speaks once, whether or not there are unknown fields."""
+    cleaned = "\n".join(line for line in SEVERAL.splitlines() if "rack" not in line)
+    known = [(severity, path) for severity, path, _ in told(SEVERAL) if not path.endswith("rack")]
+    assert [(severity, path) for severity, path, _ in told(cleaned)] == known
+
+
+def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> None:
+    """With a wrong value in the same fabric, only rules that look at values one by one speak."""
+    assert told(SEVERAL.replace("pin: always", "pin: true")) == [
+        ("error", "fabrics[0].rack", 5),
+        ("error", "fabrics[0].hcas[0]", 7),
+        ("error", "fabrics[0].pin", 8),
+        ("error", "fabrics[1].resources[0].rack", 18),
+    ]
+
+
 def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
     """The base manifests ship `fabrics: []`: no findings, and no fabric."""
     loaded = parse_fabrics(HEAD + "fabrics: []\n", "f.yaml")

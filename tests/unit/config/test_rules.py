@@ -356,10 +356,10 @@ def test_what_works_is_not_told(name: str) -> None:
 
 
 def test_rules_speak_of_what_pydantic_understood() -> None:
-    """A wrong field hides no wrong value beside it, and makes no false finding.
+    """A wrong field hides no wrong value beside it, and a wrong value makes no false finding.
 
-    Rules that compare fields say nothing of a fabric with a wrong one: here RoCE would seem to
-    lack a network.
+    Rules that compare fields say nothing of a fabric with a wrong value: here RoCE would seem to
+    lack a network. A field that nobody knows keeps them from nothing: `pin` of the third fabric.
     """
     written = text(
         roce(name="A", networks="lab/roce", socketInterface="=eth0"),
@@ -382,6 +382,7 @@ def test_rules_speak_of_what_pydantic_understood() -> None:
         ("error", "fabrics[1].resources[0].count"),
         ("error", "fabrics[1].resources[1].name"),
         ("error", "fabrics[2].match.nodeLabel"),
+        ("error", "fabrics[2].pin"),
         ("error", "fabrics[3].name"),
         ("error", "fabrics[4]"),
         ("error", "fabrics[5].hcas[0]"),

@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
     severity: Severity
     check: Check
-    #: It looks at values one by one, so it can do so in a fabric that has a wrong field elsewhere.
+    #: It looks at values one by one, so it can do so in a fabric that has a wrong value elsewhere.
     alone: bool = False
 
 
