@@ -57,7 +57,7 @@ _SERVE_EXAMPLES = """examples:
   rdma-webhook serve --dev
   rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
 
-The files are read again when they change. SIGTERM and Ctrl-C end it.
+The fabrics file and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
 """
 _PORTS = (
     ("--port", 8443, "HTTPS for the API server: /mutate"),

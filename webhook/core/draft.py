@@ -87,7 +87,8 @@ class Draft:
         if not ops:
             msg = f"{self.mutation} says applied, but changed nothing"
             raise AssertionError(msg)
-        self._verdict(where, "applied", reason, message, ops)
+        self._pending = len(self.ops)
+        self.outcomes.append(Outcome(self.mutation, where, "applied", reason, message, ops))
 
     def already(self, where: str, reason: Reason, message: str) -> None:
         """Say that what the mutation would do is there already."""
@@ -105,19 +106,11 @@ class Draft:
         """Add a warning; the user sees it at creation and in the status annotation."""
         self._verdict(where, "warned", reason, message)
 
-    def _verdict(
-        self,
-        where: str,
-        status: Status,
-        reason: Reason,
-        message: str,
-        ops: tuple[PatchOp, ...] = (),
-    ) -> None:
-        if len(self.ops) - self._pending != len(ops):
+    def _verdict(self, where: str, status: Status, reason: Reason, message: str) -> None:
+        if len(self.ops) != self._pending:
             msg = f"{self.mutation} says {status}, but has operations pending"
             raise AssertionError(msg)
-        self._pending = len(self.ops)
-        self.outcomes.append(Outcome(self.mutation, where, status, reason, message, ops))
+        self.outcomes.append(Outcome(self.mutation, where, status, reason, message))
 
     def _record(self, op: str, path: Path, value: Any) -> None:
         self.ops.append({"op": op, "path": pointer(path), "value": value})

@@ -84,6 +84,10 @@ class Fabric:
     #: The nodeSelector to add; None where `pin: never`.
     pin: Mapping[str, str] | None = None
 
+    def __hash__(self) -> int:
+        """Hash by identity: what is computed of a fabric is remembered as long as it serves."""
+        return id(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:

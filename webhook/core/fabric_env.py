@@ -7,13 +7,40 @@ carries the NCCL ones to processes that sshd starts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
+from webhook.core.environment import entry
 from webhook.core.fabric import EnvPairs, Fabric, Fabrics
 
 NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
 GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
 UCX_DEVICES = "UCX_NET_DEVICES"
 _SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
+
+
+class Plan(NamedTuple):
+    """What a container gets that has none of the names; the same for all such containers."""
+
+    pairs: EnvPairs
+    #: As items of `env`. Shared by pods: a draft never edits a value that was put in.
+    entries: tuple[dict[str, str], ...]
+    #: The names that make a container another case.
+    names: frozenset[str]
+    listed: str
+
+
+@lru_cache(maxsize=64)
+def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
+    """Work out once what most containers on a fabric get."""
+    pairs = wanted_env(fabric, {}, host_network=host_network)
+    names = [name for name, _ in pairs]
+    return Plan(
+        pairs,
+        tuple(entry(name, value) for name, value in pairs),
+        frozenset({*names, NCCL_SOCKET, GLOO_SOCKET}),
+        ", ".join(names),
+    )
 
 
 def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: bool) -> EnvPairs:

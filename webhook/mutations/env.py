@@ -13,7 +13,7 @@ from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, env_of, has_env_from
 from webhook.core.fabric import EnvPairs
-from webhook.core.fabric_env import allows_rdma, conflicts, wanted_env
+from webhook.core.fabric_env import allows_rdma, conflicts, plan_for, wanted_env
 from webhook.core.mpirun import forwards_by_ssh
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
 
@@ -40,8 +40,12 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     fabric = scope.fabric
     assert fabric is not None
     own = env_of(draft.pod, container.path)
-    wanted = wanted_env(fabric, own, host_network=scope.host_network)
-    missing = [entry(name, value) for name, value in wanted if name not in own]
+    plan = plan_for(fabric, host_network=scope.host_network)
+    wanted, missing, listed = plan.pairs, plan.entries, plan.listed
+    if not plan.names.isdisjoint(own):
+        wanted = wanted_env(fabric, own, host_network=scope.host_network)
+        missing = tuple(entry(name, value) for name, value in wanted if name not in own)
+        listed = ", ".join(item["name"] for item in missing)
     if not wanted:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
     elif not missing:
@@ -50,7 +54,6 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
         _leave_to_files(draft, scope, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)
-        listed = ", ".join([item["name"] for item in missing])
         draft.applied(container.name, ADDED, f"set {listed}")
     if own:
         _warn_user_values(draft, container.name, own, wanted, fabric.env.site)
