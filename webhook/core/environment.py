@@ -30,6 +30,23 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     return found
 
 
+class Environments:
+    """The `env` of a pod's containers as the user wrote them, each read once."""
+
+    __slots__ = ("_found", "_pod")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self._pod = pod
+        self._found: dict[Path, dict[str, str | None]] = {}
+
+    def of(self, path: Path) -> dict[str, str | None]:
+        """Read the `env` of the container at `path`, see `env_of`."""
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = env_of(self._pod, path)
+        return found
+
+
 def env_names(manifest: dict[str, Any]) -> list[str]:
     """List the names in a container's `env`."""
     names = [item.get("name") for item in items(manifest, ("env",))]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from webhook.core.annotations import FABRIC, Requests
 from webhook.core.commands import Commands
 from webhook.core.decision import Reason
+from webhook.core.environment import Environments
 from webhook.core.fabric import Fabrics
 from webhook.core.foreign import FOREIGN_NIC, foreign_nic
 from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
@@ -60,7 +61,8 @@ def examine(
     if selection.why is None:
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
         resolution = resolve(pod, pairs, requests, context)
-        foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
+        if len(annotations) > 1 or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
+            foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
     stray = _unclaimed(pairs, fabrics) if selection.why is NO_TARGET else ""
     why, message = _why(selection, foreign, resolution, stray)
     if why is FABRIC_AMBIGUOUS and selection.targets and fabrics.defaults.on_ambiguous == "deny":
@@ -75,6 +77,7 @@ def examine(
         original=pod,
         containers=containers,
         commands=commands,
+        env=Environments(pod),
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
     )
@@ -89,6 +92,10 @@ def _unclaimed(pairs: Pairs, fabrics: Fabrics) -> str:
             for name in unclaimed(container.manifest, fabrics):
                 return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
     return ""
+
+
+def _any_foreign(pairs: Pairs) -> bool:
+    return any(usage.foreign for _, usage in pairs)
 
 
 def _chosen(pairs: Pairs, selection: Selection) -> Pairs:

@@ -13,6 +13,7 @@ first one. Nothing that this webhook writes is evidence, a site's own variables 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from webhook.core.commands import Commands
@@ -42,12 +43,15 @@ def role_of(pod: PodManifest, manifest: dict[str, Any]) -> Role | None:
     return _role_in_labels(pod)
 
 
-def starts_without_env(pod: PodManifest, path: Path, commands: Commands) -> bool:
-    """Whether processes start in the container at `path` that need not inherit its `env`.
+def starts_without_env(
+    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
+) -> bool:
+    """Whether processes start in the container at `path` that need not inherit its `env`, `own`.
 
     Those of an MPI worker, whose launcher comes by ssh or kubectl, and the children of sshd.
     """
-    return role_of(pod, mapping(pod, path)) == "worker" or commands.runs_sshd(path)
+    role = _role(own[_ROLE_ENV]) if _ROLE_ENV in own else _role_in_labels(pod)
+    return role == "worker" or commands.runs_sshd(path)
 
 
 def launchers_of(

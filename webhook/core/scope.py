@@ -11,6 +11,7 @@ from webhook.core.annotations import Requests
 from webhook.core.commands import Commands
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
+from webhook.core.environment import Environments
 from webhook.core.fabric import Fabric, Fabrics
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.path import Path
@@ -73,6 +74,8 @@ class Scope:
     containers: tuple[Container, ...]
     #: What those of the original run.
     commands: Commands
+    #: And their environments.
+    env: Environments
     host_network: bool
     annotations: Mapping[str, Any]
 

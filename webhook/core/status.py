@@ -71,6 +71,9 @@ def _add(found: dict[str, list[str]], mutation: str, code: str) -> None:
 
 
 def _room(annotations: Mapping[str, Any]) -> int:
+    letters = sum(map(len, map(str, annotations.values())))
+    if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST:
+        return LONGEST  # whatever the letters are
     used = sum(
         size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
     )
@@ -93,6 +96,8 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
     return written.decode() if len(written) <= room else ""
 
 
+_LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
+_UTF8 = 4
 _COUNTED = ("applied", "skipped", "warned")
 _ORDER = ("fabric", "reason", *_COUNTED, "config")
 _EMPTY: dict[str, Any] = {"applied": (), "warned": {}, "counts": {}}

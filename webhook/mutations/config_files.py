@@ -64,7 +64,8 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
     pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
     if policy == "never":
         return NOTHING, "the configuration says configFiles: never"
-    needed = has_env_from(pod, path) or starts_without_env(pod, path, scope.commands)
+    env, commands = scope.env.of(path), scope.commands
+    needed = has_env_from(pod, path) or starts_without_env(pod, path, commands, env)
     if policy == "auto" and not needed:
         return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
     own = own_mount(pod, path)

@@ -39,7 +39,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     fabric = scope.fabric
     assert fabric is not None
-    own = env_of(draft.pod, container.path)
+    own = scope.env.of(container.path)
     plan = plan_for(fabric, host_network=scope.host_network)
     wanted, missing, listed = plan.pairs, plan.entries, plan.listed
     if not plan.names.isdisjoint(own):

@@ -30,7 +30,7 @@ OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
 OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
 SCRIPT_TOO_LARGE = Reason("ScriptTooLarge", "A launching script is too large to be parsed.")
 
-_SETTLING = (SWITCH, "OMPI_MCA_coll")  # the second one chooses the collectives
+_SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the second one chooses the collectives
 _ENTRY = entry(SWITCH, "0")
 
 
@@ -49,7 +49,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
         draft.skipped(name, OFF, "the configuration says hcoll: off")
         return
     manifest = mapping(draft.pod, path)
-    if _is_settled(draft, name, manifest):
+    if _may_be_settled(scope, path) and _is_settled(draft, name, manifest):
         return
     if "envFrom" in manifest and has_env_from(draft.pod, path):
         draft.skipped(name, ENV_FROM, f"envFrom may hold {SWITCH}")
@@ -62,6 +62,14 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
     draft.applied(name, ADDED, f"set {SWITCH}=0{told}")
     for launch in launches:
         _warn(draft, name, launch)
+
+
+def _may_be_settled(scope: Scope, path: Path) -> bool:
+    """Whether the user's environment, or the site's, holds a name that settles hcoll."""
+    site = scope.fabric.env.site if scope.fabric is not None else ()
+    return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
+        scope.env.of(path)
+    )
 
 
 def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from webhook.core.commands import Commands
+from webhook.core.environment import env_of
 from webhook.core.launchers import launchers_of, role_of, starts_without_env
 
 ROLE = "training.kubeflow.org/job-role"
@@ -110,4 +111,5 @@ def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
 def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: bool) -> None:
     """Workers by their role, and whoever runs sshd."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
-    assert starts_without_env(pod, ("spec", "containers", 0), Commands(pod)) is starts
+    path = ("spec", "containers", 0)
+    assert starts_without_env(pod, path, Commands(pod), env_of(pod, path)) is starts

@@ -11,6 +11,7 @@ import jsonpatch
 from webhook.core.annotations import Requests
 from webhook.core.commands import Commands
 from webhook.core.draft import Draft
+from webhook.core.environment import Environments
 from webhook.core.fabric import Defaults, Fabric, index
 from webhook.core.facts import NamespaceFacts
 from webhook.core.pod import PodManifest, containers_of
@@ -75,6 +76,7 @@ def run(
         original=manifest,
         containers=containers,
         commands=Commands(manifest),
+        env=Environments(manifest),
         host_network=manifest["spec"].get("hostNetwork") is True,
         annotations=manifest["metadata"]["annotations"],
     )
