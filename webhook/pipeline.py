@@ -139,12 +139,13 @@ def _mutate(draft: Draft, scope: Scope, barriers: _Barriers) -> None:
     """Run the chain in its order on the targets, or on launchers what is theirs."""
     if not scope.targets and not scope.launchers:
         return
+    skip, launchers_only = scope.requests.skip, not scope.targets
     for mutation in MUTATIONS:
-        if not scope.targets and not mutation.on_launchers:
+        if launchers_only and not mutation.on_launchers:
             continue
-        draft.mutation = mutation.name
+        name = draft.mutation = mutation.name
         closed = None
-        if mutation.name in scope.requests.skip:
+        if name in skip:
             closed = SKIPPED_BY_USER
         elif mutation.needs is Needs.FABRIC:
             closed = barriers.fabric
