@@ -51,15 +51,22 @@ def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) ->
         resources = mapping(one.manifest, ("resources",), one.path)
         amount = mapping(resources, ("requests",)).get(name)
         amount = mapping(resources, ("limits",)).get(name) if amount is None else amount
-        if amount is None:
-            continue
+        number = Decimal(0) if amount is None else _number(amount, (*one.path, "resources"), name)
         # Init containers run one after the other, beside the sidecars started before them.
         if one.kind == "init":
-            step = max(step, total + parse(amount))
+            step = max(step, total + number)
         elif one.kind != "ephemeral":
-            total += parse(amount)
+            total += number
     asked = max(total, step)
     return written(asked) if asked else None
+
+
+def _number(amount: Any, path: Path, name: str) -> Decimal:
+    try:
+        return parse(amount)
+    except ValueError as error:
+        msg = f"{dotted((*path, 'requests', name))}: {error}"
+        raise ShapeError(msg) from error
 
 
 def _equal(resources: dict[str, Any]) -> bool:

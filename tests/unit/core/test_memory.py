@@ -7,6 +7,7 @@ import pytest
 from tests.builders import amounts, container, pod
 from webhook.core.memory import is_guaranteed, reads_limit, unbounded_memory_volume
 from webhook.core.pod import containers_of
+from webhook.errors import ShapeError
 
 PATH = ("spec", "containers", 0)
 BOTH = {"cpu": "1", "memory": "1Gi"}
@@ -137,3 +138,28 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
 def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
     assert unbounded_memory_volume(manifest, PATH) == name
+
+
+def test_ephemeral_containers_ask_for_nothing() -> None:
+    """They run in what the pod has already."""
+    level = {"resources": {"limits": BOTH}}
+    debug = {"name": "debug", "resources": amounts(None, {"cpu": "5"})}
+    assert guaranteed(sized(None, BOTH), ephemeralContainers=[debug], **level)
+
+
+def test_a_request_that_is_no_quantity_is_refused_with_its_place() -> None:
+    """The pod-level request cannot be made of it."""
+    with pytest.raises(ShapeError) as raised:
+        guaranteed(sized(None, {"memory": "much"}), resources={"limits": BOTH})
+    assert str(raised.value).startswith("spec.containers[0].resources.requests.memory: 'much' is")
+
+
+def test_a_volume_of_another_field_reads_no_limit() -> None:
+    """The downward API hands out labels, names, and other resources as well."""
+    files = [{"path": "cpu", "resourceFieldRef": {"resource": "limits.cpu"}}, {"path": "labels"}]
+    secret = {"secret": {"name": "token"}}
+    volumes = [
+        {"name": "pod", "downwardAPI": {"items": files}},
+        {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
+    ]
+    assert reads_limit(pod(container(), volumes=volumes)) == ""

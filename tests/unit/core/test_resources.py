@@ -12,6 +12,7 @@ from webhook.core.resources import (
     is_foreign_annotation,
     is_gpu,
     is_rdma,
+    unclaimed,
     usage_of,
 )
 from webhook.errors import ShapeError
@@ -243,3 +244,10 @@ def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> Non
 def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma: bool) -> None:
     """By exact names and the fabrics'; only MIG profiles and `rdma/` are open lists."""
     assert (is_gpu(name, FABRICS), is_rdma(name, FABRICS)) == (gpu, rdma)
+
+
+def test_what_no_fabric_claims_is_listed() -> None:
+    """Sorted, without what is requested 0 times; an amount that is none still has a name."""
+    limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
+    asked = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
+    assert unclaimed(asked, FABRICS) == ["example.com/a", "example.com/b"]

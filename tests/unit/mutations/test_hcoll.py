@@ -218,3 +218,17 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
     assert told(second, NAME) == [
         ("main", "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is there already")
     ]
+
+
+def test_a_sites_own_switch_settles_it() -> None:
+    """Where `env` wrote it; a container with envFrom did not get it, and is told as others are."""
+    site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
+    where = context(
+        fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),
+    )
+    gpus = {"limits": {"nvidia.com/gpu": "1"}}
+    sources = [{"configMapRef": {"name": "x"}}]
+    written = decide_on(pod(container(resources=gpus)), where)
+    hidden = decide_on(pod(container(resources=gpus, envFrom=sources)), where)
+    assert [one[1:3] for one in told(written, "hcoll")] == [("skipped", "UserValue")]
+    assert told(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
