@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.core.annotations import FABRIC, Requests
+from webhook.core.annotations import ENABLE, FABRIC, Requests
 from webhook.core.commands import Commands
 from webhook.core.decision import Reason
 from webhook.core.environment import Environments
@@ -61,7 +61,8 @@ def examine(
     if selection.why is None:
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
         resolution = resolve(pod, pairs, requests, context)
-        if len(annotations) > 1 or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
+        others = len(annotations) > (ENABLE in annotations)
+        if others or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
             foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
     stray = _unclaimed(pairs, fabrics) if selection.why is NO_TARGET else ""
     why, message = _why(selection, foreign, resolution, stray)

@@ -103,3 +103,10 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     assert examined(manifest).message == (
         "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
     )
+
+
+def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
+    """As in a preview of a pod that has not opted in."""
+    manifest = pod(gpu())
+    manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[]"}
+    assert examined(manifest).why is FOREIGN_NIC
