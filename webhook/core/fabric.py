@@ -35,14 +35,6 @@ class RdmaResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hca:
-    """One RDMA device by its exact name, with its port (1 where none is given)."""
-
-    name: str
-    port: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FabricEnv:
     """What the fabric puts into the environment, rendered once.
 
