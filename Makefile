@@ -70,7 +70,7 @@ golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the di
 
 # Real MPI launchers and a shell that dash and bash are not. Without them their tests are skipped,
 # each with a line that says so; under CI a skipped one is a failure.
-DEBIAN := openmpi-bin mpich busybox-static
+DEBIAN := openmpi-bin mpich busybox-static curl
 
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import os
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
     name = request.param
     found = shutil.which(name)
     if found is None:
+        assert not os.environ.get("CI"), f"{name} is missing, and CI does without nothing"
         pytest.skip(f"no {name} here (on Debian: apt-get install {name})")
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:

@@ -174,7 +174,9 @@ def test_no_certificate_is_one_line_that_names_the_flags() -> None:
     assert "--tls-cert and --tls-key, or --dev" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is missing: install it")
+@pytest.mark.skipif(
+    shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is missing: install it"
+)
 def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
     """`serve --dev` needs no cluster and no file; what it prints is run by a shell."""
     free = "port=0, preview_port=0, health_port=0"
