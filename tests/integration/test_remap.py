@@ -7,8 +7,8 @@ format of the real one, and /proc, /dev and /var/run begin at a folder of the te
 from __future__ import annotations
 
 import json
-import shlex
 import os
+import shlex
 import shutil
 import subprocess
 import sys
