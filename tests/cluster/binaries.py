@@ -1,0 +1,171 @@
+"""The cluster's programs: a developer's own, cached ones, or built from `modules/` with Go."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from tests.cluster import progress
+from tests.cluster.versions import DEFAULT_MINOR, ETCD, MODULES, Module, provider
+
+MODULE_FILES = Path(__file__).parent / "modules"
+
+#: What envtest's folder may give, how it tells its version, and how the version reads.
+_ENVTEST = {
+    "etcd": (("--version",), re.compile(r"etcd Version: (\d+\.\d+)")),
+    "kube-apiserver": (("--version",), re.compile(r"Kubernetes v(\d+\.\d+)")),
+    "kubectl": (("version", "--client"), re.compile(r"Client Version: v(\d+\.\d+)")),
+}
+
+
+class BuildError(Exception):
+    """Go could not build a program or find a module; the message says what it said."""
+
+
+def binary(name: str, minor: str = DEFAULT_MINOR) -> Path:
+    """Return the program's path: KUBEBUILDER_ASSETS, else the cache, else after `go build`.
+
+    Raises BuildError; KeyError for a name or a minor that `versions` does not have.
+    """
+    module = provider(name, minor)
+    return _envtest(name, minor) or _cached(module, name)
+
+
+def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
+    """Return every program of a cluster, building what the cache lacks.
+
+    The API server comes first: what takes its time are libraries that the others share.
+    """
+    names = [
+        "kube-apiserver",
+        *(name for name in MODULES[f"kubernetes-{minor}"].commands if name != "kube-apiserver"),
+        *("coredns", "kwok"),
+    ]
+    return {name: binary(name, minor) for name in names}
+
+
+def module_dir(name: str) -> Path:
+    """Return the source folder of a module of `versions.MODULES`, where its CRDs lie.
+
+    Go fetches it where the machine lacks it. Raises BuildError; KeyError for an unknown name.
+    """
+    module = MODULES[name]
+    where = MODULE_FILES / module.name
+    _go(["mod", "download", module.path], where)
+    return Path(_go(["list", "-m", "-f", "{{.Dir}}", module.path], where).strip())
+
+
+def cache_folder(module: Module) -> Path:
+    """Return where the module's programs are kept: another go.mod or go.sum is another folder."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    files = (MODULE_FILES / module.name / file for file in ("go.mod", "go.sum"))
+    locked = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    return base / "rdma-webhook" / "bin" / f"{module.name}-{module.version}-{locked}"
+
+
+@cache  # a run asks often, and the answer costs a process
+def _envtest(name: str, minor: str) -> Path | None:
+    """Return the program of KUBEBUILDER_ASSETS where its version fits."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if not assets or name not in _ENVTEST:
+        return None
+    path = Path(assets).resolve() / name
+    wanted = ".".join(ETCD[minor][1:].split(".")[:2]) if name == "etcd" else minor
+    found = _version(path, name)
+    if found == wanted:
+        return path
+    progress.say(f"KUBEBUILDER_ASSETS: {path} is ignored: {found or 'no program'}, not {wanted}")
+    return None
+
+
+def _version(path: Path, name: str) -> str | None:
+    arguments, pattern = _ENVTEST[name]
+    try:
+        asked = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    match = pattern.search(asked.stdout)
+    return match[1] if match else "of unknown version"
+
+
+def _cached(module: Module, name: str) -> Path:
+    path = cache_folder(module) / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(path.parent, name) as lock:
+            if not path.exists():  # somebody else may just have built it
+                _build(module, name, path, lock)
+    return path
+
+
+@contextmanager
+def _alone(folder: Path, name: str) -> Iterator[int]:
+    """Hold the folder's lock, and give its file descriptor."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with progress.step(f"waiting for another process that builds {folder.name} ({name})"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield lock.fileno()
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def _build(module: Module, name: str, path: Path, lock: int) -> None:
+    new = path.with_name(f".{name}.new")
+    arguments = [
+        "build",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        linker_flags(module.stamps),
+        "-o",
+        str(new),
+        module.commands[name],
+    ]
+    with progress.step(f"building {name} ({module.name} {module.version})"):
+        # Go inherits the lock: it holds for as long as a Go runs that outlives us.
+        _go(arguments, MODULE_FILES / module.name, lock)
+    new.replace(path)
+
+
+def linker_flags(stamps: Mapping[str, str]) -> str:
+    """Return the linker's arguments: no debug information, and each variable set."""
+    return " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in stamps.items())])
+
+
+def _go(arguments: list[str], module: Path, *keep: int) -> str:
+    """Run Go in a module's folder and return what it printed."""
+    environ = {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly",  # go.sum has the last word
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+    command = ["go", *arguments]
+    try:
+        ran = subprocess.run(
+            command,
+            cwd=module,
+            env=environ,
+            pass_fds=keep,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise BuildError("there is no go on the PATH") from None
+    if ran.returncode:
+        said = "\n".join(ran.stderr.strip().splitlines()[-20:])
+        raise BuildError(f"{module.name}: go {arguments[0]} failed:\n{said}")
+    return ran.stdout

@@ -1,0 +1,136 @@
+"""Which versions the cluster is made of, and how each command is built.
+
+A version stands here and in `modules/<name>/go.mod`; a test holds them together. To raise one, in
+its module's folder: `go get -tool PACKAGE@VERSION && go mod tidy`. Kubernetes' own go.mod replaces
+its staging libraries, which counts only for itself: each goes into ours as `k8s.io/X => k8s.io/X
+v0.MINOR.PATCH`. etcd stays at the version that Kubernetes requires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: The oldest Go that the modules ask for.
+GO = (1, 26)
+
+#: The minor that is meant where none is said.
+DEFAULT_MINOR = "1.36"
+KUBERNETES: Mapping[str, str] = {"1.36": "v1.36.3", "1.34": "v1.34.4"}
+ETCD: Mapping[str, str] = {"1.36": "v3.6.8", "1.34": "v3.6.5"}
+
+_KUBERNETES_COMMANDS = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "kubectl",
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One Go module whose commands the cluster runs: `modules/<name>/`."""
+
+    name: str
+    path: str
+    """The Go module that gives the commands."""
+    version: str
+    commands: Mapping[str, str]
+    """Each command's package."""
+    stamps: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the linker sets (`-X`)."""
+
+
+def _kubernetes(minor: str) -> Module:
+    path, version = "k8s.io/kubernetes", KUBERNETES[minor]
+    first, second = minor.split(".")
+    # The binaries panic at start where one of these is empty.
+    stamp = "k8s.io/component-base/version"
+    return Module(
+        name=f"kubernetes-{minor}",
+        path=path,
+        version=version,
+        commands={
+            "etcd": "go.etcd.io/etcd/server/v3",
+            **{name: f"{path}/cmd/{name}" for name in _KUBERNETES_COMMANDS},
+        },
+        stamps={
+            f"{stamp}.gitVersion": version,
+            f"{stamp}.gitMajor": first,
+            f"{stamp}.gitMinor": second,
+        },
+    )
+
+
+#: What does not depend on the cluster's minor.
+_OTHERS = (
+    Module(
+        name="coredns",
+        path="github.com/coredns/coredns",
+        version="v1.13.1",
+        commands={"coredns": "github.com/coredns/coredns"},
+    ),
+    Module(
+        name="kwok",
+        path="sigs.k8s.io/kwok",
+        version="v0.8.0",
+        commands={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
+        stamps={"sigs.k8s.io/kwok/pkg/consts.Version": "v0.8.0"},
+    ),
+    Module(
+        name="mpi-operator",
+        path="github.com/kubeflow/mpi-operator",
+        version="v0.6.0",
+        commands={"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
+        stamps={"github.com/kubeflow/mpi-operator/pkg/version.Version": "v0.6.0"},
+    ),
+    Module(
+        name="lws",
+        path="sigs.k8s.io/lws",
+        version="v0.7.0",
+        commands={"lws": "sigs.k8s.io/lws/cmd"},
+        stamps={"sigs.k8s.io/lws/pkg/version.GitVersion": "v0.7.0"},
+    ),
+    Module(
+        name="jobset",
+        path="sigs.k8s.io/jobset",
+        version="v0.10.1",
+        commands={"jobset": "sigs.k8s.io/jobset"},
+        stamps={"sigs.k8s.io/jobset/pkg/version.GitVersion": "v0.10.1"},
+    ),
+    Module(
+        name="kuberay",
+        path="github.com/ray-project/kuberay/ray-operator",
+        version="v1.4.2",
+        commands={"ray-operator": "github.com/ray-project/kuberay/ray-operator"},
+    ),
+    Module(
+        name="vegeta",
+        path="github.com/tsenart/vegeta/v12",
+        version="v12.12.0",
+        commands={"vegeta": "github.com/tsenart/vegeta/v12"},
+        stamps={"main.Version": "v12.12.0"},
+    ),
+    Module(
+        name="kubeconform",
+        path="github.com/yannh/kubeconform",
+        version="v0.8.0",
+        commands={"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
+        stamps={"main.version": "v0.8.0"},
+    ),
+)
+
+MODULES: Mapping[str, Module] = {
+    module.name: module for module in (*map(_kubernetes, KUBERNETES), *_OTHERS)
+}
+
+
+def provider(command: str, minor: str = DEFAULT_MINOR) -> Module:
+    """Return the module that has the command; KeyError for a command or a minor that none has."""
+    kubernetes = MODULES[f"kubernetes-{minor}"]
+    for module in (kubernetes, *_OTHERS):
+        if command in module.commands:
+            return module
+    raise KeyError(command)
