@@ -17,7 +17,7 @@ GO = (1, 26)
 #: The minor that is meant where none is said.
 DEFAULT_MINOR = "1.36"
 KUBERNETES: Mapping[str, str] = {"1.36": "v1.36.3", "1.34": "v1.34.4"}
-ETCD: Mapping[str, str] = {"1.36": "v3.6.8", "1.34": "v3.6.5"}
+ETCD: Mapping[str, str] = {"1.36": "v3.6.8", "1.34": "v3.6.4"}
 
 _KUBERNETES_COMMANDS = (
     "kube-apiserver",
