@@ -1,0 +1,117 @@
+"""Build container images with buildah: no daemon, no registry, and a store of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.cluster import archives, progress
+
+#: What the store may hold before it is thrown away: each build of other code adds some 100 MB.
+_STORE_KIB = 4 * 1024 * 1024
+
+
+class ImageError(Exception):
+    """An image could not be built; the message says what the program said."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """Images and their layers, held by one process at a time."""
+
+    root: Path
+    runroot: Path
+    lock: int
+
+    def has(self, name: str) -> bool:
+        """Tell whether an image of that name is there."""
+        return bool(self._buildah("images", "--quiet", "--filter", f"reference={name}").strip())
+
+    def build(
+        self,
+        name: str,
+        context: Path,
+        arguments: Mapping[str, str] | None = None,
+        volumes: Sequence[str] = (),
+    ) -> None:
+        """Build the context's Dockerfile; steps that were built before are not run again."""
+        self._buildah(
+            "bud",
+            "--isolation=chroot",
+            "--layers",
+            "--pull-never",
+            *(f"--build-arg={key}={value}" for key, value in (arguments or {}).items()),
+            *(f"--volume={volume}" for volume in volumes),
+            f"--tag={name}",
+            str(context),
+        )
+
+    def save(self, name: str, archive: Path) -> None:
+        """Write an image as an archive that `ctr images import` takes; nobody reads half of it."""
+        new = archive.with_name(f".{archive.name}.new")
+        new.unlink(missing_ok=True)
+        self._buildah("push", name, f"docker-archive:{new}:{name}")
+        new.replace(archive)
+
+    def _buildah(self, command: str, *arguments: str) -> str:
+        # Mounts of its own: they end with it, however it ends.
+        return run(
+            [
+                *("unshare", "--mount", "--propagation=private", "buildah"),
+                *(f"--root={self.root}", f"--runroot={self.runroot}"),
+                *(command, *arguments),
+            ],
+            keep=[self.lock],
+        )
+
+    def tidy(self) -> None:
+        """Drop what a build that died left, or everything if it has become too much."""
+        if not self.root.exists():
+            return
+        self._buildah("rm", "--all")
+        if (
+            int(run(["du", "--summarize", "--block-size=1K", str(self.root)]).split()[0])
+            > _STORE_KIB
+        ):
+            progress.say(f"{self.root} has grown large: starting afresh")
+            shutil.rmtree(self.root)
+
+
+@contextmanager
+def opened(lock: int) -> Iterator[Store]:
+    """Give the store, for who holds the archives (`archives.alone`)."""
+    # Its notes about mounts are worth nothing afterwards: they would be of a mount namespace gone.
+    with TemporaryDirectory(prefix="buildah-") as runroot:
+        store = Store(archives.folder() / "store", Path(runroot), lock)
+        store.tidy()
+        yield store
+
+
+def run(argv: Sequence[str], keep: Sequence[int] = (), env: Mapping[str, str] | None = None) -> str:
+    """Run a program and return its output; ImageError says what it said where it fails.
+
+    It inherits the file descriptors in `keep`, so that a lock holds for as long as it runs.
+    """
+    try:
+        ran = subprocess.run(
+            argv,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            pass_fds=keep,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError:
+        raise ImageError(f"there is no {argv[0]} on the PATH: make cluster-deps") from None
+    if ran.returncode:
+        said = "\n".join([*ran.stdout.splitlines()[-10:], *ran.stderr.splitlines()[-20:]])
+        raise ImageError(f"{' '.join(argv)}\nfailed with {ran.returncode}:\n{said}")
+    return ran.stdout

@@ -1,0 +1,73 @@
+"""The container images of the cluster, each built here, from what this machine has or fetches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.cluster import archives, buildah, progress
+
+SOURCES = Path(__file__).parent / "images"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A container image; its tag is another one for other contents."""
+
+    name: str
+    """What a pod calls it, after `ctr --namespace k8s.io images import ARCHIVE`."""
+    archive: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recipe:
+    """What an image is made of."""
+
+    name: str
+    root: Path
+    files: tuple[str, ...]
+    """Files and folders below root: the build's context."""
+    build: Callable[[buildah.Store, str, Path], None]
+    """Builds an image of that name in the store from a copy of the files."""
+    others: tuple[str, ...] = ()
+    """What else makes another image of it."""
+    version: str = ""
+    """Begins the tag."""
+
+
+def pause_image() -> Image:
+    """Return the image of the container that holds a pod's namespaces."""
+
+    def build(store: buildah.Store, name: str, context: Path) -> None:
+        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", f"{context}/pause"]
+        settings = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+        buildah.run([*command, f"{context}/pause.go"], env=settings)
+        store.build(name, context)
+
+    files = ("Dockerfile", "pause.go")
+    return _image(_Recipe(name="pause", root=SOURCES / "pause", files=files, build=build))
+
+
+def _image(recipe: _Recipe) -> Image:
+    """Return the image, from the cache if it is there."""
+    with TemporaryDirectory(prefix="image-") as folder:
+        context = Path(folder) / "context"
+        archives.copy(recipe.root, recipe.files, context)
+        tag = "-".join(filter(None, [recipe.version, archives.key(context, *recipe.others)]))
+        archive = archives.folder() / f"{recipe.name}-{tag}.tar"
+        image = Image(f"localhost/rdma-webhook/{recipe.name}:{tag}", archive)
+        if not archives.used(archive):
+            with archives.alone() as lock:
+                _build(recipe, image, context, lock)
+    return image
+
+
+def _build(recipe: _Recipe, image: Image, context: Path, lock: int) -> None:
+    if archives.used(image.archive):  # somebody else has just built it
+        return
+    with progress.step(f"building the {recipe.name} image"), buildah.opened(lock) as store:
+        recipe.build(store, image.name, context)
+        store.save(image.name, image.archive)
+    archives.prune(recipe.name)
