@@ -17,11 +17,8 @@ from tempfile import NamedTemporaryFile
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from certs.errors import CertificateError
 from certs.issue import KeyPair
-
-
-class CertificateError(Exception):
-    """A certificate or a key cannot be served: `str(error)` says which, and why."""
 
 
 class ServingContext:

@@ -28,10 +28,12 @@ import uvicorn
 import uvloop
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from certs.serving import CertificateError, CertificateFiles, ServingContext
+from certs.errors import CertificateError
+from certs.serving import ServingContext
 from webhook.app import dev
 from webhook.app.asgi import App
-from webhook.app.configuration import Certificate, Configuration
+from webhook.app.certificates import certificate_of
+from webhook.app.configuration import Configuration
 from webhook.app.health import Health
 from webhook.app.log import Forward, Log, defect
 from webhook.app.mutate import Mutate
@@ -85,14 +87,13 @@ class WebhookServer:
         facts = load_facts(options.facts) if options.facts else None
         self._configuration = Configuration(ConfigWatch(options.fabrics), facts, self.state)
         self._tls = ServingContext(_client_ca(options))
-        self._dev_ca = b""
-        self._certificate = Certificate(self._tls, self._certificate_files(), self.state)
+        self._certificate = certificate_of(options, self._tls, self.state, os.environ)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
         self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
         # Not before the ports are ours: a file of that name may belong to a server that runs.
-        self._ca_file = self._store_ca()
+        self._ca_file = self._serve_development() if options.dev else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -114,6 +115,7 @@ class WebhookServer:
                 await self._drain()
                 for listener in listeners.values():
                     listener.should_exit = True
+        self._certificate.stop()
         self.log.write("info", "stopped")
 
     def stop(self) -> None:
@@ -148,6 +150,7 @@ class WebhookServer:
         gc.freeze()  # what is here now stays: the collector need not walk it again
         # A review is thousands of objects without cycles, freed as soon as it is answered.
         gc.set_threshold(*COLLECT_AFTER)
+        self._certificate.start()  # may need the API server, for which no listener waits
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
             self._options.announce(self._instructions(self._ca_file))
@@ -186,23 +189,12 @@ class WebhookServer:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), seconds)
 
-    def _certificate_files(self) -> CertificateFiles | None:
-        options = self._options
-        if options.tls_cert and options.tls_key:
-            return CertificateFiles(options.tls_cert, options.tls_key, self._tls)
-        if not options.dev:
-            msg = (
-                "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine"
-            )
-            raise ConfigError(msg)
-        pair, self._dev_ca = dev.issue_for_development()
-        self._tls.use(pair)
-        return None
-
-    def _store_ca(self) -> Path | None:
-        if not self._dev_ca:
+    def _serve_development(self) -> Path | None:
+        if self._options.tls_cert:
             return None
-        return dev.store_ca(self._dev_ca, self.ports["mutate"], os.environ)
+        pair, ca = dev.issue_for_development()
+        self._tls.use(pair)
+        return dev.store_ca(ca, self.ports["mutate"], os.environ)
 
     def _applications(self) -> dict[str, App]:
         apps: dict[str, App] = {

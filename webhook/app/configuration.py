@@ -1,8 +1,7 @@
-"""Keep the state in step with the configuration file and the certificate files."""
+"""Keep the state in step with the configuration file."""
 
 from __future__ import annotations
 
-from certs.serving import CertificateFiles, ServingContext
 from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.state import Check, Snapshot, State
@@ -62,38 +61,3 @@ class Configuration:
         if error:
             detail = f"{detail} kept, because its file is now broken: {error}"
         return Check("configuration", True, detail)
-
-
-class Certificate:
-    """Swaps the certificate when its files change; a broken pair keeps the last good."""
-
-    def __init__(
-        self, serving: ServingContext, files: CertificateFiles | None, state: State
-    ) -> None:
-        self._serving = serving
-        self._files = files
-        state.probes.append(self.check)
-
-    def poll(self) -> bool:
-        """Look at the files, and return whether anything changed; reads them."""
-        return self._files is not None and self._files.poll()
-
-    def apply(self, metrics: Metrics, log: Log) -> None:
-        """Tell what `poll` found, and when the certificate expires."""
-        until = self._serving.not_after
-        metrics.certificate_not_after.set(until.timestamp() if until else 0)
-        if self._files is not None and self._files.error:
-            log.write("error", "certificate not usable", problem=self._files.error)
-        else:
-            log.write("info", "certificate loaded", not_after=until)
-
-    def check(self) -> Check:
-        """Report to `/readyz`: ready while there is a certificate that has not expired."""
-        error = self._files.error if self._files else ""
-        until = self._serving.not_after
-        if until is None:
-            return Check("certificate", False, error or "not read yet")
-        detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
-        if error:
-            detail = f"{detail}, kept because its files are now broken: {error}"
-        return Check("certificate", self._serving.valid(), detail)

@@ -10,6 +10,9 @@ from webhook.config import EXAMPLE
 
 #: Where the manifests mount the ConfigMap.
 CONFIG = Path("/etc/rdma-webhook/fabrics.yaml")
+#: The name of the webhook in its MutatingWebhookConfiguration; never changed, because server-side
+#: apply finds its entry by it.
+WEBHOOK = "pods.rdma.lab"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,13 @@ class ServeOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     client_ca: Path | None = None
+    #: For certificates of its own in a cluster. None: the pod's namespace.
+    namespace: str | None = None
+    service: str = "rdma-webhook"
+    ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
+    webhook_configuration: str = "zz-rdma-webhook"
+    #: None: the pod's service account.
+    kubeconfig: Path | None = None
     preview: bool = True
     log_level: str = "info"
     #: How long to go on serving after SIGTERM.

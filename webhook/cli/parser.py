@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,6 +12,9 @@ from webhook import __version__
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 OUTPUTS = ("text", "json", "yaml", "patch", "diff")
 _USAGE = 2
+#: RFC 1123 subdomain, as Kubernetes names objects.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
 _LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
 
 
@@ -56,6 +60,7 @@ exit codes: 0 valid, 1 invalid (with --strict also where something is odd),
 _SERVE_EXAMPLES = """examples:
   rdma-webhook serve --dev
   rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
+  rdma-webhook serve                           in a cluster, with certificates of its own
 
 The fabrics file and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
 """
@@ -69,6 +74,18 @@ _TLS_FILES = (
     ("--tls-key", "its private key, in PEM"),
     ("--client-ca", "check client certificates by these CAs, in PEM (default: unchecked)"),
 )
+#: In a cluster, without --tls-cert and --dev.
+_OWN_CERTIFICATES = (
+    ("--namespace", None, "the namespace of its Service and its Secret (default: the pod's)"),
+    ("--service", "rdma-webhook", "the Service that the API server calls"),
+    ("--ca-secret", "rdma-webhook-ca", "the Secret of its CA, made if there is none"),
+    (
+        "--webhook-configuration",
+        "zz-rdma-webhook",
+        "the MutatingWebhookConfiguration whose caBundle it keeps",
+    ),
+)
+_KUBECONFIG_HELP = "reach the API server by this file (default: as the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
 _DEV_HELP = "127.0.0.1 only, with certificates of its own and, without -c, example fabrics"
@@ -129,6 +146,10 @@ def _add_serve(command: _Parser) -> None:
         add(flag, type=_port, default=port, metavar="PORT", help=f"{what} (default: {port})")
     for flag, what in _TLS_FILES:
         add(flag, type=Path, metavar="FILE", help=what)
+    for flag, name, what in _OWN_CERTIFICATES:
+        told = f"{what} (default: {name})" if name else what
+        add(flag, type=_name, default=name, metavar="NAME", help=told)
+    add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=("on", "off"), default="on", help="serve the preview (default: on)")
     add(
         "--log-level",
@@ -210,6 +231,12 @@ def _label(given: str) -> tuple[str, str]:
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{given!r} is not KEY=VALUE")
     return key, value
+
+
+def _name(given: str) -> str:
+    if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is no name of an object")
+    return given
 
 
 def _port(given: str) -> int:

@@ -5,7 +5,8 @@ from pathlib import Path
 from certs.issue import KeyPair, issue_ca, issue_leaf
 from certs.serving import CertificateFiles, ServingContext
 from tests.unit.app.client import Lines
-from webhook.app.configuration import Certificate, Configuration
+from webhook.app.certificates import FileCertificate
+from webhook.app.configuration import Configuration
 from webhook.app.observe import Metrics
 from webhook.app.state import Check, State
 from webhook.config import EXAMPLE
@@ -113,7 +114,7 @@ def test_certificate_makes_ready_and_a_broken_one_keeps_the_last(tmp_path: Path)
     """Unready without one; a renewal that went wrong shows in the line, the last one serves."""
     state, serving, metrics, lines = State(), ServingContext(), Metrics(), Lines()
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", serving)
-    certificate = Certificate(serving, files, state)
+    certificate = FileCertificate(serving, files, state)
     seen = [certificate.check()]
     for pair in (issue_leaf(CA, ["a"]), KeyPair(certificate=b"?", key=b"?")):
         _write(tmp_path, pair)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from certs.errors import CertificateError
 from certs.issue import KeyPair, issue_ca, issue_leaf
-from certs.serving import CertificateError, CertificateFiles, ServingContext, check_pair
+from certs.serving import CertificateFiles, ServingContext, check_pair
 
 CA = issue_ca()
 NAME = "localhost"

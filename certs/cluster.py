@@ -1,0 +1,125 @@
+"""A Kubernetes API server, through the official client.
+
+Importing that client costs a third of a second and tens of MiB, so this module is
+imported where it is used, in the thread that uses it. Requests are raw (`call_api`), since
+the objects are changed as they are and no model of them is needed. Its own repetitions are
+off: who asks here waits longer each time, and can be stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
+from urllib3.exceptions import HTTPError
+
+from certs.api import Object
+from certs.errors import ClusterError
+
+#: Who owns the fields that are applied.
+FIELD_MANAGER = "rdma-webhook"
+#: To connect, and to wait for an answer; none of these requests is a heavy one.
+SECONDS = (3.0, 10.0)
+_LONGEST = 300  # characters of an API server's message
+
+
+class Cluster:
+    """An API server as a service account or the user of a kubeconfig sees it."""
+
+    def __init__(self, kubeconfig: Path | None = None) -> None:
+        """Connect by the service account that is mounted into this pod, or by a kubeconfig.
+
+        Nothing is sent yet. Raises ClusterError if the one or the other cannot be read.
+        """
+        configuration = Configuration()
+        try:
+            if kubeconfig is None:
+                # which reads the token again each minute
+                load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+            else:
+                load_kube_config(  # type: ignore[no-untyped-call]
+                    str(kubeconfig), client_configuration=configuration
+                )
+        except (ConfigException, OSError, ValueError) as error:
+            where = kubeconfig or "the service account"
+            raise ClusterError(f"cannot connect by {where}: {error}") from error
+        configuration.retries = False
+        self._client = ApiClient(configuration)
+
+    def read(self, path: str) -> Object | None:
+        """Return the object at a path; None if there is none."""
+        status, answer = self._send("GET", path)
+        return None if status == HTTPStatus.NOT_FOUND else _checked(status, answer)
+
+    def create(self, path: str, body: Object) -> bool:
+        """Create an object in a collection; False if one of its name is there already."""
+        status, answer = self._send("POST", path, body, "application/json")
+        if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
+            return False
+        _checked(status, answer)
+        return True
+
+    def apply(self, path: str, body: Object) -> None:
+        """Apply (server-side, with force) the fields of `body`, and own them."""
+        query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+        _checked(*self._send("PATCH", path, body, "application/apply-patch+yaml", query))
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = "",
+        query: list[tuple[str, str]] | None = None,
+    ) -> tuple[int, Object]:
+        """Return the status and the object of an answer, whatever the status is."""
+        headers = {"Accept": "application/json"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        client = self._client
+        request = client.param_serialize(
+            method, path, query_params=query, header_params=headers, body=body,
+            auth_settings=["BearerToken"],
+        )  # fmt: skip
+        try:
+            answer = client.call_api(*request, _request_timeout=SECONDS)
+            return answer.status, _parsed(answer.read())  # type: ignore[no-untyped-call]
+        except (ApiException, HTTPError, OSError) as error:
+            host = client.configuration.host
+            raise ClusterError(f"cannot reach the API server {host}: {_why(error)}") from error
+
+
+def _parsed(body: bytes) -> Object:
+    try:
+        found: Any = json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _checked(status: int, answer: Object) -> Object:
+    if 200 <= status < 300:  # noqa: PLR2004 -- what HTTP calls success
+        return answer
+    message = " ".join(str(answer.get("message") or "no reason given").split())
+    raise ClusterError(f"the API server answered {status}: {message:.{_LONGEST}}")
+
+
+def _why(error: BaseException) -> str:
+    """Say what was wrong as the operating system does, not as four libraries around it."""
+    for one in _causes(error):
+        if isinstance(one, OSError) and one.strerror:
+            return one.strerror
+    reason = error.reason if isinstance(error, ApiException) else error
+    return f"{' '.join(str(reason).split()) or type(error).__name__:.{_LONGEST}}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
