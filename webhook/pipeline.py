@@ -40,6 +40,7 @@ from webhook.mutations import MUTATIONS
 CHAIN = tuple(mutation.name for mutation in MUTATIONS)
 _NAMES = frozenset(CHAIN)
 _DENIAL = {reason.code: reason for reason in DENIALS}
+_FABRIC, _NIC = Needs.FABRIC, Needs.NIC  # looking up a member costs more than comparing it
 _STATUS_PATH = ("metadata", "annotations", STATUS)
 
 
@@ -147,9 +148,9 @@ def _mutate(draft: Draft, scope: Scope, barriers: _Barriers) -> None:
         closed = None
         if name in skip:
             closed = SKIPPED_BY_USER
-        elif mutation.needs is Needs.FABRIC:
+        elif mutation.needs is _FABRIC:
             closed = barriers.fabric
-        elif mutation.needs is Needs.NIC:
+        elif mutation.needs is _NIC:
             closed = barriers.nic
         if closed is None:
             mutation.mutate(draft, scope)

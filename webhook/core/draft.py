@@ -120,26 +120,36 @@ class Draft:
 
         Missing parents become part of the value.
         """
-        node = self._root()
-        for depth, step in enumerate(path[:-1]):
+        last = len(path) - 1
+        node, start = self._lowest(path, last)
+        for depth in range(start, last):
+            step, below = path[depth], path[: depth + 1]
             child = node.get(step) if node.__class__ is dict else node[step]
             if child.__class__ is not dict and child.__class__ is not list:
-                mapping(self.pod, path[: depth + 1])  # raises unless absent
+                mapping(self.pod, below)  # raises unless absent
                 for key in reversed(path[depth + 1 :]):
                     value = {key: value}
-                return node, path[: depth + 1], value
-            node = self._owned_child(node, step, child)
+                return node, below, value
+            node = self._owned_at[below] = self._owned_child(node, step, child)
             if node.__class__ is list and path[depth + 1].__class__ is str:
-                mapping(node, (), path[: depth + 1])  # raises
-        self._owned_at[path[:-1]] = node
+                mapping(node, (), below)  # raises
         return node, path, value
+
+    def _lowest(self, path: Path, depth: int) -> tuple[Any, int]:
+        """Return the lowest node on the way to `path` that is known to be owned, and its depth."""
+        while depth and self._owned_at:
+            node = self._owned_at.get(path[:depth])
+            if node is not None:
+                return node, depth
+            depth -= 1
+        return self._root(), 0
 
     def _owned(self, path: Path) -> Any:
         """Return the node at `path`, copied (with all above it) unless this draft made it."""
         node = self._owned_at.get(path)
         if node is None:
-            node = self._root()
-            for step in path:
+            node, depth = self._lowest(path, len(path))
+            for step in path[depth:]:
                 node = self._owned_child(node, step, node[step])
             self._owned_at[path] = node
         return node

@@ -144,6 +144,7 @@ def index(
 
 
 @lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)  # a cluster's nodes have few products
 def matches(globs: tuple[str, ...], value: str) -> bool:
     """Whether a label value matches one of the globs (case matters, as for Kubernetes)."""
     return any(_compiled(glob).match(value) for glob in globs)

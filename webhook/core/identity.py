@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, at
 
@@ -12,14 +14,18 @@ def runs_as_other_user(pod: PodManifest, path: Path) -> bool:
     The container's securityContext counts before the pod's; a user that only the
     image names is not known here.
     """
-    own, shared = (*path, "securityContext"), ("spec", "securityContext")
-    if at(pod, own) is None and at(pod, shared) is None:
-        return False
+    own = _context(pod, path)
+    shared = _context(pod, ("spec",))
     for field in ("runAsUser", "runAsNonRoot"):
-        value = at(pod, (*own, field))
-        value = at(pod, (*shared, field)) if value is None else value
+        value = own.get(field)
+        value = shared.get(field) if value is None else value
         if value:
             return True
         if field == "runAsUser" and value == 0:
             return False
     return False
+
+
+def _context(pod: PodManifest, path: Path) -> dict[str, Any]:
+    found = at(pod, (*path, "securityContext"))
+    return found if found.__class__ is dict else {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.core.draft import Draft
 from webhook.core.path import Path, dotted
-from webhook.core.pod import Container, PodManifest, at, items, mapping, sequence
+from webhook.core.pod import Container, PodManifest, at, items, mapping
 from webhook.core.quantity import equal, is_zero, parse, written
 from webhook.errors import ShapeError
 
@@ -72,39 +72,37 @@ def _number(amount: Any, path: Path, name: str) -> Decimal:
 def _equal(resources: dict[str, Any]) -> bool:
     limits, requests = mapping(resources, ("limits",)), mapping(resources, ("requests",))
     try:
-        return all(
-            name in limits
-            and not is_zero(limits[name])
-            and equal(requests.get(name, limits[name]), limits[name])
-            for name in _BOTH
-        )
+        for name in _BOTH:
+            limit = limits.get(name)
+            if is_zero(limit) or not equal(requests.get(name, limit), limit):
+                return False
     except ValueError:
         return False
+    return True
 
 
-def reads_limit(pod: PodManifest) -> str:
+def reads_limit(pod: PodManifest, containers: Iterable[Container]) -> str:
     """Say what reads limits.memory through the downward API, "" for nothing.
 
     Without a limit it would read the node's allocatable memory instead.
     """
-    return _env_reader(pod) or _volume_reader(pod)
+    return _env_reader(containers) or _volume_reader(pod)
 
 
-def _env_reader(pod: PodManifest) -> str:
-    for field in ("containers", "initContainers"):
-        for index, container in enumerate(items(pod, ("spec", field))):
-            for variable in sequence(container, ("env",), ("spec", field, index)):
-                known = variable.__class__ is dict and "valueFrom" in variable
-                if known and _is_limit(variable["valueFrom"]):
-                    return f"env {variable.get('name')} of container {container.get('name')}"
+def _env_reader(containers: Iterable[Container]) -> str:
+    for one in containers:
+        for variable in items(one.manifest, ("env",), one.path):
+            if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
+                return f"env {variable.get('name')} of container {one.name}"
     return ""
 
 
 def _volume_reader(pod: PodManifest) -> str:
     for volume in items(pod, ("spec", "volumes")):
-        for item in _downward_items(volume):
-            if "resourceFieldRef" in item and _is_limit(item):
-                return f"volume {volume.get('name')}"
+        if "downwardAPI" in volume or "projected" in volume:
+            for item in _downward_items(volume):
+                if "resourceFieldRef" in item and _is_limit(item):
+                    return f"volume {volume.get('name')}"
     return ""
 
 

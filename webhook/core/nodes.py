@@ -106,10 +106,10 @@ def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | Non
     if not mentioning:
         return None
     products = [product_of(key, str(value)) for value in values]
-    named = frozenset(
-        name for name, globs in mentioning.items() if any(matches(globs, v) for v in products)
-    )
-    return Narrowing(named, frozenset(mentioning) - named)
+    named = {
+        name for product in products for name in mentioning if matches(mentioning[name], product)
+    }
+    return Narrowing(frozenset(named), frozenset(mentioning.keys() - named))
 
 
 def _mentioning(key: str, fabrics: Fabrics) -> dict[str, tuple[str, ...]]:

@@ -9,14 +9,13 @@ namespace's annotation and the default only choose among what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from webhook.core.annotations import FABRIC, Requests
 from webhook.core.decision import Reason
 from webhook.core.fabric import Fabric, Fabrics
 from webhook.core.nodes import Narrowing, from_affinity, from_inventory, from_selector
-from webhook.core.pod import Container, PodManifest, mapping
+from webhook.core.pod import Container, PodManifest
 from webhook.core.quantity import is_zero
 from webhook.core.resources import Usage
 from webhook.core.scope import Context
@@ -90,29 +89,31 @@ def _evidences(
     pairs: list[tuple[Container, Usage]],
     requests: Requests,
     context: Context,
-) -> Iterator[_Evidence]:
+) -> list[_Evidence]:
     fabrics = context.fabrics
-    if requests.fabric is not None:
-        yield _annotated(requests.fabric)
-    yield from _resources(pairs, fabrics)
+    found = [] if requests.fabric is None else [_annotated(requests.fabric)]
+    found += _resources(pairs, fabrics)
     gpus = _claimed_gpus(pairs, fabrics)
     for gpu, container in gpus.items():
-        yield _Evidence("gpu", f"{gpu} in container {container}", Narrowing(fabrics.by_gpu[gpu]))
-    yield from _of_nodes(pod, list(gpus), context)
+        says = f"{gpu} in container {container}"
+        found.append(_Evidence("gpu", says, Narrowing(fabrics.by_gpu[gpu])))
+    for says, narrowing in _of_nodes(pod, list(gpus), context):
+        found.append(_Evidence("node", says, narrowing))
+    return found
 
 
-def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> Iterator[_Evidence]:
-    spec, fabrics = mapping(pod, ("spec",)), context.fabrics
+def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> list[tuple[str, Narrowing]]:
+    spec, fabrics = pod["spec"], context.fabrics
+    found: list[tuple[str, Narrowing]] = []
     if "nodeSelector" in spec:
-        for says, narrowing in from_selector(pod, fabrics):
-            yield _Evidence("node", says, narrowing)
+        found += from_selector(pod, fabrics)
     if "affinity" in spec:
-        found = from_affinity(pod, fabrics)
-        if found is not None:
-            yield _Evidence("node", "the required node affinity", found)
+        affinity = from_affinity(pod, fabrics)
+        if affinity is not None:
+            found.append(("the required node affinity", affinity))
     if context.inventory.by_node:
-        for says, narrowing in from_inventory(pod, gpus, fabrics, context.inventory):
-            yield _Evidence("node", says, narrowing)
+        found += from_inventory(pod, gpus, fabrics, context.inventory)
+    return found
 
 
 def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:
@@ -130,14 +131,15 @@ def _annotated(name: str) -> _Evidence:
     return _Evidence("annotation", says, Narrowing(named=frozenset({name})))
 
 
-def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> Iterator[_Evidence]:
+def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
+    found: list[_Evidence] = []
     for container, usage in pairs:
         for name, amount in usage.rdma:
             having = fabrics.by_resource.get(name)
             if having and not is_zero(amount):
-                yield _Evidence(
-                    "resource", f"{name} in container {container.name}", Narrowing(named=having)
-                )
+                says = f"{name} in container {container.name}"
+                found.append(_Evidence("resource", says, Narrowing(named=having)))
+    return found
 
 
 def _by_default(

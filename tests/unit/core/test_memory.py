@@ -111,7 +111,7 @@ def test_pod_level_resources_count_alone() -> None:
 )
 def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
     """In env or in a volume, wherever: without a limit it would read the node's memory."""
-    assert reads_limit(manifest) == reader
+    assert reads_limit(manifest, containers_of(manifest)) == reader
 
 
 def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
@@ -162,4 +162,5 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
         {"name": "pod", "downwardAPI": {"items": files}},
         {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
     ]
-    assert reads_limit(pod(container(), volumes=volumes)) == ""
+    manifest = pod(container(), volumes=volumes)
+    assert reads_limit(manifest, containers_of(manifest)) == ""
