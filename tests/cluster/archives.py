@@ -76,9 +76,14 @@ def copy(root: Path, names: Iterable[str], target: Path) -> None:
 
 def key(root: Path, *parts: str) -> str:
     """Return twelve digits that change with the folder's names, contents and modes, or a part."""
-    digest = hashlib.sha256(repr(parts).encode())
-    for path in sorted(path for path in root.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        head = (path.relative_to(root).as_posix(), os.access(path, os.X_OK), len(content))
-        digest.update(repr(head).encode() + content)
-    return digest.hexdigest()[:12]
+    files = (
+        (path.relative_to(root).as_posix(), os.access(path, os.X_OK), path.read_bytes())
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    )
+    return digest(*parts, *map(repr, files))
+
+
+def digest(*parts: str) -> str:
+    """Return twelve digits that change with any part."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]

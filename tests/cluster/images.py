@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.cluster import archives, buildah, progress
+from tests.cluster import archives, buildah, pip_settings, progress, rootfs
+from webhook import __version__
 
 SOURCES = Path(__file__).parent / "images"
+ROOT = SOURCES.parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,48 @@ def pause_image() -> Image:
 
     files = ("Dockerfile", "pause.go")
     return _image(_Recipe(name="pause", root=SOURCES / "pause", files=files, build=build))
+
+
+def webhook_image() -> Image:
+    """Return the project's own image, built from its Dockerfile and the code as it lies here."""
+
+    def build(store: buildah.Store, name: str, context: Path) -> None:
+        arguments = {"BASE": rootfs.image(store), "VERSION": __version__}
+        with TemporaryDirectory(prefix="pip-") as folder:
+            store.build(name, context, arguments, pip_settings.volumes(Path(folder)))
+
+    return _image(
+        _Recipe(
+            name="rdma-webhook",
+            root=ROOT,
+            files=("Dockerfile", *_let_in((ROOT / ".dockerignore").read_text())),
+            build=build,
+            others=(rootfs.key(),),
+            version=__version__,
+        )
+    )
+
+
+def mpi_image() -> Image:
+    """Return an image for workloads: Open MPI, sshd, and `rank`, which prints what a rank sees."""
+
+    def build(store: buildah.Store, name: str, context: Path) -> None:
+        store.build(name, context, {"BASE": rootfs.image(store)})
+
+    return _image(
+        _Recipe(
+            name="mpi",
+            root=SOURCES / "mpi",
+            files=("Dockerfile", "rank"),
+            build=build,
+            others=(rootfs.key(),),
+        )
+    )
+
+
+def _let_in(ignored: str) -> list[str]:
+    """Return what a .dockerignore that shuts everything out makes an exception of."""
+    return [line.removeprefix("!") for line in ignored.split() if line.startswith("!")]
 
 
 def _image(recipe: _Recipe) -> Image:

@@ -1,0 +1,72 @@
+"""The Debian that the images stand on, from where this machine gets its own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.cluster import archives, progress
+from tests.cluster.buildah import Store, run
+
+SUITE = "bookworm"
+#: What the project's Dockerfile asks of its base, and certificates for whoever goes on from it.
+PACKAGES = ("ca-certificates", "python3", "python3-venv")
+
+_UNREAD = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/man/*")
+_OPTIONS = (
+    "--mode=root",
+    "--variant=apt",  # essential packages, and apt for images that add some
+    "--format=tar",
+    f"--include={','.join(PACKAGES)}",
+    *(f"--dpkgopt=path-exclude={path}" for path in _UNREAD),
+    '--aptopt=Acquire::Retries "3"',
+)
+_PROXY = re.compile(r'Acquire::https?::Proxy(::\S+)? ".+";')
+_BUILD = "FROM scratch\nADD base.tar /\n"
+
+
+def key() -> str:
+    """Return what changes with the base's contents."""
+    return archives.digest(SUITE, *_OPTIONS, _BUILD)
+
+
+def image(store: Store) -> str:
+    """Return the base's name in the store, made if it is not there."""
+    name = f"localhost/rdma-webhook/base:{key()}"
+    if not store.has(name):
+        with TemporaryDirectory(prefix=".base-", dir=archives.folder()) as context:
+            os.link(_archive(store.lock), Path(context) / "base.tar")
+            (Path(context) / "Dockerfile").write_text(_BUILD)
+            store.build(name, Path(context))
+    return name
+
+
+def _archive(lock: int) -> Path:
+    archive = archives.folder() / f"base-{key()}.tar"
+    if not archives.used(archive):
+        new = archive.with_name(f".{archive.name}.new")
+        with progress.step(f"installing Debian {SUITE} with {', '.join(PACKAGES)} in a folder"):
+            command = ["mmdebstrap", *_OPTIONS, *(f"--aptopt={line}" for line in _proxies())]
+            run([*command, SUITE, str(new), *_sources()], keep=[lock])
+        new.replace(archive)
+        archives.prune("base")
+    return archive
+
+
+def _sources() -> list[str]:
+    """Return this machine's own sources of that Debian; none stands for mmdebstrap's."""
+    form = "$(ORIGIN) deb $(REPO_URI) $(CODENAME) $(COMPONENT)"
+    targets = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
+    lines = dict.fromkeys(targets.splitlines())  # one for each architecture
+    wanted = re.compile(rf"Debian (deb \S+ {SUITE}(?:-security|-updates)? main)")
+    return [match[1] for line in lines if (match := wanted.fullmatch(line))]
+
+
+def _proxies() -> Iterator[str]:
+    """Give apt's settings of this machine's proxies; those of the environment need no help."""
+    for line in run(["apt-config", "dump"]).splitlines():
+        if _PROXY.fullmatch(line):
+            yield line.removesuffix(";")
