@@ -1,0 +1,203 @@
+"""A Kubernetes cluster of one real node, in namespaces of its own on this machine.
+
+with running("1.36") as cluster:
+    cluster.kubectl("apply", "-f", "-", input=manifest)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import bringup, kwok, lifetime, state
+from tests.cluster.binaries import binary
+from tests.cluster.images import pause_image
+from tests.cluster.lifetime import Guard
+from tests.cluster.namespaces import Namespaces, environ
+from tests.cluster.network import Network
+from tests.cluster.node import NAME, load
+from tests.cluster.processes import ClusterError, Process, Processes
+from tests.cluster.versions import DEFAULT_MINOR
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What a process holds of a cluster that it has started."""
+
+    outer: subprocess.Popen[str]
+    guard: Guard | None
+
+    def release(self) -> None:
+        """Wait for the processes; the cluster is gone."""
+        self.outer.wait()
+        if self.guard is not None:
+            self.guard.dismiss()
+
+
+class KubectlError(ClusterError):
+    """kubectl failed; the message is what it said on stderr."""
+
+
+class Cluster:
+    """A cluster that runs."""
+
+    def __init__(
+        self,
+        directory: Path,
+        minor: str,
+        namespaces: Namespaces,
+        network: Network,
+        owned: Owned | None = None,
+    ) -> None:
+        self.directory = directory
+        self.minor = minor
+        self.namespaces = namespaces
+        self.network = network
+        self.processes = Processes(namespaces, self.logs)
+        self._owned = owned
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig, for programs on the machine and inside."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def logs(self) -> Path:
+        """The folder of its programs' logs."""
+        return self.directory / "log"
+
+    def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
+        """Run kubectl and return what it printed; with `check`, KubectlError where it fails.
+
+        Without, what it said on stderr comes after what it printed.
+        """
+        argv = [str(binary("kubectl", self.minor)), f"--kubeconfig={self.kubeconfig}", *arguments]
+        ran = subprocess.run(
+            argv, input=input, capture_output=True, text=True, env=environ(), check=False
+        )
+        if check and ran.returncode:
+            raise KubectlError(f"kubectl {' '.join(arguments)}: {ran.stderr.strip()}")
+        printed: str = ran.stdout
+        return printed if check else printed + ran.stderr
+
+    def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002
+        """Run a command inside the cluster's namespaces, on the node, and return its output."""
+        return self.namespaces.run(argv, stdin=input)
+
+    def load(self, archive: Path) -> None:
+        """Give the node the images of an archive."""
+        load(self.namespaces, archive)
+
+    def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> None:
+        """Make a node say that it has these amounts of resources, such as `nvidia.com/v100`."""
+        status = {"status": {"capacity": amounts, "allocatable": amounts}}
+        patch = ("--subresource=status", "--type=merge", f"--patch={json.dumps(status)}")
+        self.kubectl("patch", "node", node, *patch)
+
+    def fake_nodes(
+        self,
+        count: int,
+        labels: Mapping[str, str] | None = None,
+        capacity: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Add nodes that only seem to run pods, ready and tainted; return their names."""
+        if not (self.logs / "kwok.log").exists():
+            kwok.start_kwok(self.processes)
+        there = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
+        names = [f"fake-{number}" for number in range(len(there), len(there) + count)]
+        self.kubectl(
+            "create",
+            "--filename=-",
+            input=json.dumps(kwok.nodes(names, labels or {}, capacity or {})),
+        )
+        self.kubectl(
+            "wait", "--for=condition=Ready", "--timeout=60s", *(f"node/{name}" for name in names)
+        )
+        return names
+
+    def start(
+        self,
+        name: str,
+        argv: Sequence[str | os.PathLike[str]],
+        env: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a program beside the cluster's own, inside; its log is `logs/NAME.log`.
+
+        It may use `kubeconfig`, and sees the machine's files but for /run.
+        """
+        return self.processes.start(name, argv, env)
+
+    def down(self) -> None:
+        """End the cluster and remove its directory."""
+        self.namespaces.end()
+        self.processes.reap()
+        lifetime.remove(self.directory)
+        if self._owned is not None:
+            self._owned.release()
+
+
+def attach(directory: Path) -> Cluster | None:
+    """Return the cluster of this directory that somebody else has started, None without one."""
+    found = state.read(directory)
+    if found is None or found.init is None or found.network is None or not found.alive():
+        return None
+    return Cluster(directory, found.minor, Namespaces(found.init), Network(found.network))
+
+
+def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
+    """Start a cluster, which stands until it is taken down; a `bound` one at most as long as we do.
+
+    That is, as the thread that calls. Raises ClusterError, NamespaceError and BuildError, and
+    FileExistsError for a directory that is in use.
+    """
+    lifetime.sweep()
+    directory = _claimed(directory)
+    bringup.build(minor)
+    pause = pause_image()
+    guard = Guard(directory) if bound else None
+    try:
+        site = bringup.enter(directory, minor, bound=bound)
+        cluster = Cluster(directory, minor, site.namespaces, site.network, Owned(site.outer, guard))
+        bringup.start(site, cluster.processes, pause)
+    except BaseException:
+        lifetime.remove(directory)
+        if guard is not None:
+            guard.dismiss()
+        raise
+    return cluster
+
+
+@contextmanager
+def running(minor: str = DEFAULT_MINOR, directory: Path | None = None) -> Iterator[Cluster]:
+    """Give a cluster that ends with the block, or with this process however it ends.
+
+    Its directory is one of its own unless given. See `up`.
+    """
+    if directory is None:
+        state.home().mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix="test-", dir=state.home()))
+    cluster = up(minor, directory, bound=True)
+    try:
+        yield cluster
+    finally:
+        cluster.down()
+
+
+def _claimed(directory: Path) -> Path:
+    """Return the directory as an absolute path, made, empty and for us alone."""
+    directory = directory.absolute()
+    found = state.read(directory)
+    if found is not None and found.alive():
+        raise FileExistsError(f"{directory}: a cluster of Kubernetes {found.minor} runs there")
+    lifetime.remove(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    if any(directory.iterdir()):
+        raise FileExistsError(f"{directory} is not empty")
+    return directory

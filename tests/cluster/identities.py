@@ -1,0 +1,52 @@
+"""Who is who in a cluster: the certificates and kubeconfigs of its programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import pki
+from tests.cluster.namespaces import INSIDE
+
+#: The groups that RBAC's bootstrap policy knows; the other system users it knows by name.
+_GROUPS = {"admin": ("system:masters",), "kubelet-client": ("system:masters",)}
+
+
+@dataclass(frozen=True)
+class Identities:
+    """The files in the cluster's directory that say who somebody is."""
+
+    directory: Path
+    server: str
+    authority: pki.Authority
+
+    @property
+    def ca(self) -> Path:
+        """The authority's certificate, on the machine."""
+        return self.directory / "pki" / "ca.crt"
+
+    def prepare(self, hosts: list[str]) -> None:
+        """Write what the API server needs; it has these names and addresses."""
+        folder = self.directory / "pki"
+        folder.mkdir(mode=0o700)
+        pki.private(self.ca, self.authority.certificate)
+        pki.private(folder / "service-account.key", pki.key_pem())
+        self.authority.server("kube-apiserver", hosts).write(folder, "kube-apiserver")
+        self._client("kubelet-client").write(folder, "kubelet-client")
+
+    def kubeconfig(self, user: str, *groups: str) -> Path:
+        """Write the user's kubeconfig; return where the cluster's programs see it."""
+        content = pki.kubeconfig(
+            self.server, self.authority.certificate, self._client(user, *groups)
+        )
+        name = user.replace(":", "-") + ".kubeconfig"
+        pki.private(self.directory / "pki" / name, content)
+        return INSIDE / "pki" / name
+
+    def admin(self) -> Path:
+        """Write the administrator's kubeconfig; return where the machine sees it."""
+        content = pki.kubeconfig(self.server, self.authority.certificate, self._client("admin"))
+        return pki.private(self.directory / "kubeconfig", content)
+
+    def _client(self, user: str, *groups: str) -> pki.Signed:
+        return self.authority.client(user, *(groups or _GROUPS.get(user, ())))

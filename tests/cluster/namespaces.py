@@ -1,0 +1,119 @@
+"""The mount, network, pid and cgroup namespaces that a cluster lives in.
+
+Ending their first process ends every process, mount and network device in them at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tests.cluster.state import ProcessId
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_INIT = _TEMPLATES / "init.sh"
+_JOIN = (_TEMPLATES / "join.sh").read_text()
+
+#: Where processes inside see the cluster's directory: short, as sockets need it.
+INSIDE = Path("/run/cluster")
+
+_UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+class NamespaceError(Exception):
+    """The namespaces could not be made, or a command in them failed; says what was printed."""
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """The namespaces of a running cluster."""
+
+    init: ProcessId
+
+    def command(self, argv: Sequence[str | os.PathLike[str]]) -> list[str]:
+        """Return what runs `argv` inside, as a process of the cluster's cgroup."""
+        enter = ["nsenter", "--target", str(self.init.pid), "--mount", "--net", "--pid", "--cgroup"]
+        return [*enter, "--", "sh", "-c", _JOIN, "sh", *(os.fspath(word) for word in argv)]
+
+    def run(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        stdin: str | None = None,
+        file: IO[bytes] | None = None,
+    ) -> str:
+        """Run a command inside and return its output; NamespaceError where it fails.
+
+        Its input is a text, or a file that it may not see inside; else none.
+        """
+        source: dict[str, Any] = {"stdin": file or subprocess.DEVNULL}
+        if stdin is not None:
+            source = {"input": stdin}
+        ran = subprocess.run(
+            self.command(argv),
+            **source,
+            capture_output=True,
+            text=True,
+            env=environ(),
+            check=False,
+        )
+        if ran.returncode:
+            why = ran.stderr.strip() or ran.stdout.strip()
+            raise NamespaceError(f"{os.fspath(argv[0])} ended with {ran.returncode}: {why}")
+        said: str = ran.stdout
+        return said
+
+    def end(self, seconds: float = 20.0) -> None:
+        """Kill the first process, and wait until the kernel has ended all others."""
+        deadline = time.monotonic() + seconds
+        while self.init.alive():
+            os.kill(self.init.pid, signal.SIGKILL)
+            if time.monotonic() > deadline:
+                raise NamespaceError(f"process {self.init.pid} does not end")
+            time.sleep(0.02)
+
+
+def create(
+    directory: Path, cgroup: str, *, bound: bool
+) -> tuple[Namespaces, subprocess.Popen[str]]:
+    """Make the namespaces, with `directory` at INSIDE.
+
+    `bound` ones end with the calling thread, however it ends. Returns them and the process that
+    waits outside for their first.
+    """
+    argv = [*_UNSHARE, "--propagation", "private", "sh", str(_INIT), str(directory), cgroup]
+    if bound:
+        argv = ["setpriv", "--pdeathsig", "KILL", *argv]
+    with (directory / "init.log").open("w") as log:
+        outer = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for whoever takes the cluster down in order
+        )
+    assert outer.stdout is not None
+    with outer.stdout as said:
+        if said.readline() != "ready\n":
+            outer.wait()
+            raise NamespaceError((directory / "init.log").read_text().strip())
+    return Namespaces(ProcessId.of(child(outer.pid))), outer
+
+
+def environ() -> dict[str, str]:
+    """Return the environment without proxies, which cannot reach what is inside."""
+    return {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+
+
+def child(pid: int) -> int:
+    """Return the one child of a process; ProcessLookupError where it has none (yet)."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    if not children:
+        raise ProcessLookupError(f"{pid} has no child")
+    return int(children[0])
