@@ -31,10 +31,10 @@ COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps golden cov bench schema lock clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps golden cov bench schema lock clean distclean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(RUNTIME)  ## set up .venv with what the webhook needs to run
 	@:
@@ -75,6 +75,15 @@ DEBIAN := openmpi-bin mpich busybox-static curl
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(DEBIAN); }
+
+# What a cluster is made of, besides Go 1.26, which builds Kubernetes itself. tests/cluster/missing.py
+# says which program is in which of them.
+CLUSTER_DEBIAN := buildah containerd containernetworking-plugins iproute2 mmdebstrap nftables runc \
+	util-linux
+
+cluster-deps:  ## install the Debian packages that a cluster runs (root)
+	@dpkg -s $(CLUSTER_DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(CLUSTER_DEBIAN); }
 
 cov: $(DEV)  ## branch coverage: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

@@ -63,9 +63,10 @@ def module_dir(name: str) -> Path:
 
 
 def cache_folder(module: Module) -> Path:
-    """Return where the module's programs are kept: another go.mod or go.sum is another folder."""
+    """Return where the module's programs are kept: other contents are another folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    files = (MODULE_FILES / module.name / file for file in ("go.mod", "go.sum"))
+    folder = MODULE_FILES / module.name
+    files = (folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go")))
     locked = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
     return base / "rdma-webhook" / "bin" / f"{module.name}-{module.version}-{locked}"
 
@@ -77,22 +78,25 @@ def _envtest(name: str, minor: str) -> Path | None:
     if not assets or name not in _ENVTEST:
         return None
     path = Path(assets).resolve() / name
-    wanted = ".".join(ETCD[minor][1:].split(".")[:2]) if name == "etcd" else minor
-    found = _version(path, name)
-    if found == wanted:
+    wanted = minor if name != "etcd" else ETCD[minor].removeprefix("v").rpartition(".")[0]
+    unfit = _unfit(path, wanted)
+    if unfit is None:
         return path
-    progress.say(f"KUBEBUILDER_ASSETS: {path} is ignored: {found or 'no program'}, not {wanted}")
+    progress.say(f"KUBEBUILDER_ASSETS: {path} is ignored: {unfit}")
     return None
 
 
-def _version(path: Path, name: str) -> str | None:
-    arguments, pattern = _ENVTEST[name]
+def _unfit(path: Path, wanted: str) -> str | None:
+    """Return why the program is not of the version (major.minor) that is wanted, if so."""
+    arguments, pattern = _ENVTEST[path.name]
     try:
         asked = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
     except OSError:
-        return None
+        return "it cannot be run"
     match = pattern.search(asked.stdout)
-    return match[1] if match else "of unknown version"
+    if asked.returncode or not match:
+        return "it does not say its version"
+    return None if match[1] == wanted else f"it is {match[1]}, not {wanted}"
 
 
 def _cached(module: Module, name: str) -> Path:

@@ -1,0 +1,110 @@
+"""What this machine lacks for a cluster, and the command that helps."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.cluster.versions import GO
+
+#: Each program that a cluster runs, and the Debian package that has it (`make cluster-deps`).
+PROGRAMS = {
+    "buildah": "buildah",
+    "containerd": "containerd",
+    "ctr": "containerd",
+    "ip": "iproute2",
+    "mmdebstrap": "mmdebstrap",
+    "nft": "nftables",
+    "nsenter": "util-linux",
+    "runc": "runc",
+    "setpriv": "util-linux",
+    "unshare": "util-linux",
+    "/usr/lib/cni/bridge": "containernetworking-plugins",
+}
+
+#: The namespaces that a cluster lives in.
+_UNSHARE = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def missing() -> str | None:
+    """Return what is missing and what to do about it, in one line; None where nothing is."""
+    if platform.system() != "Linux":
+        return "a cluster needs Linux"
+    if os.geteuid() != 0:
+        return "a cluster needs root: run it with sudo -E"
+    lacks = [line for line in (_packages(), _go(), _forbidden()) if line]
+    return f"a cluster needs {'; '.join(lacks)}" if lacks else None
+
+
+def require() -> None:
+    """Skip the test where something is missing; fail it where CI is set: CI does without nothing.
+
+    Raises pytest's outcomes, so only a test or a fixture may call it.
+    """
+    line = missing()
+    if line is not None:
+        _give_up(line)
+
+
+def _give_up(line: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(line, pytrace=False)
+    pytest.skip(line)
+
+
+def _packages() -> str | None:
+    packages = sorted({PROGRAMS[name] for name in PROGRAMS if shutil.which(name) is None})
+    return f"{' '.join(packages)}: make cluster-deps" if packages else None
+
+
+def _go() -> str | None:
+    """Debian's own Go is too old, so no package of ours helps."""
+    wanted = ".".join(map(str, GO))
+    if shutil.which("go") is None:
+        return f"Go {wanted} or newer on the PATH"
+    # Not `go version`: a GOTOOLCHAIN in the environment would answer for another Go.
+    environ = {**os.environ, "GOTOOLCHAIN": "local"}
+    asked = subprocess.run(
+        ["go", "env", "GOVERSION"], env=environ, capture_output=True, text=True, check=False
+    )
+    match = re.match(r"go(\d+)\.(\d+)", asked.stdout)
+    if match and (int(match[1]), int(match[2])) >= GO:
+        return None
+    return f"Go {wanted} or newer, not {asked.stdout.strip() or asked.stderr.strip()}"
+
+
+def _forbidden() -> str | None:
+    """Being root in a container is not always enough."""
+    if not _namespaces():
+        return "the right to make namespaces (CAP_SYS_ADMIN)"
+    if not all(_writable(path) for path in _hierarchies()):
+        return f"cgroups that can be written ({_CGROUPS} is read-only)"
+    return None
+
+
+def _namespaces() -> bool:
+    if shutil.which("unshare") is None:
+        return True  # said already, as a package
+    return subprocess.run(_UNSHARE, capture_output=True, check=False).returncode == 0
+
+
+def _hierarchies() -> list[Path]:
+    """Return version 2's one hierarchy, or those of version 1 that containers cannot do without."""
+    if (_CGROUPS / "cgroup.controllers").exists():
+        return [_CGROUPS]
+    return [_CGROUPS / name for name in ("cpu", "memory", "pids")]
+
+
+def _writable(path: Path) -> bool:
+    try:
+        return not os.statvfs(path).f_flag & os.ST_RDONLY
+    except OSError:
+        return False

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from subprocess import DEVNULL
+
+import pytest
+
+from tests.cluster import binaries
+from tests.cluster.binaries import BuildError, binary, build_all, cache_folder, module_dir
+from tests.cluster.versions import MODULES
+
+ROOT = Path(__file__).parents[3]
+
+#: What a real Go takes minutes for: it notes how it was called and writes what it was asked for.
+GO = """#!/bin/sh
+echo "$CGO_ENABLED $GOFLAGS $GOTOOLCHAIN $GOWORK $(basename "$PWD"): go $*" >> "$LOG"
+[ -z "$BROKEN" ] || { echo half > "$FOLDER/.etcd.new"; echo "it is broken" >&2; exit 1; }
+case $1 in list) echo /modules/x ;; esac
+while [ $# -gt 0 ]; do [ "$1" != -o ] || echo built > "$2"; shift; done
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have an empty cache and a Go of our own; give the file of its calls."""
+    program(tmp_path / "path/go", GO)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("FOLDER", str(cache_folder(MODULES["kubernetes-1.36"])))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    binaries._envtest.cache_clear()
+    (tmp_path / "log").touch()
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def assets(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have an envtest folder of Kubernetes 1.36, and no cache."""
+    del log
+    folder = tmp_path / "assets"
+    program(folder / "etcd", "#!/bin/sh\necho 'etcd Version: 3.6.8'\necho 'Git SHA: 1'\n")
+    program(folder / "kube-apiserver", "#!/bin/sh\n[ $1 = --version ] && echo Kubernetes v1.36.0\n")
+    told = "[ \"$*\" = 'version --client' ] && echo 'Client Version: v1.36.1'"
+    program(folder / "kubectl", f"#!/bin/sh\n{told}\n")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
+    return folder
+
+
+def program(path: Path, text: str) -> None:
+    """Write a program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_a_build(log: Path, tmp_path: Path) -> None:
+    """A program is built by its module's lock alone, without C, paths or a toolchain to fetch."""
+    built = binary("kubectl")
+    folder = cache_folder(MODULES["kubernetes-1.36"])
+    stamp = "-X k8s.io/component-base/version"
+    assert folder.parent == tmp_path / "cache/rdma-webhook/bin"
+    assert built == folder / "kubectl"
+    assert built.read_text() == "built\n"
+    assert log.read_text() == (
+        "0 -mod=readonly local off kubernetes-1.36: go build -trimpath -buildvcs=false -ldflags"
+        f" -s -w {stamp}.gitVersion=v1.36.3 {stamp}.gitMajor=1 {stamp}.gitMinor=36"
+        f" -o {folder}/.kubectl.new k8s.io/kubernetes/cmd/kubectl\n"
+    )
+
+
+def test_the_cache_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where XDG_CACHE_HOME is not set, or empty, the cache is in ~/.cache."""
+    monkeypatch.setenv("HOME", "/home/a")
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    folder = cache_folder(MODULES["coredns"])
+    assert str(folder).startswith("/home/a/.cache/rdma-webhook/bin/coredns-v")
+
+
+def test_built_once(log: Path) -> None:
+    """What the cache has is not built again, and needs no Go."""
+    first = binary("etcd")
+    (log.parent / "path/go").unlink()
+    assert binary("etcd") == first
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_two_at_once(log: Path) -> None:
+    """Who comes while another builds waits for it and takes what it made."""
+    found: list[Path] = []
+    both = [threading.Thread(target=lambda: found.append(binary("etcd"))) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(30)
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who waits for another process says so."""
+    folder = cache_folder(MODULES["kubernetes-1.36"])
+    folder.mkdir(parents=True)
+    with (folder / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=binary, args=("etcd",))
+        waiting.start()
+        said, until = "", time.monotonic() + 10
+        while "waiting for another process" not in said and time.monotonic() < until:
+            said += capsys.readouterr().err
+            time.sleep(0.01)
+        assert not log.read_text()
+    waiting.join(30)
+    assert f"waiting for another process that builds {folder.name} (etcd)" in said
+    assert log.read_text()
+
+
+def test_a_lock_file_of_the_past(log: Path) -> None:
+    """A process that died leaves a lock file and half a program; neither is in the way."""
+    folder = cache_folder(MODULES["kubernetes-1.36"])
+    folder.mkdir(parents=True)
+    (folder / ".lock").touch()
+    (folder / ".etcd.new").write_text("half")
+    assert binary("etcd").read_text() == "built\n"
+    assert log.read_text()
+    assert sorted(file.name for file in folder.iterdir()) == [".lock", "etcd"]
+
+
+def test_a_build_that_fails(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is said with Go's words, and half a program is nobody's program."""
+    monkeypatch.setenv("BROKEN", "1")
+    with pytest.raises(BuildError, match=r"kubernetes-1.36: go build failed:\nit is broken"):
+        binary("etcd")
+    monkeypatch.delenv("BROKEN")
+    assert binary("etcd").read_text() == "built\n"
+    assert len(log.read_text().splitlines()) == 2
+
+
+def test_no_go(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Go the message says that, not which file is missing."""
+    monkeypatch.setenv("PATH", str(log.parent / "empty"))
+    with pytest.raises(BuildError, match="there is no go on the PATH"):
+        binary("etcd")
+
+
+def test_another_lock_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is built from is part of the cache's key: a changed sum builds anew."""
+    folder = tmp_path / "kwok"
+    folder.mkdir()
+    (folder / "go.mod").write_text("module a")
+    (folder / "go.sum").write_text("sum 1")
+    monkeypatch.setattr(binaries, "MODULE_FILES", tmp_path)
+    before = cache_folder(MODULES["kwok"])
+    assert cache_folder(MODULES["kwok"]) == before
+    (folder / "go.sum").write_text("sum 2")
+    assert cache_folder(MODULES["kwok"]) != before
+
+
+def test_module_sources(log: Path) -> None:
+    """A module's folder is what Go says, fetched before where it is not there."""
+    assert module_dir("lws") == Path("/modules/x")
+    assert [line.split(": ")[1] for line in log.read_text().splitlines()] == [
+        "go mod download sigs.k8s.io/lws",
+        "go list -m -f {{.Dir}} sigs.k8s.io/lws",
+    ]
+
+
+def test_all_of_a_cluster(log: Path) -> None:
+    """The first build makes the libraries that the others share, so it is the API server's."""
+    built = build_all("1.34")
+    assert set(built) >= {*MODULES["kubernetes-1.34"].commands, "coredns", "kwok"}
+    assert "/kube-apiserver" in log.read_text().splitlines()[0]
+    assert all(path.is_file() for path in built.values())
+
+
+@pytest.mark.usefixtures("assets")
+@pytest.mark.parametrize("name", ["etcd", "kube-apiserver", "kubectl"])
+def test_envtest_comes_first(name: str, assets: Path, log: Path) -> None:
+    """What a developer has ready is taken where it is of the minor asked for, of any patch."""
+    assert binary(name, "1.36") == assets / name
+    assert not log.read_text()
+
+
+def test_envtest_has_three(assets: Path, log: Path) -> None:
+    """The convention knows three programs; another one in that folder is not taken."""
+    program(assets / "kubelet", "#!/bin/sh\necho Kubernetes v1.36.3\n")
+    assert binary("kubelet").parent == cache_folder(MODULES["kubernetes-1.36"])
+    assert log.read_text()
+
+
+def test_envtest_of_another_minor(
+    assets: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is not of the minor asked for is ignored, and said once, with both versions."""
+    for _ in range(2):
+        built = binary("kube-apiserver", "1.34")
+        assert built.parent == cache_folder(MODULES["kubernetes-1.34"])
+    assert log.read_text()
+    said = [line for line in capsys.readouterr().err.splitlines() if "KUBEBUILDER" in line]
+    assert said == [f"KUBEBUILDER_ASSETS: {assets}/kube-apiserver is ignored: it is 1.36, not 1.34"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "it cannot be run"),
+        ("not a program", "it cannot be run"),
+        ("#!/bin/sh\necho hello\n", "it does not say its version"),
+        ("#!/bin/sh\necho Kubernetes v1.36.3\nexit 1\n", "it does not say its version"),
+    ],
+)
+def test_envtest_that_is_broken(
+    text: str | None, reason: str, assets: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder with less than it should have is ignored with the reason."""
+    (assets / "kube-apiserver").unlink()
+    if text is not None:
+        program(assets / "kube-apiserver", text)
+    assert binary("kube-apiserver").read_text() == "built\n"
+    assert log.read_text()
+    assert f"{assets}/kube-apiserver is ignored: {reason}" in capsys.readouterr().err
+
+
+def test_a_go_that_outlives_us_holds_the_lock(log: Path, tmp_path: Path) -> None:
+    """Killed in a build, we leave a Go that still writes: nobody else may build beside it."""
+    program(tmp_path / "path/go", '#!/bin/sh\ntouch "$LOG.begun"\nexec sleep 60\n')
+    argv = [sys.executable, "-c", "from tests.cluster.binaries import binary; binary('etcd')"]
+    with subprocess.Popen(argv, cwd=ROOT, start_new_session=True, stderr=DEVNULL) as child:
+        begun, until = Path(f"{log}.begun"), time.monotonic() + 10
+        while not begun.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        child.kill()
+        child.wait()
+        try:
+            lock = (cache_folder(MODULES["kubernetes-1.36"]) / ".lock").open("w")
+            with lock, pytest.raises(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)

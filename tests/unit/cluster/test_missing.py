@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster import missing as subject
+from tests.cluster.missing import PROGRAMS, missing, require
+
+MAKEFILE = Path(__file__).parents[3] / "Makefile"
+
+
+def go_that_is(version: str, folder: Path) -> None:
+    """Put a go in the folder that says it is this version."""
+    program = folder / "go"
+    program.write_text(f'#!/bin/sh\n[ "$GOTOOLCHAIN" = local ] && echo {version}\n')
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pretend to have all that a cluster needs, and give the folder that is first on the PATH.
+
+    Root, the programs and the kernel's rights are made up: not every machine that tests has them.
+    """
+    real = shutil.which
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in PROGRAMS else real(name))
+    monkeypatch.setattr(subject, "_UNSHARE", ("true",))
+    monkeypatch.setattr(subject, "_CGROUPS", tmp_path)
+    (tmp_path / "cgroup.controllers").touch()
+    go_that_is("go1.26.0", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_is_missing() -> None:
+    """A machine that has everything is told nothing, and its tests run."""
+    assert missing() is None
+    require()
+
+
+@pytest.mark.usefixtures("machine")
+def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster is made of the Linux kernel's parts."""
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert missing() == "a cluster needs Linux"
+
+
+@pytest.mark.usefixtures("machine")
+def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without root nothing else is worth looking at."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert missing() == "a cluster needs root: run it with sudo -E"
+
+
+@pytest.mark.usefixtures("machine")
+def test_packages_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of one package are one name, and a command installs them."""
+    gone = ("containerd", "ctr", "/usr/lib/cni/bridge")
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in gone else name)
+    assert missing() == (
+        "a cluster needs containerd containernetworking-plugins: make cluster-deps"
+    )
+
+
+def test_a_folder_of_programs_is_read(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that is missing is said at once, in one line."""
+    monkeypatch.undo()
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(machine / "empty"))
+    said = missing()
+    assert said is not None
+    assert "buildah containerd" in said
+    assert said.count("make cluster-deps") == 1
+    assert "; Go 1.26 or newer on the PATH" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("version", "enough"),
+    [("go1.19.8", False), ("go1.25.9", False), ("go1.26.0", True), ("go1.27rc1", True),
+     ("go2.0", True), ("devel", False)],
+)  # fmt: skip
+def test_the_oldest_go(machine: Path, version: str, enough: bool) -> None:
+    """Go is new enough from what the modules ask for, by its own version and not a toolchain's."""
+    go_that_is(version, machine)
+    expected = None if enough else f"a cluster needs Go 1.26 or newer, not {version}"
+    assert missing() == expected
+
+
+@pytest.mark.usefixtures("machine")
+def test_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root without the right to make namespaces is told which right it is."""
+    monkeypatch.setattr(subject, "_UNSHARE", ("false",))
+    assert missing() == "a cluster needs the right to make namespaces (CAP_SYS_ADMIN)"
+
+
+def test_cgroups_that_cannot_be_written(machine: Path) -> None:
+    """Without version 2's mark each of version 1's hierarchies must be there."""
+    (machine / "cgroup.controllers").unlink()
+    said = f"a cluster needs cgroups that can be written ({machine} is read-only)"
+    assert missing() == said
+    for name in ("cpu", "memory", "pids"):
+        (machine / name).mkdir()
+    assert missing() is None
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip), ("1", pytest.fail)])
+def test_skip_or_failure(
+    ci: str, outcome: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A developer's tests are skipped with the line; CI does without nothing."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(outcome.Exception, match="a cluster needs root"):  # type: ignore[attr-defined]
+        require()
+
+
+def test_make_installs_what_is_asked_for() -> None:
+    """`make cluster-deps` installs each package that a missing program is said to be in."""
+    listed = re.search(r"^CLUSTER_DEBIAN := ((?:\\\n|.)*)$", MAKEFILE.read_text(), re.MULTILINE)
+    assert listed
+    assert set(listed[1].replace("\\\n", " ").split()) == set(PROGRAMS.values())

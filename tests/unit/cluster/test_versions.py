@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cluster.binaries import MODULE_FILES
+from tests.cluster.versions import (
+    DEFAULT_MINOR,
+    ETCD,
+    GO,
+    KUBERNETES,
+    MODULES,
+    Module,
+    provider,
+)
+
+
+@pytest.fixture(params=MODULES.values(), ids=list(MODULES))
+def module(request: pytest.FixtureRequest) -> Module:
+    """Each module."""
+    assert isinstance(request.param, Module)
+    return request.param
+
+
+def go_mod(module: Module) -> str:
+    """Return the module's go.mod."""
+    return (MODULE_FILES / module.name / "go.mod").read_text()
+
+
+def requirements(text: str) -> dict[str, str]:
+    """Return path → version of a go.mod."""
+    return dict(re.findall(r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE))
+
+
+def test_versions_are_the_modules(module: Module) -> None:
+    """The version that is told is the one that is built."""
+    assert requirements(go_mod(module))[module.path] == module.version
+
+
+def test_commands_are_the_modules_tools(module: Module) -> None:
+    """Each command is a tool of its module, so that `go mod tidy` keeps what it needs."""
+    tools = re.findall(r"^(?:tool |\t)([^\s(]+)$", go_mod(module), re.MULTILINE)
+    assert sorted(tools) == sorted(module.commands.values())
+
+
+def test_go_is_one_version(module: Module) -> None:
+    """Every module asks for the Go that `missing` asks for."""
+    oldest = re.search(r"^go (\d+)\.(\d+)\.0$", go_mod(module), re.MULTILINE)
+    assert oldest
+    assert (int(oldest[1]), int(oldest[2])) == GO
+
+
+def test_no_module_is_left_over() -> None:
+    """Each folder of `modules` is a module that the cluster runs."""
+    assert {folder.name for folder in MODULE_FILES.iterdir()} == set(MODULES)
+
+
+def test_locks_hold_no_address() -> None:
+    """A module is named by its path alone: where it is fetched is the machine's affair."""
+    for file in MODULE_FILES.glob("*/go.*"):
+        assert "://" not in file.read_text(), file
+
+
+@pytest.mark.parametrize("minor", KUBERNETES)
+def test_etcd_is_kubernetes_choice(minor: str) -> None:
+    """All of etcd's modules are of the one version that Kubernetes is tested with."""
+    required = requirements(go_mod(MODULES[f"kubernetes-{minor}"]))
+    found = {version for path, version in required.items() if path.startswith("go.etcd.io/etcd/")}
+    assert found == {ETCD[minor]}
+
+
+@pytest.mark.parametrize("minor", KUBERNETES)
+def test_staging_libraries_are_of_the_same_release(minor: str) -> None:
+    """Kubernetes' own libraries are those of the release, whatever other modules ask for."""
+    lines = re.findall(
+        r"^\t(k8s\.io/\S+) => (\S+) v0\.(\S+)$",
+        go_mod(MODULES[f"kubernetes-{minor}"]),
+        re.MULTILINE,
+    )
+    assert len(lines) > 30
+    assert {version for _, _, version in lines} == {KUBERNETES[minor].removeprefix("v1.")}
+    assert all(old == new for old, new, _ in lines)
+
+
+@pytest.mark.parametrize("minor", KUBERNETES)
+def test_kubernetes_is_stamped(minor: str) -> None:
+    """The binaries know their version: without major and minor they panic."""
+    version = "k8s.io/component-base/version"
+    assert MODULES[f"kubernetes-{minor}"].stamps == {
+        f"{version}.gitVersion": KUBERNETES[minor],
+        f"{version}.gitMajor": "1",
+        f"{version}.gitMinor": minor.removeprefix("1."),
+    }
+
+
+def test_who_provides() -> None:
+    """A command is its minor's own, or the one that all minors share."""
+    assert provider("etcd").name == f"kubernetes-{DEFAULT_MINOR}"
+    assert provider("etcd", "1.34").name == "kubernetes-1.34"
+    assert provider("ray-operator", "1.34").name == "kuberay"
+
+
+@pytest.mark.parametrize(("command", "minor"), [("etcdctl", "1.36"), ("kubectl", "1.2")])
+def test_what_nobody_provides(command: str, minor: str) -> None:
+    """An unknown command or minor is a mistake of the caller."""
+    with pytest.raises(KeyError):
+        provider(command, minor)
