@@ -38,7 +38,7 @@ class Module:
     """The Go module that gives the commands."""
     version: str
     commands: Mapping[str, str]
-    """Each command's package."""
+    """Each command's package, there or in our own module."""
     stamps: Mapping[str, str] = field(default_factory=dict)
     """Variables that the linker sets (`-X`)."""
 
@@ -70,7 +70,7 @@ _OTHERS = (
         name="coredns",
         path="github.com/coredns/coredns",
         version="v1.13.1",
-        commands={"coredns": "github.com/coredns/coredns"},
+        commands={"coredns": "tests/cluster/coredns"},  # main.go says why it is not the stock one
     ),
     Module(
         name="kwok",
