@@ -72,12 +72,17 @@ class Cluster:
         """The folder of its programs' logs."""
         return self.directory / "log"
 
+    @property
+    def _as_admin(self) -> tuple[str, str]:
+        cache = self.directory / "kubectl-cache"
+        return f"--kubeconfig={self.kubeconfig}", f"--cache-dir={cache}"
+
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
         """Run kubectl and return what it printed; with `check`, KubectlError where it fails.
 
         Without, what it said on stderr comes after what it printed.
         """
-        argv = [str(binary("kubectl", self.minor)), f"--kubeconfig={self.kubeconfig}", *arguments]
+        argv = [str(binary("kubectl", self.minor)), *self._as_admin, *arguments]
         ran = subprocess.run(
             argv, input=input, capture_output=True, text=True, env=environ(), check=False
         )
@@ -136,7 +141,6 @@ class Cluster:
     def down(self) -> None:
         """End the cluster and remove its directory."""
         self.namespaces.end()
-        self.processes.reap()
         lifetime.remove(self.directory)
         if self._owned is not None:
             self._owned.release()

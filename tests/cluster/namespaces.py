@@ -10,15 +10,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from tests.cluster.state import ProcessId
 
-_TEMPLATES = Path(__file__).parent / "templates"
-_INIT = _TEMPLATES / "init.sh"
-_JOIN = (_TEMPLATES / "join.sh").read_text()
+TEMPLATES = Path(__file__).parent / "templates"
+_INIT = TEMPLATES / "init.sh"
+_JOIN = (TEMPLATES / "join.sh").read_text()
 
 #: Where processes inside see the cluster's directory: short, as sockets need it.
 INSIDE = Path("/run/cluster")
@@ -72,7 +73,8 @@ class Namespaces:
         """Kill the first process, and wait until the kernel has ended all others."""
         deadline = time.monotonic() + seconds
         while self.init.alive():
-            os.kill(self.init.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(self.init.pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 raise NamespaceError(f"process {self.init.pid} does not end")
             time.sleep(0.02)

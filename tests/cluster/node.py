@@ -7,12 +7,11 @@ from string import Template
 
 from tests.cluster.binaries import binary
 from tests.cluster.identities import Identities
-from tests.cluster.namespaces import INSIDE, NamespaceError, Namespaces
+from tests.cluster.namespaces import INSIDE, TEMPLATES, NamespaceError, Namespaces
 from tests.cluster.network import BRIDGE, Network
 from tests.cluster.processes import Processes
 
 NAME = "real-0"
-_TEMPLATES = Path(__file__).parent / "templates"
 #: Addresses of the pod network below this one are the node's own.
 _FIRST_POD = 10
 
@@ -38,7 +37,7 @@ def configure(directory: Path, network: Network, kube_proxy: Path, pause: str) -
 
 def render(template: str, values: dict[str, str]) -> str:
     """Fill a template in; KeyError for a value that is missing."""
-    return Template((_TEMPLATES / template).read_text()).substitute(values)
+    return Template((TEMPLATES / template).read_text()).substitute(values)
 
 
 def start_runtime(processes: Processes) -> None:

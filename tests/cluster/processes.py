@@ -7,13 +7,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.namespaces import Namespaces, child, environ
+from tests.cluster.namespaces import INSIDE, TEMPLATES, Namespaces, child, environ
+from tests.cluster.state import ProcessId
 
 #: What a message quotes of a log.
 _TAIL = 25
+_START = (TEMPLATES / "start.sh").read_text()
 
 
 class ClusterError(Exception):
@@ -26,28 +29,24 @@ class Process:
 
     name: str
     log: Path
-    _outer: subprocess.Popen[bytes] = field(repr=False)
+    id: ProcessId
 
-    def ended(self) -> int | None:
-        """Return its exit status, None while it runs."""
-        return self._outer.poll()
+    def ended(self) -> bool:
+        """Tell whether it has ended, by itself or not."""
+        return not self.id.alive()
 
     def stop(self, seconds: float = 10.0) -> None:
         """Ask it to end, and after `seconds` make it end."""
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.kill(child(self._outer.pid), how)
-                self._outer.wait(seconds)
-            except (ProcessLookupError, FileNotFoundError):
-                break  # it has just ended
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        self._outer.wait()
+        self._kill(signal.SIGTERM, seconds)
+        self._kill(signal.SIGKILL, seconds)
 
-    def wait(self) -> None:
-        """Wait for its end."""
-        self._outer.wait()
+    def _kill(self, how: signal.Signals, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        with suppress(ProcessLookupError):
+            if self.id.alive():
+                os.kill(self.id.pid, how)
+        while self.id.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def tail(self) -> str:
         """Return its log's last lines."""
@@ -71,16 +70,18 @@ class Processes:
     ) -> Process:
         """Start a program; what it prints goes to its log."""
         log = self._logs / f"{name}.log"
-        with log.open("ab") as output:
-            outer = subprocess.Popen(
-                self._namespaces.command(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**environ(), **(env or {})},
-                start_new_session=True,  # Ctrl-C is for whoever takes the cluster down in order
-            )
-        process = Process(name, log, outer)
+        command = ["sh", "-c", _START, "sh", INSIDE / "log" / log.name, *argv]
+        launcher = subprocess.Popen(
+            self._namespaces.command(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**environ(), **(env or {})},
+            start_new_session=True,  # Ctrl-C is for whoever takes the cluster down in order
+        )
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        process = Process(name, log, ProcessId.of(child(child(launcher.pid))))
+        launcher.communicate()
         self.started.append(process)
         return process
 
@@ -97,15 +98,5 @@ class Processes:
     def check(self) -> None:
         """Raise ClusterError where a program has ended."""
         for process in self.started:
-            if (status := process.ended()) is not None:
-                raise ClusterError(f"{process.name} ended with {status}\n{process.tail()}")
-
-    def forget(self, process: Process) -> None:
-        """Expect the end of a program."""
-        self.started.remove(process)
-
-    def reap(self) -> None:
-        """Wait for what runs the programs, once the namespaces have ended."""
-        for process in self.started:
-            process.wait()
-        self.started.clear()
+            if process.ended():
+                raise ClusterError(f"{process.name} has ended\n{process.tail()}")
