@@ -46,9 +46,9 @@ class Cluster:
                 load_kube_config(  # type: ignore[no-untyped-call]
                     str(kubeconfig), client_configuration=configuration
                 )
-        except (ConfigException, OSError, ValueError) as error:
+        except Exception as error:
             where = kubeconfig or "the service account"
-            raise ClusterError(f"cannot connect by {where}: {error}") from error
+            raise ClusterError(f"cannot connect by {where}: {_unreadable(error)}") from error
         configuration.retries = False
         self._client = ApiClient(configuration)
 
@@ -93,6 +93,15 @@ class Cluster:
         except (ApiException, HTTPError, OSError) as error:
             host = client.configuration.host
             raise ClusterError(f"cannot reach the API server {host}: {_why(error)}") from error
+
+
+def _unreadable(error: Exception) -> str:
+    """Say why; a file that is none makes the client fail anyhow, with its content in the text."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, ConfigException):
+        return " ".join(str(error).split())
+    return f"not in the form of a kubeconfig ({type(error).__name__})"
 
 
 def _parsed(body: bytes) -> Object:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class Status:
     not_after: datetime | None = None
     #: Whether the CA of that leaf has been seen in `caBundle`.
     trusted: bool = False
+    #: The exception, where the problem is a defect of ours.
+    defect: Exception | None = field(default=None, compare=False)
 
 
 class SelfManaged:
@@ -89,16 +91,22 @@ class SelfManaged:
 
     def round(self) -> bool:
         """Do what there is to do, and return whether all of it was done; never raises."""
-        trusted = self.status.trusted
+        trusted, defect = self.status.trusted, None
         try:
             self._converge()
         except (CertificateError, ClusterError) as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- this thread is all that renews the leaf
             problem = f"internal error, please report it: {type(error).__name__}"
+            defect = error
         else:
             problem, trusted = "", True
-        self.status = Status(problem=problem, not_after=self._serving.not_after, trusted=trusted)
+        self.status = Status(
+            problem=problem,
+            not_after=self._serving.not_after,
+            trusted=trusted,
+            defect=defect,
+        )
         return not problem
 
     def _run(self) -> None:

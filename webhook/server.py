@@ -328,7 +328,7 @@ def _client_ca(options: ServeOptions) -> bytes | None:
 
 
 def _forward_logs(log: Log) -> None:
-    for name in ("uvicorn", "asyncio"):
+    for name in ("uvicorn", "asyncio", "kubernetes", "urllib3"):
         logger = logging.getLogger(name)
         logger.handlers = [Forward(log)]
         logger.setLevel(logging.WARNING)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from certs.self_managed import SelfManaged, Site
 from certs.serving import CertificateFiles, ServingContext
-from webhook.app.log import Log
+from webhook.app.log import Log, defect
 from webhook.app.observe import Metrics
 from webhook.app.options import WEBHOOK, ServeOptions
 from webhook.app.state import Check, State
@@ -121,6 +121,9 @@ class SelfManagedCertificate:
         if now.problem and now.problem != before.problem:
             message = "certificate at risk" if now.trusted else "certificate not trusted yet"
             log.write("warning", message, problem=now.problem)
+            if now.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(now.defect))
         elif now.trusted and (before.problem or not before.trusted):
             log.write("info", "certificate trusted", not_after=now.not_after)
 

@@ -1,0 +1,232 @@
+"""Certificates of its own, with an API server of two objects that can also fail.
+
+A real one is in tests/e2e; this one is for what a real one does not do when it is asked to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from certs.cluster import Cluster
+from certs.errors import ClusterError
+from tests.integration.serving import fabrics, wait_for
+from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS, Objects
+
+NAME = "rdma-webhook.rdma-webhook.svc"
+_ROOT = Path(__file__).parents[2]
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
+users: [{name: u, user: {token: hunter2}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+class ApiServer:
+    """Serves `Objects` over HTTP, and keeps what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.objects = Objects()
+        self.asked: list[tuple[str, str, str | None]] = []
+        #: What every answer is instead, as (status, body).
+        self.instead: tuple[int, bytes] | None = None
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length) or b"{}")
+                server.asked.append((self.command, self.path, self.headers.get("Content-Type")))
+                status, answer = server.instead or server.answer(self.command, self.path, body)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            do_GET = do_POST = do_PATCH = answer  # noqa: N815 -- http.server's names
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.kubeconfig = folder / "config"
+        self.kubeconfig.write_text(KUBECONFIG % self._server.server_address[1])
+
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        """Answer as an API server does: objects, or a Status."""
+        path = path.partition("?")[0]
+        if method == "POST" and not self.objects.create(path, body):
+            return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'
+        if method == "PATCH":
+            self.objects.apply(path, body)
+        found = body if method == "POST" else self.objects.read(path)
+        if found is None:
+            return 404, b'{"kind": "Status", "reason": "NotFound", "message": "not found"}'
+        return 200, json.dumps(found).encode()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,)).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    """Run an empty API server."""
+    with ApiServer(tmp_path) as running:
+        yield running
+
+
+class Replica:
+    """`rdma-webhook serve` as the manifests start it, but outside the cluster."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._log = folder / "log"
+        self._command = [
+            sys.executable, "-m", "webhook", "serve", "-c", str(fabrics(folder)),
+            "--kubeconfig", str(kubeconfig), "--namespace", "rdma-webhook",
+            "--host", "127.0.0.1", "--port", "0", "--preview-port", "0", "--health-port", "0",
+            "--drain-seconds", "0",
+        ]  # fmt: skip
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(self._command, cwd=_ROOT, stdout=log, stderr=log)
+        wait_for(lambda: bool(self.lines("serving")))
+        self.ports: dict[str, int] = self.lines("serving")[0]["ports"]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            assert self.process.wait(20) == 0
+        finally:
+            self.process.kill()
+
+    def lines(self, message: str) -> list[dict[str, Any]]:
+        """Read the log's lines with a message."""
+        lines = self._log.read_text().splitlines(keepends=True)
+        told = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [line for line in told if line["msg"] == message]
+
+    def ready(self) -> tuple[int, str]:
+        """Ask `/readyz` as the kubelet does."""
+        with socket.create_connection(("127.0.0.1", self.ports["health"]), 10) as raw:
+            raw.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
+        return int(answer.split()[1]), answer
+
+    def handshake(self, bundle: str) -> dict[str, Any]:
+        """Shake hands as the API server does: its name, and caBundle as the only roots."""
+        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        client.load_verify_locations(cadata=b64decode(bundle).decode())
+        address = ("127.0.0.1", self.ports["mutate"])
+        with (
+            socket.create_connection(address, 10) as raw,
+            client.wrap_socket(raw, server_hostname=NAME) as tls,
+        ):
+            return dict(tls.getpeercert() or {})
+
+
+def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
+    """No crash loop: listeners are up, unready with the reason; no restart is needed."""
+    with Replica(api.kubeconfig, tmp_path) as replica:
+        missing = "[-] certificate: there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+        wait_for(lambda: missing in replica.ready()[1])
+        assert replica.ready()[0] == 503
+        wait_for(lambda: bool(replica.lines("certificate not trusted yet")))
+        api.objects.configure()
+        wait_for(lambda: replica.ready()[0] == 200)
+        names = [name for _, name in replica.handshake(api.objects.bundle)["subjectAltName"]]
+        assert names[0] == NAME
+        wait_for(lambda: bool(replica.lines("certificate trusted")))
+        assert len(replica.lines("certificate not trusted yet")) == 1
+
+
+def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
+    """As a node that comes up with its control plane: it tries again by itself."""
+    with ApiServer(tmp_path) as gone:
+        port = gone._server.server_address[1]
+    with Replica(gone.kubeconfig, tmp_path) as replica:
+        told = f"cannot reach the API server http://127.0.0.1:{port}: Connection refused"
+        wait_for(lambda: told in replica.ready()[1])
+        time.sleep(0.5)
+        assert replica.ready()[0] == 503
+    assert [line["level"] for line in replica.lines("certificate not trusted yet")] == ["warning"]
+
+
+def test_what_is_sent(api: ApiServer) -> None:
+    """Server-side apply by our name, with force; creation as JSON; a 409 is an answer."""
+    api.objects.configure()
+    cluster = Cluster(api.kubeconfig)
+    body: dict[str, Any] = {"metadata": {"name": "rdma-webhook-ca"}}
+
+    assert cluster.read(SECRET) is None
+    assert [cluster.create(SECRETS, body), cluster.create(SECRETS, body)] == [True, False]
+    assert cluster.read(SECRET) == body
+    cluster.apply(CONFIGURATION, {"metadata": {"uid": "7e57"}, "webhooks": []})
+    query = "?fieldManager=rdma-webhook&force=true"
+    assert api.asked == [
+        ("GET", SECRET, None),
+        ("POST", SECRETS, "application/json"),
+        ("POST", SECRETS, "application/json"),
+        ("GET", SECRET, None),
+        ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (403, b'{"message": "secrets is\\nforbidden"}', "answered 403: secrets is forbidden"),
+        (409, b'{"reason": "Conflict", "message": "uid"}', "answered 409: uid"),
+        (500, b"<html>", "answered 500: no reason given"),
+        (503, b"[]", "answered 503: no reason given"),
+        (500, json.dumps({"message": "x" * 999}).encode(), f"answered 500: {'x' * 300}"),
+    ],
+)
+def test_refusals_are_one_line(api: ApiServer, status: int, body: bytes, told: str) -> None:
+    """What the API server says, cut to what a line holds, and nothing that was sent."""
+    api.instead = (status, body)
+    with pytest.raises(ClusterError, match=f"^the API server {re.escape(told)}$"):
+        Cluster(api.kubeconfig).create(SECRETS, {"data": {"ca.key": "hunter2"}})
+
+
+def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
+    """The line names the file, and quotes nothing of it: there are tokens in such files."""
+    file = tmp_path / "config"
+    file.write_text("hunter2")
+    told = f"cannot connect by {file}: not in the form of a kubeconfig (TypeError)"
+    with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
+        Cluster(file)
+
+
+def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pod the kubelet says where the API server is."""
+    monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(
+        ClusterError,
+        match=r"^cannot connect by the service account: Service host/port is not set\.$",
+    ):
+        Cluster()

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from certs.errors import ClusterError
+from certs.self_managed import SelfManaged
+from certs.serving import ServingContext
+from tests.unit.app.client import Lines
+from tests.unit.certs.objects import SITE, Objects
+from webhook.app import certificates
+from webhook.app.certificates import IN_CLUSTER, SelfManagedCertificate, certificate_of
+from webhook.app.observe import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.state import State
+from webhook.errors import ConfigError
+
+EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"
+DEFECTS = "rdma_webhook_internal_errors_total"
+
+
+class Server:
+    """What is told of certificates that are made from what an API server has."""
+
+    def __init__(self) -> None:
+        self.api = Objects()
+        self.state, self.metrics, self.lines = State(), Metrics(), Lines()
+        self.serving = ServingContext()
+        self.managed = SelfManaged(SITE, self.serving, lambda: self.api)
+        self.certificate = SelfManagedCertificate(self.managed, self.serving, self.state)
+
+    def round(self) -> tuple[bool, str]:
+        """Let one round pass; return what `/readyz` says of it."""
+        self.managed.round()
+        if self.certificate.poll():
+            self.certificate.apply(self.metrics, self.lines.log)
+        check = self.certificate.check()
+        return check.ready, check.detail
+
+    def told(self) -> list[tuple[str, str, str | None]]:
+        """Read what was logged."""
+        return [(line["level"], line["msg"], line.get("problem")) for line in self.lines.read()]
+
+
+def test_unready_before_the_first_round() -> None:
+    """With the reason, as everything in `/readyz`."""
+    check = Server().certificate.check()
+
+    assert (check.name, check.ready, check.detail) == ("certificate", False, "not tried yet")
+
+
+def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
+    """Until then the line says what is waited for; each change is one line of the log."""
+    server, missing = Server(), "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+
+    assert server.round() == (False, missing)
+    assert server.round() == (False, missing)
+    server.api.configure()
+    ready, detail = server.round()
+    assert ready
+    assert re.fullmatch(r"valid until 20[-0-9T:]+Z, its CA is in caBundle", detail)
+    assert server.told() == [
+        ("info", "certificate loaded", None),
+        ("warning", "certificate not trusted yet", missing),
+        ("info", "certificate trusted", None),
+    ]
+    assert server.serving.not_after is not None
+    until = server.serving.not_after.timestamp()
+    assert server.metrics.registry.get_sample_value(EXPIRY) == until
+
+
+def test_stays_ready_when_the_api_server_is_gone() -> None:
+    """Taking replicas out of the Service would help nobody; it is told, also when it is back."""
+    server = Server()
+    server.api.configure()
+    server.round()
+    server.lines.read()
+    server.api.broken = ClusterError("no route to host")
+
+    ready, detail = server.round()
+    assert ready
+    assert detail.endswith("its CA is in caBundle; but now: no route to host")
+    server.api.broken = None
+    assert server.round()[0]
+    assert server.told()[-2:] == [
+        ("warning", "certificate at risk", "no route to host"),
+        ("info", "certificate trusted", None),
+    ]
+
+
+def test_a_defect_is_counted_and_told_without_its_text() -> None:
+    """As everywhere: type and lines of code, in case its text quotes what is secret."""
+    server = Server()
+    server.api.broken = ValueError("-----BEGIN PRIVATE KEY-----")
+
+    assert server.round() == (False, "internal error, please report it: ValueError")
+    assert server.metrics.registry.get_sample_value(DEFECTS) == 1
+    last = server.lines.read()[-1]
+    assert (last["msg"], last["error"]) == ("internal error", "ValueError")
+    assert "PRIVATE" not in str(last)
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "why"),
+    [
+        ({}, {}, "no certificate: give --tls-cert and --tls-key, or --dev for a try"),
+        ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key: one is of no use without"),
+        ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key: one is of no use"),
+        ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
+        ({}, {IN_CLUSTER: "10.0.0.1"}, "which namespace is the webhook in? Give --namespace"),
+    ],
+)
+def test_what_cannot_start(
+    options: dict[str, object],
+    environment: dict[str, str],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line that says what to give."""
+    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)  # tests may run in a pod
+    with pytest.raises(ConfigError, match=f"^{re.escape(why)}"):
+        certificate_of(
+            ServeOptions(**options),  # type: ignore[arg-type]
+            ServingContext(),
+            State(),
+            environment,
+        )
+
+
+def test_in_a_cluster_it_looks_after_its_own() -> None:
+    """Nothing has to be given there; the API server is not asked before it is started."""
+    options = ServeOptions(namespace="lab")
+    chosen = certificate_of(options, ServingContext(), State(), {IN_CLUSTER: "10.0.0.1"})
+
+    assert isinstance(chosen, SelfManagedCertificate)
+    site = chosen._managed.site
+    assert (site.namespace, site.service, site.webhook) == ("lab", "rdma-webhook", "pods.rdma.lab")
+    assert chosen.check().detail == "not tried yet"

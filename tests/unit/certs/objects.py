@@ -1,0 +1,89 @@
+"""An API server in memory: objects by path, and what was written."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from base64 import b64encode
+from typing import Any
+
+from certs.errors import ClusterError
+from certs.issue import KeyPair
+from certs.self_managed import Site
+
+SITE = Site(
+    namespace="rdma-webhook",
+    service="rdma-webhook",
+    ca_secret="rdma-webhook-ca",
+    configuration="zz-rdma-webhook",
+    webhook="pods.rdma.lab",
+)
+SECRETS = "/api/v1/namespaces/rdma-webhook/secrets"
+SECRET = f"{SECRETS}/rdma-webhook-ca"
+CONFIGURATION = (
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-rdma-webhook"
+)
+
+
+class Objects:
+    """Keeps objects as an API server does, as far as certificates need it."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.writes: list[tuple[str, str, dict[str, Any]]] = []
+        self._lock = threading.Lock()
+        #: What every request ends in.
+        self.broken: Exception | None = None
+
+    def configure(self, bundle: str | None = None, name: str = "pods.rdma.lab") -> None:
+        """Install the MutatingWebhookConfiguration, as kubectl does."""
+        client: dict[str, Any] = {"service": {"name": "rdma-webhook"}}
+        if bundle is not None:
+            client["caBundle"] = bundle
+        webhook = {"name": name, "clientConfig": client}
+        self.stored[CONFIGURATION] = {"metadata": {"uid": "7e57"}, "webhooks": [webhook]}
+
+    @property
+    def bundle(self) -> str:
+        """What the API server trusts."""
+        webhook = self.stored[CONFIGURATION]["webhooks"][0]
+        return str(webhook["clientConfig"].get("caBundle", ""))
+
+    def read(self, path: str) -> dict[str, Any] | None:
+        """Return a copy."""
+        self._answer()
+        return copy.deepcopy(self.stored.get(path))
+
+    def create(self, path: str, body: dict[str, Any]) -> bool:
+        """Store it, unless it is there."""
+        self._answer()
+        place = f"{path}/{body['metadata']['name']}"
+        with self._lock:
+            if place in self.stored:
+                return False
+            self.writes.append(("create", place, body))
+            self.stored[place] = body
+        return True
+
+    def apply(self, path: str, body: dict[str, Any]) -> None:
+        """Merge the webhook's client configuration, as the API server does by its name."""
+        self._answer()
+        self.writes.append(("apply", path, body))
+        stored = self.stored.get(path)
+        if stored is None or stored["metadata"]["uid"] != body["metadata"]["uid"]:
+            raise ClusterError("the API server answered 409: uid mismatch")
+        for mine in body["webhooks"]:
+            for theirs in stored["webhooks"]:
+                if theirs["name"] == mine["name"]:
+                    theirs["clientConfig"].update(mine["clientConfig"])
+
+    def _answer(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+def secret_of(ca: KeyPair, **changes: Any) -> dict[str, Any]:
+    """Write a CA as it stands in its Secret."""
+    data = {"ca.crt": ca.certificate, "ca.key": ca.key}
+    encoded = {key: b64encode(value).decode() for key, value in data.items()}
+    return {"data": {**encoded, **changes}}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from certs.authority import check_authority
+from certs.errors import CertificateError
+from certs.issue import KeyPair, issue_ca, issue_leaf
+
+CA = issue_ca()
+LEAF = issue_leaf(CA, ["a"])
+OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
+    Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+)
+
+
+def test_our_own_ca_is_one() -> None:
+    """What is issued here can be read back."""
+    check_authority(CA)
+
+
+@pytest.mark.parametrize(
+    ("ca", "why"),
+    [
+        (KeyPair(certificate=b"?", key=CA.key), "the certificate is not one PEM certificate"),
+        (KeyPair(certificate=b"", key=CA.key), "the certificate is not one PEM certificate"),
+        (
+            KeyPair(certificate=CA.certificate + LEAF.certificate, key=CA.key),
+            "the certificate is not one PEM certificate",
+        ),
+        (
+            KeyPair(certificate=CA.certificate, key=b"?"),
+            "the key is no PEM private key without a password",
+        ),
+        (KeyPair(certificate=CA.certificate, key=OTHER_KIND), "the key is not one for ECDSA"),
+        (
+            KeyPair(certificate=CA.certificate, key=LEAF.key),
+            "the key does not belong to the certificate",
+        ),
+        (LEAF, "the certificate is not that of a CA"),
+        (issue_ca(lifetime=timedelta(minutes=-1)), "the CA expired at 20"),
+    ],
+)
+def test_what_no_leaf_can_be_issued_by(ca: KeyPair, why: str) -> None:
+    """Each fault is told apart."""
+    with pytest.raises(CertificateError, match=f"^{why}"):
+        check_authority(ca)
