@@ -1,0 +1,47 @@
+"""Turn a running API server's OpenAPI into what kubeconform reads: one JSON Schema per kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+#: kubeconform finds a kind's file by this: deployment-apps-v1.json, pod-v1.json.
+LOCATION = "{{.ResourceKind}}{{.KindSuffix}}.json"
+_REFERENCES = "#/components/schemas/"
+
+
+def write_schemas(raw: Callable[[str], str], versions: Iterable[str], folder: Path) -> None:
+    """Write the schemas of these apiVersions; `raw` gets a path from the API server."""
+    index = json.loads(raw("/openapi/v3"))["paths"]
+    for version in versions:
+        path = f"apis/{version}" if "/" in version else f"api/{version}"
+        schemas = json.loads(raw(index[path]["serverRelativeURL"]))["components"]["schemas"]
+        definitions = {name: _closed(schema) for name, schema in schemas.items()}
+        for name, schema in schemas.items():
+            for kind in schema.get("x-kubernetes-group-version-kind", ()):
+                whole = {"$ref": f"#/definitions/{name}", "definitions": definitions}
+                _file(folder, kind).write_text(json.dumps(whole), encoding="utf-8")
+
+
+def _file(folder: Path, kind: dict[str, str]) -> Path:
+    """Return the file that LOCATION names."""
+    group = kind["group"].partition(".")[0]
+    parts = [kind["kind"], *([group] if group else []), kind["version"]]
+    return folder / f"{'-'.join(parts).lower()}.json"
+
+
+def _closed(schema: Any) -> Any:
+    """Rewrite references, and refuse fields that an object does not have, as `-strict` wants it."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("$ref"), str):
+        closed["$ref"] = schema["$ref"].replace(_REFERENCES, "#/definitions/")
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        open_ = schema.get("x-kubernetes-preserve-unknown-fields", False)
+        closed.setdefault("additionalProperties", open_)
+    return closed

@@ -1,0 +1,245 @@
+"""Everything in manifests/ builds, fits the API server's own schemas, and can be applied."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.binaries import binary, module_dir
+from tests.cluster.cluster import Cluster
+from tests.e2e.openapi_schemas import LOCATION, write_schemas
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring")
+each_shipped = pytest.mark.parametrize("folder", SHIPPED)
+
+#: cert-manager's CRDs, as its library ships them; Go checks them against its sum.
+CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.21.2"
+CERT_MANAGER_SUM = "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68="
+
+_TEXT = {"type": "string"}
+#: A PodMonitor as far as ours goes: the operator's CRDs are in no Go module that is served.
+POD_MONITOR = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "podmonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "PodMonitor", "plural": "podmonitors", "singular": "podmonitor"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "selector": {
+                                        "type": "object",
+                                        "properties": {
+                                            "matchLabels": {
+                                                "type": "object",
+                                                "additionalProperties": _TEXT,
+                                            }
+                                        },
+                                    },
+                                    "podMetricsEndpoints": {
+                                        "type": "array",
+                                        "items": {
+                                            "type": "object",
+                                            "properties": {
+                                                "port": _TEXT,
+                                                "path": _TEXT,
+                                                "interval": _TEXT,
+                                            },
+                                        },
+                                    },
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def cert_manager_crds() -> Iterator[Path]:
+    """Return the files of the kinds that our overlay uses."""
+    argv = ["go", "mod", "download", "-json", CERT_MANAGER]
+    ran = subprocess.run(argv, cwd="/", capture_output=True, text=True, check=True)
+    module = json.loads(ran.stdout)
+    assert module["Sum"] == CERT_MANAGER_SUM
+    for kind in ("certificates", "issuers"):
+        yield Path(module["Dir"], "deploy/crds", f"cert-manager.io_{kind}.yaml")
+
+
+@pytest.fixture(scope="module")
+def foreign(cluster: Cluster) -> Iterator[Cluster]:
+    """Give a cluster that knows the kinds of others which we use; afterwards it does not."""
+    files = [*cert_manager_crds()]
+    files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
+    texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
+    crds = [crd for text in texts for crd in yaml.safe_load_all(text) if crd]
+    names = [f"crd/{crd['metadata']['name']}" for crd in crds]
+    there = cluster.kubectl("get", "crd", "--output=name")
+    ours = [name for name in names if name.removeprefix("crd/") not in there]
+    many = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=many)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    yield cluster
+    cluster.kubectl("delete", *ours)
+
+
+def build(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
+    """Return what `kubectl apply -k` would apply."""
+    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))))
+
+
+def elsewhere(folder: str, scratch: Path) -> Path:
+    """Write a site's own kustomization, as docs/installation.md shows it, and return its folder."""
+    # Paths of kustomize are relative, and it follows links.
+    up = "/".join([".."] * (len(scratch.resolve().parts) - 1))
+    site = {
+        "namespace": "elsewhere",
+        "resources": [f"{up}{MANIFESTS}/{folder}", f"{up}{MANIFESTS}/monitoring"],
+        "transformers": [f"{up}{MANIFESTS}/namespace"],
+    }
+    (scratch / "kustomization.yaml").write_text(yaml.safe_dump(site), encoding="utf-8")
+    return scratch
+
+
+def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield every string of a document with its path."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from texts(value, (*path, key))
+    elif isinstance(node, list):
+        for place, item in enumerate(node):
+            yield from texts(item, (*path, str(place)))
+    elif isinstance(node, str):
+        yield path, node
+
+
+#: Where `rdma-webhook` is the name of an object, an image or a file, and may stay.
+NAMES = {
+    *("name", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "image", "serviceAccountName"),
+    *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
+    *("message", "fabrics.yaml"),
+}
+#: The names of objects together with the new namespace, and of our webhook configuration.
+NAMED = re.compile(
+    r"system:serviceaccount:elsewhere:rdma-webhook|rdma-webhook\.elsewhere\.svc"
+    r"|elsewhere/rdma-webhook|zz-rdma-webhook"
+)
+
+
+@each_shipped
+def test_what_ships_is_valid(foreign: Cluster, tmp_path: Path, folder: str) -> None:
+    """Kubeconform finds no unknown or wrong field, by the running API server's own schemas."""
+    documents = build(foreign, MANIFESTS / folder)
+    assert conform(foreign, documents, tmp_path)["invalid"] == 0
+
+
+@pytest.mark.parametrize("file", sorted((MANIFESTS / "examples").glob("*.yaml")), ids=str)
+def test_examples_are_valid(foreign: Cluster, tmp_path: Path, file: Path) -> None:
+    """So are the examples."""
+    documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    assert conform(foreign, documents, tmp_path)["invalid"] == 0
+
+
+def test_a_wrong_field_is_found(foreign: Cluster, tmp_path: Path) -> None:
+    """The check above can fail: a misspelt field deep inside is not passed over."""
+    documents = build(foreign, MANIFESTS / "overlays/self-managed")
+    (deployment,) = (one for one in documents if one["kind"] == "Deployment")
+    deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
+    summary = conform(foreign, documents, tmp_path)
+    assert (summary["invalid"], summary["valid"]) == (1, len(documents) - 1)
+
+
+def conform(cluster: Cluster, documents: list[dict[str, Any]], folder: Path) -> dict[str, int]:
+    """Run kubeconform on all documents, and return its counts; none is skipped."""
+    versions = {document["apiVersion"] for document in documents}
+    write_schemas(lambda path: cluster.kubectl("get", "--raw", path), versions, folder)
+    ran = subprocess.run(
+        [
+            *(binary("kubeconform"), "-strict", "-summary", "-output=json"),
+            *("-schema-location", f"{folder}/{LOCATION}", "-"),
+        ],
+        input=yaml.safe_dump_all(documents),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(ran.stdout)
+    summary: dict[str, int] = report["summary"]
+    told = [one for one in report.get("resources") or [] if one["status"] != "statusValid"]
+    assert summary["skipped"] == summary["errors"] == 0, told
+    assert summary["valid"] + summary["invalid"] == len(documents)
+    return summary
+
+
+@each_shipped
+def test_the_api_server_takes_it(foreign: Cluster, folder: str) -> None:
+    """A server-side dry run of the installation succeeds, without a warning."""
+    foreign.kubectl("apply", "--filename", str(MANIFESTS / "base/namespace.yaml"))
+    said = foreign.kubectl(
+        "apply", "--dry-run=server", "-k", str(MANIFESTS / folder), check=False
+    ).splitlines()
+    assert said
+    assert [line for line in said if not line.endswith("(server dry run)")] == []
+
+
+@pytest.mark.parametrize("folder", ["overlays/self-managed", "overlays/cert-manager"])
+def test_the_namespace_has_one_source(cluster: Cluster, tmp_path: Path, folder: str) -> None:
+    """A site that names another namespace finds the old one nowhere."""
+    documents = build(cluster, elsewhere(folder, tmp_path))
+    left = [
+        (document["kind"], path, text)
+        for document in documents
+        for path, text in texts(document)
+        if "rdma-webhook" in NAMED.sub("", text) and not NAMES & set(path[-2:])
+    ]
+    assert left == []
+    spaces = {document["metadata"].get("namespace") for document in documents}
+    assert spaces == {None, "elsewhere"}
+    names = {(one["kind"], one["metadata"]["name"]) for one in documents}
+    assert ("Namespace", "elsewhere") in names
+
+
+def test_a_name_left_behind_is_found(cluster: Cluster, tmp_path: Path) -> None:
+    """The check above can fail: without the transformer the policies keep the old namespace."""
+    folder = elsewhere("overlays/self-managed", tmp_path)
+    file = folder / "kustomization.yaml"
+    site = yaml.safe_load(file.read_text(encoding="utf-8"))
+    del site["transformers"]
+    file.write_text(yaml.safe_dump(site), encoding="utf-8")
+    values = [
+        text for one in build(cluster, folder) for path, text in texts(one) if "values" in path
+    ]
+    assert "rdma-webhook" in values
+
+
+def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
+    """Cluster-scoped objects are built without a namespace: some GitOps tools stumble over one."""
+    scoped = {
+        *("Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    }
+    for folder in (MANIFESTS / "overlays/self-managed", elsewhere(SHIPPED[0], tmp_path)):
+        found = [one for one in build(cluster, folder) if one["kind"] in scoped]
+        assert len(found) == len(scoped) + 4  # three policies and bindings
+        assert all("namespace" not in one["metadata"] for one in found)
