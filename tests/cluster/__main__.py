@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.cluster import lifetime, progress, state
 from tests.cluster.binaries import BuildError
 from tests.cluster.cluster import attach, up
+from tests.cluster.missing import missing
 from tests.cluster.namespaces import NamespaceError
 from tests.cluster.processes import ClusterError
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES
@@ -50,6 +51,9 @@ def _absolute(path: str) -> Path:
 
 
 def _up(arguments: argparse.Namespace) -> int:
+    line = missing()
+    if line is not None:
+        raise ClusterError(line)
     cluster = attach(arguments.directory)
     if cluster is not None and cluster.minor == arguments.kubernetes:
         progress.say(f"It is running already: Kubernetes {cluster.minor}.")

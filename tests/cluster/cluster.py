@@ -121,10 +121,18 @@ class Cluster:
             "--filename=-",
             input=json.dumps(kwok.nodes(names, labels or {}, capacity or {})),
         )
-        self.kubectl(
-            "wait", "--for=condition=Ready", "--timeout=60s", *(f"node/{name}" for name in names)
-        )
+        self.processes.until("fake nodes ready", lambda: set(names) <= self._ready())
         return names
+
+    def _ready(self) -> set[str]:
+        """Return the fake nodes that are ready; kubectl wait asks for each by itself."""
+        found = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=json")
+        return {
+            one["metadata"]["name"]
+            for one in json.loads(found)["items"]
+            for condition in one["status"].get("conditions") or ()
+            if (condition["type"], condition["status"]) == ("Ready", "True")
+        }
 
     def start(
         self,

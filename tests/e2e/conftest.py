@@ -1,0 +1,37 @@
+"""One cluster for all tests of this folder: `make test-e2e`, `make test-e2e K8S=1.34`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster, running
+from tests.cluster.missing import require
+from tests.cluster.versions import DEFAULT_MINOR
+
+_HERE = Path(__file__).parent
+#: Where the logs of a cluster go in which a test failed: they end with it otherwise.
+_LOGS = _HERE.parents[1] / ".cache" / "e2e-logs"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a cluster: this folder's tests."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker("cluster")
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Give a cluster of the minor that K8S names; skip, in CI fail, where it cannot stand here."""
+    require()
+    if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+        pytest.fail("these tests share one cluster: run them with -n 0", pytrace=False)
+    with running(os.environ.get("K8S") or DEFAULT_MINOR) as started:
+        yield started
+        if request.session.testsfailed:
+            shutil.copytree(started.logs, _LOGS, dirs_exist_ok=True)

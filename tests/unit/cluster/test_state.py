@@ -1,0 +1,68 @@
+"""The record of a cluster, and whether its processes are the ones it means."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import state
+from tests.cluster.state import ProcessId, State
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+
+
+def test_a_running_process_is_alive_and_one_before_it_with_its_number_is_not() -> None:
+    """A number alone says nothing: the kernel gives it out again."""
+    this = ProcessId.of(os.getpid())
+
+    assert this.alive()
+    assert not replace(this, started=this.started - 1).alive()
+
+
+def test_a_dead_process_is_not_alive_before_its_parent_has_noticed() -> None:
+    """A zombie does nothing any more, however long its parent lets it lie."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        found = ProcessId.of(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        assert not found.alive()
+
+    with pytest.raises(ProcessLookupError):
+        ProcessId.of(process.pid)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Another process learns all there is to know; a directory without record has no cluster."""
+    this = ProcessId.of(os.getpid())
+    written = State("1.36", owner=this, init=this, network=3)
+
+    assert state.read(tmp_path) is None
+    written.write(tmp_path)
+    assert state.read(tmp_path) == written
+
+
+def test_a_cluster_lives_as_long_as_its_first_process_or_as_whoever_starts_it() -> None:
+    """While there is no first process yet, the one that starts it counts."""
+    this = ProcessId.of(os.getpid())
+    gone = replace(this, started=0)
+
+    assert State("1.36", owner=this).alive()
+    assert State("1.36", owner=gone, init=this).alive()
+    assert not State("1.36", owner=this, init=gone).alive()
+    assert not State("1.36", owner=gone).alive()
+
+
+def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XDG_STATE_HOME, where it is set and not empty; else below the home folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
+    assert state.home() == Path("/somewhere/rdma-webhook")
+
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("HOME", "/home/dev")
+    assert state.home() == Path("/home/dev/.local/state/rdma-webhook")
