@@ -1,19 +1,26 @@
-# Both stages start from the same image, so that the interpreter the venv points to is there in both.
+# All stages start from the same image, so that the interpreter the venv points to is there in each.
 ARG BASE=python:3.13-slim-bookworm
 
-FROM ${BASE} AS build
-WORKDIR /src
+FROM ${BASE} AS dependencies
 RUN python3 -m venv /app
 COPY requirements.lock ./
 RUN /app/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements.lock
+
+FROM dependencies AS code
+WORKDIR /src
 COPY pyproject.toml LICENSE ./
 COPY webhook/ webhook/
 COPY certs/ certs/
+RUN /app/bin/pip install --no-cache-dir --no-deps --no-build-isolation --prefix /code .
+
 # pip and setuptools are of no use at run time, and pip can fetch code.
-RUN /app/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
-    && /app/bin/pip uninstall --yes --quiet setuptools pip
+FROM dependencies AS lean
+RUN /app/bin/pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE}
+# Two layers, so that a node that has another version of the code fetches a few hundred kB.
+COPY --from=lean /app /app
+COPY --from=code /code /app
 ARG VERSION=
 ARG REVISION=
 LABEL org.opencontainers.image.title="rdma-webhook" \
@@ -21,7 +28,6 @@ LABEL org.opencontainers.image.title="rdma-webhook" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY --from=build /app /app
 # The root file system is read-only where this runs: no bytecode to write, and logs at once.
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

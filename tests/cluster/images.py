@@ -33,8 +33,8 @@ class _Recipe:
     """Files and folders below root: the build's context."""
     build: Callable[[buildah.Store, str, Path], None]
     """Builds an image of that name in the store from a copy of the files."""
-    others: tuple[str, ...] = ()
-    """What else makes another image of it."""
+    on_base: bool = False
+    """Whether it stands on `rootfs.image`."""
     version: str = ""
     """Begins the tag."""
 
@@ -66,7 +66,7 @@ def webhook_image() -> Image:
             root=ROOT,
             files=("Dockerfile", *_let_in((ROOT / ".dockerignore").read_text())),
             build=build,
-            others=(rootfs.key(),),
+            on_base=True,
             version=__version__,
         )
     )
@@ -84,7 +84,7 @@ def mpi_image() -> Image:
             root=SOURCES / "mpi",
             files=("Dockerfile", "rank"),
             build=build,
-            others=(rootfs.key(),),
+            on_base=True,
         )
     )
 
@@ -99,7 +99,8 @@ def _image(recipe: _Recipe) -> Image:
     with TemporaryDirectory(prefix="image-") as folder:
         context = Path(folder) / "context"
         archives.copy(recipe.root, recipe.files, context)
-        tag = "-".join(filter(None, [recipe.version, archives.key(context, *recipe.others)]))
+        base = rootfs.key() if recipe.on_base else ""
+        tag = "-".join(filter(None, [recipe.version, archives.key(context, base)]))
         archive = archives.folder() / f"{recipe.name}-{tag}.tar"
         image = Image(f"localhost/rdma-webhook/{recipe.name}:{tag}", archive)
         if not archives.used(archive):
@@ -111,6 +112,8 @@ def _image(recipe: _Recipe) -> Image:
 def _build(recipe: _Recipe, image: Image, context: Path, lock: int) -> None:
     if archives.used(image.archive):  # somebody else has just built it
         return
+    if recipe.on_base:
+        rootfs.archive(lock)  # first, for its progress is shown on a line of its own
     with progress.step(f"building the {recipe.name} image"), buildah.opened(lock) as store:
         recipe.build(store, image.name, context)
         store.save(image.name, image.archive)

@@ -33,27 +33,28 @@ def key() -> str:
     return archives.digest(SUITE, *_OPTIONS, _BUILD)
 
 
+def archive(lock: int) -> Path:
+    """Return the base as a tar, made if it is not there, for who holds `archives.alone`."""
+    path = archives.folder() / f"base-{key()}.tar"
+    if not archives.used(path):
+        new = path.with_name(f".{path.name}.new")
+        with progress.step(f"installing Debian {SUITE} with {', '.join(PACKAGES)} in a folder"):
+            command = ["mmdebstrap", *_OPTIONS, *(f"--aptopt={line}" for line in _proxies())]
+            run([*command, SUITE, str(new), *_sources()], keep=[lock])
+        new.replace(path)
+        archives.prune("base")
+    return path
+
+
 def image(store: Store) -> str:
     """Return the base's name in the store, made if it is not there."""
     name = f"localhost/rdma-webhook/base:{key()}"
     if not store.has(name):
         with TemporaryDirectory(prefix=".base-", dir=archives.folder()) as context:
-            os.link(_archive(store.lock), Path(context) / "base.tar")
+            os.link(archive(store.lock), Path(context) / "base.tar")
             (Path(context) / "Dockerfile").write_text(_BUILD)
             store.build(name, Path(context))
     return name
-
-
-def _archive(lock: int) -> Path:
-    archive = archives.folder() / f"base-{key()}.tar"
-    if not archives.used(archive):
-        new = archive.with_name(f".{archive.name}.new")
-        with progress.step(f"installing Debian {SUITE} with {', '.join(PACKAGES)} in a folder"):
-            command = ["mmdebstrap", *_OPTIONS, *(f"--aptopt={line}" for line in _proxies())]
-            run([*command, SUITE, str(new), *_sources()], keep=[lock])
-        new.replace(archive)
-        archives.prune("base")
-    return archive
 
 
 def _sources() -> list[str]:
