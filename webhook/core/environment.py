@@ -17,10 +17,12 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     """
     where = (*path, "env")
     found: dict[str, str | None] = {}
-    for index, item in enumerate(items(pod, where)):
+    listed = items(pod, where)
+    for item in listed:
         name, value = item.get("name"), item.get("value")
         if value.__class__ is not str or name.__class__ is not str:
-            name, value = text(pod, (*where, index, "name")), text(pod, (*where, index, "value"))
+            path_of_item = (*where, listed.index(item))
+            name, value = text(item, ("name",), path_of_item), text(item, ("value",), path_of_item)
             if name is None:
                 continue  # the API server refuses it, with a better message
             value = value or ""

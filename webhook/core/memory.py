@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from webhook.core.draft import Draft
+from webhook.core.environment import Environments
 from webhook.core.path import Path, dotted
 from webhook.core.pod import Container, PodManifest, at, items, mapping
 from webhook.core.quantity import equal, is_zero, parse, written
@@ -81,16 +82,18 @@ def _equal(resources: dict[str, Any]) -> bool:
     return True
 
 
-def reads_limit(pod: PodManifest, containers: Iterable[Container]) -> str:
+def reads_limit(pod: PodManifest, containers: Iterable[Container], env: Environments) -> str:
     """Say what reads limits.memory through the downward API, "" for nothing.
 
     Without a limit it would read the node's allocatable memory instead.
     """
-    return _env_reader(containers) or _volume_reader(pod)
+    return _env_reader(containers, env) or _volume_reader(pod)
 
 
-def _env_reader(containers: Iterable[Container]) -> str:
+def _env_reader(containers: Iterable[Container], env: Environments) -> str:
     for one in containers:
+        if None not in env.of(one.path).values():
+            continue  # all are literals
         for variable in items(one.manifest, ("env",), one.path):
             if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
                 return f"env {variable.get('name')} of container {one.name}"

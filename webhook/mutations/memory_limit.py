@@ -59,7 +59,7 @@ def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
-    reader = memory.reads_limit(scope.original, scope.containers)
+    reader = memory.reads_limit(scope.original, scope.containers, scope.env)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
     if policy == "keep-guaranteed" and memory.is_guaranteed(scope.original, scope.containers):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, pod
+from webhook.core.environment import Environments
 from webhook.core.memory import is_guaranteed, reads_limit, unbounded_memory_volume
 from webhook.core.pod import containers_of
 from webhook.errors import ShapeError
@@ -111,7 +112,7 @@ def test_pod_level_resources_count_alone() -> None:
 )
 def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
     """In env or in a volume, wherever: without a limit it would read the node's memory."""
-    assert reads_limit(manifest, containers_of(manifest)) == reader
+    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == reader
 
 
 def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
@@ -163,4 +164,4 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
         {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
     ]
     manifest = pod(container(), volumes=volumes)
-    assert reads_limit(manifest, containers_of(manifest)) == ""
+    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == ""
