@@ -8,14 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import socket
-import ssl
-import subprocess
-import sys
 import threading
 import time
-from base64 import b64decode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,11 +19,11 @@ import pytest
 
 from certs.cluster import Cluster
 from certs.errors import ClusterError
-from tests.integration.serving import fabrics, wait_for
+from tests.integration.replica import Replica
+from tests.integration.serving import wait_for
 from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS, Objects
 
 NAME = "rdma-webhook.rdma-webhook.svc"
-_ROOT = Path(__file__).parents[2]
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -98,67 +92,16 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
         yield running
 
 
-class Replica:
-    """`rdma-webhook serve` as the manifests start it, but outside the cluster."""
-
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
-        self._log = folder / "log"
-        self._command = [
-            sys.executable, "-m", "webhook", "serve", "-c", str(fabrics(folder)),
-            "--kubeconfig", str(kubeconfig), "--namespace", "rdma-webhook",
-            "--host", "127.0.0.1", "--port", "0", "--preview-port", "0", "--health-port", "0",
-            "--drain-seconds", "0",
-        ]  # fmt: skip
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(self._command, cwd=_ROOT, stdout=log, stderr=log)
-        wait_for(lambda: bool(self.lines("serving")))
-        self.ports: dict[str, int] = self.lines("serving")[0]["ports"]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            assert self.process.wait(20) == 0
-        finally:
-            self.process.kill()
-
-    def lines(self, message: str) -> list[dict[str, Any]]:
-        """Read the log's lines with a message."""
-        lines = self._log.read_text().splitlines(keepends=True)
-        told = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [line for line in told if line["msg"] == message]
-
-    def ready(self) -> tuple[int, str]:
-        """Ask `/readyz` as the kubelet does."""
-        with socket.create_connection(("127.0.0.1", self.ports["health"]), 10) as raw:
-            raw.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
-        return int(answer.split()[1]), answer
-
-    def handshake(self, bundle: str) -> dict[str, Any]:
-        """Shake hands as the API server does: its name, and caBundle as the only roots."""
-        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        client.load_verify_locations(cadata=b64decode(bundle).decode())
-        address = ("127.0.0.1", self.ports["mutate"])
-        with (
-            socket.create_connection(address, 10) as raw,
-            client.wrap_socket(raw, server_hostname=NAME) as tls,
-        ):
-            return dict(tls.getpeercert() or {})
-
-
 def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
     """No crash loop: listeners are up, unready with the reason; no restart is needed."""
-    with Replica(api.kubeconfig, tmp_path) as replica:
+    with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
         missing = "[-] certificate: there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
         wait_for(lambda: missing in replica.ready()[1])
         assert replica.ready()[0] == 503
         wait_for(lambda: bool(replica.lines("certificate not trusted yet")))
         api.objects.configure()
         wait_for(lambda: replica.ready()[0] == 200)
-        names = [name for _, name in replica.handshake(api.objects.bundle)["subjectAltName"]]
+        names = replica.handshake(api.objects.bundle, NAME)
         assert names[0] == NAME
         wait_for(lambda: bool(replica.lines("certificate trusted")))
         assert len(replica.lines("certificate not trusted yet")) == 1
@@ -168,7 +111,7 @@ def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
     """As a node that comes up with its control plane: it tries again by itself."""
     with ApiServer(tmp_path) as gone:
         port = gone._server.server_address[1]
-    with Replica(gone.kubeconfig, tmp_path) as replica:
+    with Replica(gone.kubeconfig, tmp_path, "rdma-webhook") as replica:
         told = f"cannot reach the API server http://127.0.0.1:{port}: Connection refused"
         wait_for(lambda: told in replica.ready()[1])
         time.sleep(0.5)

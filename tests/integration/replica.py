@@ -1,0 +1,87 @@
+"""Replicas that look after their own certificates, each in a process, outside the cluster."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from base64 import b64decode
+from pathlib import Path
+from typing import Any, Self
+
+from tests.integration.serving import fabrics, wait_for
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Replica:
+    """`rdma-webhook serve` as the manifests start it, but with a kubeconfig, on free ports."""
+
+    def __init__(
+        self, kubeconfig: Path, folder: Path, namespace: str, *more: str, host: str = "127.0.0.1"
+    ) -> None:
+        folder.mkdir(exist_ok=True)
+        self._host = host
+        self._log = folder / "log"
+        self._command = [
+            sys.executable, "-m", "webhook", "serve", "-c", str(fabrics(folder)),
+            "--kubeconfig", str(kubeconfig), "--namespace", namespace,
+            "--host", host, "--port", "0", "--preview-port", "0", "--health-port", "0",
+            "--drain-seconds", "0", *more,
+        ]  # fmt: skip
+
+    def launch(self) -> None:
+        """Start the process, and wait for nothing."""
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(self._command, cwd=_ROOT, stdout=log, stderr=log)
+
+    def listening(self) -> None:
+        """Wait until its ports are known."""
+        wait_for(lambda: bool(self.lines("serving")), 60)
+        self.ports: dict[str, int] = self.lines("serving")[0]["ports"]
+
+    def end(self) -> None:
+        """Stop it as the kubelet does."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            assert self.process.wait(20) == 0, self._log.read_text()
+        finally:
+            self.process.kill()
+
+    def __enter__(self) -> Self:
+        self.launch()
+        self.listening()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def lines(self, message: str) -> list[dict[str, Any]]:
+        """Read the log's lines with a message."""
+        lines = self._log.read_text().splitlines(keepends=True)
+        told = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [line for line in told if line["msg"] == message]
+
+    def ready(self) -> tuple[int, str]:
+        """Ask `/readyz` as the kubelet does; return status and answer."""
+        with socket.create_connection((self._host, self.ports["health"]), 10) as raw:
+            raw.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
+        return int(answer.split()[1]), answer
+
+    def handshake(self, bundle: str, name: str) -> list[str]:
+        """Shake hands as the API server does: its name for the Service, caBundle as only roots.
+
+        Returns the names in the certificate; ssl.SSLError if it is not trusted.
+        """
+        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        client.load_verify_locations(cadata=b64decode(bundle).decode())
+        with (
+            socket.create_connection((self._host, self.ports["mutate"]), 10) as raw,
+            client.wrap_socket(raw, server_hostname=name) as tls,
+        ):
+            shown: Any = tls.getpeercert()
+            return [name for _, name in shown["subjectAltName"]]
