@@ -1,0 +1,107 @@
+"""Ask an API server what it would do with a document, and read its warnings: nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.cluster.cluster import Cluster
+
+ENABLE = "rdma.lab/enable"
+Document = dict[str, Any]
+
+
+class Answer(NamedTuple):
+    """What kubectl said."""
+
+    text: str
+    #: The messages of one policy's warnings.
+    advice: list[str]
+    detector: list[str]
+
+    @property
+    def created(self) -> bool:
+        """Whether the API server would have created it."""
+        return "(server dry run)" in self.text
+
+
+def ask(cluster: Cluster, document: Document, verb: str = "create") -> Answer:
+    """Send a document, without storing it."""
+    text = cluster.kubectl(
+        verb, "--dry-run=server", "--filename=-", input=json.dumps(document), check=False
+    )
+    return Answer(text, told(text, "advice"), told(text, "detector"))
+
+
+def told(text: str, policy: str) -> list[str]:
+    """Return the messages of a policy among what kubectl printed."""
+    name = f"rdma-webhook-{policy}"
+    head = (
+        f"Warning: Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
+    )
+    return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
+
+
+def pod(namespace: str, annotations: Document | None = None, **metadata: Any) -> Document:
+    """Return a pod without a GPU, as a template and alone."""
+    where: Document = {"name": "probe", "namespace": namespace, **metadata}
+    if annotations is not None:
+        where["annotations"] = annotations
+    spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": where, "spec": spec}
+
+
+def template(annotations: Document | None = None, labels: Document | None = None) -> Document:
+    """Return a pod template that all workloads accept."""
+    whole = pod("unused", annotations)
+    metadata = {"labels": {"app": "probe", **(labels or {})}, "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": {**whole["spec"], "restartPolicy": "Always"}}
+
+
+def once(of: Document) -> Document:
+    """Return the template for what runs to its end."""
+    return {**of, "spec": {**of["spec"], "restartPolicy": "Never"}}
+
+
+SELECTOR = {"selector": {"matchLabels": {"app": "probe"}}}
+#: Each kind with its apiVersion and how it holds a template.
+WORKLOADS: dict[str, tuple[str, Callable[[Document], Document]]] = {
+    "Deployment": ("apps/v1", lambda t: {**SELECTOR, "template": t}),
+    "StatefulSet": ("apps/v1", lambda t: {**SELECTOR, "serviceName": "s", "template": t}),
+    "DaemonSet": ("apps/v1", lambda t: {**SELECTOR, "template": t}),
+    "ReplicaSet": ("apps/v1", lambda t: {**SELECTOR, "template": t}),
+    "Job": ("batch/v1", lambda t: {"template": once(t)}),
+    "CronJob": (
+        "batch/v1",
+        lambda t: {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": once(t)}}},
+    ),
+}
+
+
+def workload(kind: str, namespace: str, of: Document, **metadata: Any) -> Document:
+    """Return a workload of this kind around a template."""
+    version, hold = WORKLOADS[kind]
+    where = {"name": "probe", "namespace": namespace, **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": where, "spec": hold(of)}
+
+
+def namespace(name: str, value: str | None) -> Document:
+    """Return a namespace with this value of the label."""
+    labels = {} if value is None else {ENABLE: value}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def apply(cluster: Cluster, *documents: Document) -> None:
+    """Apply documents."""
+    many = {"apiVersion": "v1", "kind": "List", "items": documents}
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(many))
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until a condition holds, and fail where it does not."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.5)

@@ -1,0 +1,529 @@
+"""What the API server does by itself: whom it calls, what it warns of, what it forbids us."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.asking import (
+    ENABLE,
+    WORKLOADS,
+    Document,
+    apply,
+    ask,
+    namespace,
+    pod,
+    template,
+    told,
+    until,
+    workload,
+)
+from webhook.admission.match import EXCLUDED, called
+from webhook.core.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
+from webhook.core.facts import NamespaceFacts
+from webhook.errors import Denial
+from webhook.mutations import MUTATIONS
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"
+ACCOUNT = "system:serviceaccount:rdma-webhook:rdma-webhook"
+#: Namespace, and the value of its label.
+LABELS = {
+    "policies-on": "true",
+    "policies-true": "True",
+    "policies-yes": "yes",
+    "policies-plain": None,
+}
+Installation = dict[tuple[str, str], Document]
+Deaf = Callable[[str], None]
+
+
+each_kind = pytest.mark.parametrize("kind", WORKLOADS)
+
+
+# The cluster as these tests need it.
+
+
+@pytest.fixture(scope="module")
+def shipped(cluster: Cluster) -> Installation:
+    """Return what the installation is made of, by kind and name."""
+    text = cluster.kubectl("kustomize", str(MANIFESTS / "overlays/self-managed"))
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
+    """Install what needs no running webhook, and make namespaces with labels of all sorts."""
+    parts = [one for one in shipped.values() if not one["kind"].startswith(("Mutating", "Deploy"))]
+    apply(cluster, *parts)
+    apply(cluster, *(namespace(name, value) for name, value in LABELS.items()))
+    # Until the API server has the policies, and the controller the ServiceAccounts.
+    until(lambda: bool(ask(cluster, pod("policies-plain", {ENABLE: "true"})).advice))
+    until(lambda: ask(cluster, pod("policies-on")).created)
+    yield
+    cluster.kubectl("delete", "--wait=false", "namespace", *LABELS)
+
+
+@pytest.fixture(scope="module")
+def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
+    """Let the API server call a Service that is not there: a call is seen by its failure.
+
+    Afterwards the webhook configuration is what it was.
+    """
+    found = cluster.kubectl("get", CONFIGURATION, "--ignore-not-found", "--output=json")
+
+    def deafen(failure_policy: str) -> None:
+        document = json.loads(
+            json.dumps(shipped["MutatingWebhookConfiguration", "zz-rdma-webhook"])
+        )
+        (hook,) = document["webhooks"]
+        hook["clientConfig"]["service"]["name"] = "nowhere"
+        hook["failurePolicy"] = failure_policy
+        apply(cluster, document)
+        probe = pod("policies-on", {ENABLE: "true"})
+        until(lambda: ask(cluster, probe).created == (failure_policy == "Ignore"))
+
+    yield deafen
+    cluster.kubectl("delete", CONFIGURATION)
+    if found:
+        document = json.loads(found)
+        kept = {key: document["metadata"].get(key) for key in ("name", "labels", "annotations")}
+        cluster.kubectl("create", "--filename=-", input=json.dumps({**document, "metadata": kept}))
+        time.sleep(2)  # until the API server calls the webhook again
+
+
+# Whom the API server calls.
+
+
+def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf) -> None:
+    """Selector and conditions of the real API server agree with `called` of preview."""
+    deaf("Fail")
+    mirror = {ENABLE: "true", "kubernetes.io/config.mirror": "x"}
+    wanted: list[Document | None] = [None, {}, {"other": "x"}]
+    wanted += [{ENABLE: value} for value in ("true", "false", "True", "yes", "")]
+    pods = [pod(name, one) for name in LABELS for one in wanted]
+    windows = pod("policies-on", {ENABLE: "true"})
+    windows["spec"]["os"] = {"name": "windows"}
+    linux = pod("policies-on", {ENABLE: "true"})
+    linux["spec"]["os"] = {"name": "linux"}
+    static = pod("policies-on", mirror)
+    static["spec"]["nodeName"] = "nobody"
+    pods += [windows, linux, static]
+    expected, found = [], []
+    for one in pods:
+        space = one["metadata"]["namespace"]
+        value = LABELS[space]
+        labels = {} if value is None else {ENABLE: value}
+        expected.append(called(one, NamespaceFacts(name=space, labels=labels))[0])
+        answer = ask(cluster, one)
+        failed = "failed calling webhook" in answer.text
+        assert failed != answer.created, answer.text
+        found.append(failed)
+    assert found == expected
+    assert True in found
+    assert False in found
+
+
+def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) -> None:
+    """A pod in kube-system or in our own namespace reaches nobody, even with the label."""
+    deaf("Fail")
+    for name in sorted(EXCLUDED):
+        cluster.kubectl("label", "--overwrite", "namespace", name, f"{ENABLE}=true")
+    try:
+        time.sleep(1)  # until the API server has read the labels
+        for name in sorted(EXCLUDED):
+            answer = ask(cluster, pod(name, {ENABLE: "true"}))
+            assert "failed calling webhook" not in answer.text
+            assert answer.advice == answer.detector == []
+    finally:
+        for name in sorted(EXCLUDED):
+            cluster.kubectl("label", "namespace", name, f"{ENABLE}-")
+
+
+# The detector.
+
+
+def test_the_detector_finds_what_ignore_let_through(cluster: Cluster, deaf: Deaf) -> None:
+    """A pod that asked and was not changed is created, with a warning; no other pod is told of."""
+    deaf("Ignore")
+    answer = ask(cluster, pod("policies-on", {ENABLE: "true"}))
+    assert answer.created
+    assert answer.detector == [
+        (
+            "this pod asks for RDMA, but rdma-webhook did not answer and nothing was added: create"
+            " it again once the webhook is ready"
+        )
+    ]
+    changed = {ENABLE: "true", "rdma.lab/status": "{}"}
+    for one in (
+        pod("policies-on"),
+        pod("policies-on", {ENABLE: "false"}),
+        pod("policies-on", changed),
+        pod("policies-plain", {ENABLE: "true"}),
+    ):
+        answer = ask(cluster, one)
+        assert (answer.created, answer.detector) == (True, [])
+
+
+# The advice.
+
+UNLABELLED = (
+    "annotation rdma.lab/enable does nothing here: namespace policies-plain has no label"
+    ' rdma.lab/enable: "true" (a platform engineer sets it)'
+)
+
+
+def test_nothing_is_said_where_nothing_is_wrong(cluster: Cluster) -> None:
+    """Pods and workloads that do not ask, or ask rightly, get no advice."""
+    asks = {ENABLE: "true", "rdma.lab/devices": "2", MEMORY_LIMIT: "keep", NVLINK: "share"}
+    for space in LABELS:
+        assert ask(cluster, pod(space)).advice == []
+        assert ask(cluster, pod(space, {ENABLE: "false"})).advice == []
+    for kind in WORKLOADS:
+        for one in (None, {ENABLE: "false"}, asks):
+            assert ask(cluster, workload(kind, "policies-on", template(one))).advice == []
+
+
+def test_a_pod_in_an_unlabelled_namespace(cluster: Cluster) -> None:
+    """The annotation alone does nothing: whoever creates the pod is told what is missing."""
+    answer = ask(cluster, pod("policies-plain", {ENABLE: "true"}))
+    assert (answer.created, answer.advice) == (True, [UNLABELLED])
+
+
+@each_kind
+def test_a_workload_in_an_unlabelled_namespace(cluster: Cluster, kind: str) -> None:
+    """The same for every kind of workload, where the pods' warnings would reach a controller."""
+    answer = ask(cluster, workload(kind, "policies-plain", template({ENABLE: "true"})))
+    assert (answer.created, answer.advice) == (True, [UNLABELLED])
+
+
+@pytest.mark.parametrize("space", ["policies-true", "policies-yes"])
+def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
+    """A namespace labelled `True` or `yes` is not labelled, and the message shows the value."""
+    answer = ask(cluster, pod(space, {ENABLE: "true"}))
+    assert answer.advice == [
+        (
+            f"annotation rdma.lab/enable does nothing here: namespace {space} has the label"
+            f' rdma.lab/enable: "{LABELS[space]}", which must be "true"'
+        )
+    ]
+
+
+@pytest.mark.parametrize("value", ["True", "yes", "1", ""])
+def test_labelling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
+    """Who labels a namespace with another word is told at once; "true" and "false" are fine."""
+    answer = ask(cluster, namespace("policies-new", value))
+    assert answer.advice == [
+        f'label rdma.lab/enable: "{value}" on a namespace does nothing: it must be "true"'
+    ]
+    for good in ("true", "false", None):
+        assert ask(cluster, namespace("policies-new", good)).advice == []
+
+
+def test_annotating_a_namespace(cluster: Cluster) -> None:
+    """On a namespace it is a label."""
+    document = namespace("policies-new", "true")
+    document["metadata"]["annotations"] = {ENABLE: "true"}
+    assert ask(cluster, document).advice == [
+        "rdma.lab/enable is a label on a namespace, not an annotation; this does nothing"
+    ]
+
+
+def test_the_label_on_a_pod(cluster: Cluster) -> None:
+    """`rdma.lab/enable` as a pod's label is the namespace's word in the wrong place."""
+    answer = ask(cluster, pod("policies-on", labels={ENABLE: "true"}))
+    assert answer.advice == [
+        (
+            "rdma.lab/enable is an annotation on pods, not a label: as a label of this pod it does"
+            " nothing"
+        )
+    ]
+    both = pod("policies-plain", {ENABLE: "false"}, labels={ENABLE: "true"})
+    assert ask(cluster, both).advice == []
+
+
+@each_kind
+def test_the_label_on_a_template(cluster: Cluster, kind: str) -> None:
+    """And so it is in a template."""
+    document = workload(kind, "policies-on", template(labels={ENABLE: "true"}))
+    assert ask(cluster, document).advice == [
+        (
+            "rdma.lab/enable is an annotation on pods, not a label: as a label of this"
+            f" {kind}'s template it does nothing"
+        )
+    ]
+
+
+@each_kind
+def test_the_annotation_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
+    """It belongs to the template; where it is there too, nothing is said."""
+    own = {"annotations": {ENABLE: "true"}}
+    assert ask(cluster, workload(kind, "policies-on", template(), **own)).advice == [
+        (
+            f"annotation rdma.lab/enable on the {kind} itself does nothing: it belongs into the pod"
+            " template's metadata.annotations"
+        )
+    ]
+    right = workload(kind, "policies-on", template({ENABLE: "true"}), **own)
+    assert ask(cluster, right).advice == []
+
+
+@each_kind
+def test_the_label_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
+    """A label on the workload is two mistakes."""
+    document = workload(kind, "policies-on", template(), labels={ENABLE: "true"})
+    assert ask(cluster, document).advice == [
+        (
+            f"label rdma.lab/enable on the {kind} does nothing: it is an annotation, in the"
+            " metadata of the pod template"
+        )
+    ]
+
+
+@each_kind
+@pytest.mark.parametrize("value", ["True", "yes", ""])
+def test_a_value_that_will_be_denied(cluster: Cluster, kind: str, value: str) -> None:
+    """A template whose pods the webhook will deny: said now, not in the controller's events."""
+    answer = ask(cluster, workload(kind, "policies-on", template({ENABLE: value})))
+    assert answer.created
+    assert answer.advice == [
+        f'annotation rdma.lab/enable: "{value}" denies the pod: it must be "true" or "false"'
+    ]
+
+
+@pytest.mark.parametrize("key", ["rdma.lab/devices", MEMORY_LIMIT, NVLINK])
+@pytest.mark.parametrize(
+    "value", ["0", "4", " 4 ", "-1", "1.5", "two", "12345", "", "drop", "keep", "Keep", "share"]
+)
+def test_advice_and_webhook_agree_on_values(cluster: Cluster, key: str, value: str) -> None:
+    """The advice warns of a value exactly where the webhook would deny it."""
+    annotations = {ENABLE: "true", key: value}
+    try:
+        assert opted_in(annotations)
+        parse_requests(annotations, frozenset(one.name for one in MUTATIONS))
+        denied = False
+    except Denial:
+        denied = True
+    answer = ask(cluster, workload("Job", "policies-on", template(annotations)))
+    assert bool(answer.advice) is denied, answer.text
+
+
+def test_annotating_a_pod_that_runs(cluster: Cluster) -> None:
+    """An annotation on an existing pod comes too late, and kubectl says so."""
+    before = pod("policies-on", name="running")
+    before["spec"]["nodeName"] = "nobody"  # it is never scheduled nor run
+    cluster.kubectl("create", "--filename=-", input=json.dumps(before))
+    said = cluster.kubectl(
+        *("annotate", "--namespace=policies-on", "--dry-run=server", "pod/running"),
+        *(f"{ENABLE}=true",),
+        check=False,
+    )
+    assert told(said, "advice") == [
+        (
+            "annotation rdma.lab/enable on a pod that is there already does nothing: create the pod"
+            " with it"
+        )
+    ]
+    other = cluster.kubectl(
+        *("annotate", "--namespace=policies-on", "--dry-run=server", "pod/running", "other=x"),
+        check=False,
+    )
+    assert told(other, "advice") == []
+
+
+def test_pods_of_controllers_are_passed_over(cluster: Cluster) -> None:
+    """A controller reads no warning, so its pods cost no more than one condition."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": True}
+    made = pod("policies-plain", {ENABLE: "true"}, ownerReferences=[owner])
+    assert ask(cluster, made).advice == []
+    owner["controller"] = False
+    assert ask(cluster, made).advice == [UNLABELLED]
+
+
+# RBAC, before the guard is tried with more of it.
+
+
+def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
+    """What the ServiceAccount is granted, asked of the API server."""
+    cases = {
+        ("get", CONFIGURATION): True,
+        ("patch", CONFIGURATION): True,
+        ("update", CONFIGURATION): False,
+        ("delete", CONFIGURATION): False,
+        ("patch", "mutatingwebhookconfiguration/other"): False,
+        ("list", "mutatingwebhookconfigurations"): False,
+        ("create", "mutatingwebhookconfigurations"): False,
+        ("create", "secrets"): True,
+        ("get", "secret/rdma-webhook-ca"): True,
+        ("get", "secret/other"): False,
+        ("list", "secrets"): False,
+        ("delete", "secret/rdma-webhook-ca"): False,
+        ("get", "pods"): False,
+        ("get", "services/proxy"): False,
+    }
+    found = {case: may(cluster, ACCOUNT, *case) for case in cases}
+    assert found == cases
+
+
+def test_secrets_of_others_are_out_of_reach(cluster: Cluster) -> None:
+    """The right to create Secrets, which has no name, holds in our namespace alone."""
+    for verb in ("create", "get"):
+        assert not may(cluster, ACCOUNT, verb, "secret/rdma-webhook-ca", "kube-system")
+
+
+def may(cluster: Cluster, who: str, verb: str, what: str, where: str = "rdma-webhook") -> bool:
+    """Ask the API server whether somebody may do something."""
+    said = cluster.kubectl(
+        "auth", "can-i", verb, what, f"--as={who}", f"--namespace={where}", check=False
+    )
+    lines = [line for line in said.splitlines() if line in ("yes", "no")]
+    assert len(lines) == 1, said
+    return lines == ["yes"]
+
+
+# The guard.
+
+
+@pytest.fixture(scope="module")
+def mighty(cluster: Cluster, deaf: Deaf) -> Iterator[Cluster]:
+    """Let our ServiceAccount do everything by RBAC: what is refused then, the guard refuses."""
+    deaf("Ignore")
+    role = ("--clusterrole=cluster-admin", "--serviceaccount=rdma-webhook:rdma-webhook")
+    cluster.kubectl("create", "clusterrolebinding", "policies-mighty", *role)
+    yield cluster
+    cluster.kubectl("delete", "clusterrolebinding", "policies-mighty")
+
+
+FORBIDDEN = "rdma-webhook may change nothing of zz-rdma-webhook but caBundle"
+BUNDLE = "Y2VydGlmaWNhdGU="
+
+
+def patch(cluster: Cluster, kind: str, operations: object) -> str:
+    """Patch the webhook configuration as our ServiceAccount, without storing it."""
+    return cluster.kubectl(
+        *("patch", CONFIGURATION, f"--as={ACCOUNT}", "--dry-run=server", f"--type={kind}"),
+        f"--patch={json.dumps(operations)}",
+        check=False,
+    )
+
+
+def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
+    """`caBundle` by server-side apply of that one field, as `serve` does it, and by a patch."""
+    document = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "zz-rdma-webhook"},
+        "webhooks": [{"name": "pods.rdma.lab", "clientConfig": {"caBundle": BUNDLE}}],
+    }
+    said = mighty.kubectl(
+        *("apply", "--server-side", "--force-conflicts", "--field-manager=rdma-webhook"),
+        *(f"--as={ACCOUNT}", "--dry-run=server", "--output=json", "--filename=-"),
+        input=json.dumps(document),
+    )
+    (hook,) = json.loads(said)["webhooks"]
+    assert hook["clientConfig"]["caBundle"] == BUNDLE
+    assert hook["clientConfig"]["service"]["path"] == "/mutate"
+    add = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}]
+    assert "patched" in patch(mighty, "json", add)
+
+
+SECOND = {
+    "name": "second.rdma.lab",
+    "clientConfig": {"url": "https://example.com/"},
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+}
+#: A change of every field of a webhook, and of the metadata that is not the API server's own.
+CHANGES: dict[str, list[Document]] = {
+    "name": [{"op": "replace", "path": "/webhooks/0/name", "value": "other.rdma.lab"}],
+    "clientConfig.service": [
+        {"op": "replace", "path": "/webhooks/0/clientConfig/service/name", "value": "thief"}
+    ],
+    "clientConfig.url": [
+        {"op": "replace", "path": "/webhooks/0/clientConfig", "value": SECOND["clientConfig"]}
+    ],
+    "rules": [{"op": "add", "path": "/webhooks/0/rules/0/resources/-", "value": "secrets"}],
+    "failurePolicy": [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}],
+    "matchPolicy": [{"op": "replace", "path": "/webhooks/0/matchPolicy", "value": "Exact"}],
+    "namespaceSelector": [{"op": "remove", "path": "/webhooks/0/namespaceSelector/matchLabels"}],
+    "objectSelector": [
+        {"op": "add", "path": "/webhooks/0/objectSelector", "value": {"matchLabels": {"a": "b"}}}
+    ],
+    "sideEffects": [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "NoneOnDryRun"}],
+    "timeoutSeconds": [{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 30}],
+    "admissionReviewVersions": [
+        {"op": "add", "path": "/webhooks/0/admissionReviewVersions/-", "value": "v1beta1"}
+    ],
+    "matchConditions": [{"op": "remove", "path": "/webhooks/0/matchConditions/0"}],
+    "reinvocationPolicy": [
+        {"op": "replace", "path": "/webhooks/0/reinvocationPolicy", "value": "Never"}
+    ],
+    "one more": [{"op": "add", "path": "/webhooks/-", "value": SECOND}],
+    "one less": [{"op": "remove", "path": "/webhooks/0"}],
+    "labels": [{"op": "add", "path": "/metadata/labels/new", "value": "x"}],
+    "annotations": [{"op": "add", "path": "/metadata/annotations/new", "value": "x"}],
+    "finalizers": [{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/x"]}],
+    "ownerReferences": [
+        {
+            "op": "add",
+            "path": "/metadata/ownerReferences",
+            "value": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_the_account_may_change_nothing_else(mighty: Cluster, field: str) -> None:
+    """Every other change is denied by the guard, together with caBundle or alone."""
+    bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}
+    assert FORBIDDEN in patch(mighty, "json", CHANGES[field])
+    if field != "one less":
+        assert FORBIDDEN in patch(mighty, "json", [bundle, *CHANGES[field]])
+
+
+def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> None:
+    """Nor may it delete ours, create one, or write to another one."""
+    asked = (f"--as={ACCOUNT}", "--dry-run=server")
+    assert FORBIDDEN in mighty.kubectl("delete", CONFIGURATION, *asked, check=False)
+    other = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "aa-other"},
+        "webhooks": [SECOND],
+    }
+    text = json.dumps(other)
+    assert FORBIDDEN in mighty.kubectl("create", *asked, "--filename=-", input=text, check=False)
+
+
+def test_the_guard_minds_nobody_else(mighty: Cluster) -> None:
+    """An administrator may change what the account may not."""
+    said = mighty.kubectl(
+        *("patch", CONFIGURATION, "--dry-run=server", "--type=json"),
+        f"--patch={json.dumps(CHANGES['timeoutSeconds'])}",
+    )
+    assert "patched" in said
+
+
+def test_the_guard_knows_every_field(cluster: Cluster, shipped: Installation) -> None:
+    """A field that a later Kubernetes adds to a webhook fails here, until the guard compares it."""
+    raw = cluster.kubectl("get", "--raw", "/openapi/v3/apis/admissionregistration.k8s.io/v1")
+    schemas = json.loads(raw)["components"]["schemas"]
+    prefix = "io.k8s.api.admissionregistration.v1."
+    fields = set(schemas[f"{prefix}MutatingWebhook"]["properties"]) - {"clientConfig"}
+    client = set(schemas[f"{prefix}WebhookClientConfig"]["properties"]) - {"caBundle"}
+    fields |= {f"clientConfig.{name}" for name in client}
+    assert set(schemas[f"{prefix}MutatingWebhookConfiguration"]["properties"]) == {
+        *("apiVersion", "kind", "metadata", "webhooks")
+    }
+    assert fields <= set(CHANGES)
+    guard = shipped["ValidatingAdmissionPolicy", "rdma-webhook-guard"]
+    kept = guard["spec"]["variables"][0]["expression"]
+    missing = {field for field in fields - {"name"} if f"w.?{field.replace('.', '.?')}" not in kept}
+    assert missing == set()
