@@ -144,7 +144,8 @@ class Cluster:
 
         It may use `kubeconfig`, and sees the machine's files but for /run.
         """
-        return self.processes.start(name, argv, env)
+        # Not among the cluster's own: this one may end.
+        return Processes(self.namespaces, self.logs).start(name, argv, env)
 
     def down(self) -> None:
         """End the cluster and remove its directory."""

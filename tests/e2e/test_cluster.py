@@ -1,0 +1,371 @@
+"""The cluster itself: a node that runs pods, what pods and the machine reach, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster import cgroups, lifetime, state
+from tests.cluster.cluster import Cluster, KubectlError, attach, running
+from tests.cluster.images import webhook_image
+from tests.cluster.namespaces import NamespaceError
+from tests.cluster.network import BRIDGE, Network
+from tests.cluster.node import NAME
+
+_ROOT = Path(__file__).parents[2]
+#: Seconds: for what the kernel or another process does next.
+_SOON = 20.0
+
+#: A pod that serves, and what others ask from inside it.
+_SERVE = "import http.server; http.server.test(http.server.SimpleHTTPRequestHandler, port=8000)"
+_ASK_API_SERVER = """
+import ssl, sys, urllib.request
+mounted = "/var/run/secrets/kubernetes.io/serviceaccount/"
+trusted = ssl.create_default_context(cafile=mounted + "ca.crt")
+token = open(mounted + "token").read()
+url = "https://kubernetes.default.svc/api/v1/namespaces/default"
+request = urllib.request.Request(url, headers={"Authorization": "Bearer " + token})
+try:
+    urllib.request.urlopen(request, context=trusted)
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+"""
+
+
+def _pod(name: str, image: str, **spec: Any) -> dict[str, Any]:
+    resources = spec.pop("resources", {})
+    container = {
+        "name": "main",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "command": ["/app/bin/python", "-c", _SERVE],
+        "resources": resources,
+        "readinessProbe": {"tcpSocket": {"port": 8000}, "periodSeconds": 1},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec},
+    }
+
+
+def _service(name: str, app: str, **spec: Any) -> dict[str, Any]:
+    ports = [{"port": 80, "targetPort": 8000}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": app}, "ports": ports, **spec},
+    }
+
+
+def _create(cluster: Cluster, *objects: dict[str, Any]) -> None:
+    wanted = {"apiVersion": "v1", "kind": "List", "items": objects}
+    cluster.kubectl("create", "--filename=-", input=json.dumps(wanted))
+
+
+def _ready(cluster: Cluster, pod: str) -> None:
+    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "--timeout=60s")
+
+
+def _python(cluster: Cluster, pod: str, program: str) -> str:
+    return cluster.kubectl("exec", pod, "--", "/app/bin/python", "-c", program)
+
+
+def _until(condition: Callable[[], object], seconds: float = _SOON) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+@pytest.fixture(scope="module")
+def image(cluster: Cluster) -> str:
+    """Give the node an image that has Python."""
+    made = webhook_image()
+    cluster.load(made.archive)
+    return made.name
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Cluster, image: str) -> Iterator[str]:
+    """Run a pod that serves on port 8000, with a Service of its name and a headless one."""
+    _create(
+        cluster,
+        _pod("cluster-test", image, hostname="first", subdomain="cluster-test-headless"),
+        _service("cluster-test", "cluster-test"),
+        _service("cluster-test-headless", "cluster-test", clusterIP="None"),
+    )
+    _ready(cluster, "cluster-test")
+    yield "cluster-test"
+    cluster.kubectl("delete", "pod/cluster-test", "service/cluster-test", "--wait=false")
+    cluster.kubectl("delete", "service/cluster-test-headless", "--wait=false")
+
+
+def test_node_is_ready_and_of_the_minor_that_was_asked_for(cluster: Cluster) -> None:
+    """The kubelet that registered is the one that was meant, and so is the API server."""
+    node = json.loads(cluster.kubectl("get", "node", NAME, "--output=json"))
+    version = json.loads(cluster.kubectl("get", "--raw=/version"))
+
+    ready = [one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready"]
+    assert ready == ["True"]
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith(f"v{cluster.minor}.")
+    assert f"{version['major']}.{version['minor']}" == cluster.minor
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == NAME
+
+
+def test_pod_runs_and_can_be_looked_into(cluster: Cluster, server: str) -> None:
+    """`kubectl logs` and `exec` reach the kubelet."""
+    assert _python(cluster, server, "print(6 * 7)") == "42\n"
+    assert _until(lambda: "Serving HTTP" in cluster.kubectl("logs", server))
+
+
+def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> None:
+    """A Service has its own address, a headless one its pods', a pod one by its host name."""
+    names = [server, f"{server}-headless", f"first.{server}-headless"]
+    program = f"import socket; [print(socket.gethostbyname(name)) for name in {names}]"
+
+    service, headless, pod = _python(cluster, server, program).split()
+
+    assert service == _field(cluster, f"service/{server}", "{.spec.clusterIP}")
+    assert headless == pod == _field(cluster, f"pod/{server}", "{.status.podIP}")
+
+
+def test_pod_reaches_the_api_server_as_its_service_account(cluster: Cluster, server: str) -> None:
+    """Through the Service kubernetes.default, whose certificate is good, with its token."""
+    said = _python(cluster, server, _ASK_API_SERVER)
+
+    assert said.startswith("403 ")
+    assert "system:serviceaccount:default:default" in said
+
+
+def test_service_is_reached_from_everywhere(cluster: Cluster, server: str) -> None:
+    """From the machine, from the API server's proxy and from the pod behind it."""
+    address = _field(cluster, f"service/{server}", "{.spec.clusterIP}")
+
+    with socket.create_connection((address, 80), timeout=5):
+        pass
+    proxy = f"--raw=/api/v1/namespaces/default/services/{server}:80/proxy/"
+    assert "Directory listing" in cluster.kubectl("get", proxy)
+    program = f"import urllib.request; print(urllib.request.urlopen('http://{server}/').status)"
+    assert _python(cluster, server, program) == "200\n"
+
+
+def test_pod_reaches_the_machine(cluster: Cluster, server: str) -> None:
+    """Test servers of the machine can be called from inside."""
+    with socket.create_server((cluster.network.machine, 0)) as listener:
+        port = listener.getsockname()[1]
+        call = f"socket.create_connection(('{cluster.network.machine}', {port}), timeout=5)"
+        _python(cluster, server, f"import socket; {call}")
+
+
+def test_node_has_the_resources_that_it_advertises(cluster: Cluster, image: str) -> None:
+    """The scheduler counts them, and the kubelet admits the pod that asks for them."""
+    cluster.advertise({"example.com/thing": "2"})
+    limits = {"limits": {"example.com/thing": "2"}}
+    _create(cluster, _pod("things", image, resources=limits))
+    _ready(cluster, "things")
+    _create(cluster, _pod("more-things", image, resources=limits))
+
+    assert _until(lambda: "Insufficient example.com/thing" in _scheduling(cluster, "more-things"))
+    cluster.kubectl("delete", "pod/things", "pod/more-things", "--wait=false")
+
+
+def _scheduling(cluster: Cluster, pod: str) -> str:
+    return _field(cluster, f"pod/{pod}", "{.status.conditions[?(@.type=='PodScheduled')].message}")
+
+
+def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
+    cluster: Cluster, image: str
+) -> None:
+    """They have labels and resources like others, and a taint."""
+    made = cluster.fake_nodes(2, {"example.com/kind": "fake"}, {"example.com/other": "1"})
+    selector = {"nodeSelector": {"example.com/kind": "fake"}}
+    asks = {"resources": {"limits": {"example.com/other": "1"}}}
+    tolerates = {"tolerations": [{"operator": "Exists"}]}
+    _create(
+        cluster,
+        _pod("welcome", image, **selector, **asks, **tolerates),
+        _pod("unwelcome", image, **selector, **asks),
+    )
+
+    _ready(cluster, "welcome")
+    assert _field(cluster, "pod/welcome", "{.spec.nodeName}") in made
+    assert _until(lambda: "untolerated taint" in _scheduling(cluster, "unwelcome"))
+    cluster.kubectl("delete", "pod/welcome", "pod/unwelcome", "--wait=false")
+    cluster.kubectl("delete", "node", *made)
+
+
+def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluster) -> None:
+    """It runs inside, uses the administrator's kubeconfig, and its output is in a log."""
+    program = "import sys, time; print(open(sys.argv[1]).read(), flush=True); time.sleep(600)"
+    process = cluster.start("beside", [sys.executable, "-c", program, cluster.kubeconfig])
+
+    assert _until(lambda: cluster.network.gateway in process.log.read_text())
+    assert not process.ended()
+    process.stop()
+    assert process.ended()
+
+
+def test_failures_say_what_was_said(cluster: Cluster) -> None:
+    """An error of a command carries the command's own words, unless it was expected."""
+    with pytest.raises(KubectlError, match=r'namespaces "nowhere" not found'):
+        cluster.kubectl("get", "namespace", "nowhere")
+    assert "not found" in cluster.kubectl("get", "namespace", "nowhere", check=False)
+    with pytest.raises(NamespaceError, match=r"no-such-file"):
+        cluster.exec("cat", "/no-such-file")
+
+
+def test_machine_does_not_notice(cluster: Cluster) -> None:
+    """Bridge, packet filter and settings of the kernel are the cluster's own."""
+    settings = ("panic", "panic_on_oops")
+    asked = [f"/proc/sys/kernel/{name}" for name in settings]
+
+    assert BRIDGE in cluster.exec("ip", "link")
+    assert BRIDGE not in _machine("ip", "link")
+    assert "kube-proxy" in cluster.exec("nft", "list", "tables")
+    assert "kube-proxy" not in _machine("nft", "list", "tables")
+    assert cluster.exec("cat", *asked) == "10\n1\n"
+    assert cluster.exec("ls", "/run/containerd") != ""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    assert str(cluster.directory) not in mounts
+
+
+def test_nothing_is_left_of_a_cluster_that_was_taken_down(
+    cluster: Cluster, image: str, tmp_path: Path
+) -> None:
+    """No process, mount, device, route, cgroup or file; and the other cluster goes on."""
+    with running(cluster.minor, tmp_path / "second") as second:
+        second.load(webhook_image().archive)
+        _create(second, _pod("last", image))
+        _ready(second, "last")
+        assert {"process", "mount", "cgroup", "device", "file"} <= _traces(second)
+
+    assert _traces(second) == set()
+    _ready(cluster, _created(cluster, image))
+
+
+def _created(cluster: Cluster, image: str) -> str:
+    _create(cluster, _pod("goes-on", image))
+    return "goes-on"
+
+
+@pytest.fixture
+def victim(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[subprocess.Popen[str], Cluster]]:
+    """Start a cluster in a process of its own, with a folder of clusters of its own."""
+    monkeypatch.setenv(
+        "XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or f"{Path.home()}/.cache"
+    )
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    program = (
+        "import sys, time; from tests.cluster.cluster import running\n"
+        "with running(sys.argv[1]) as cluster:\n"
+        "    print(cluster.directory, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, cluster.minor], cwd=_ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            found = attach(Path(process.stdout.readline().strip()))
+            assert found is not None
+            yield process, found
+        finally:
+            process.kill()
+
+
+def test_nothing_is_left_of_a_cluster_whose_owner_was_killed(
+    victim: tuple[subprocess.Popen[str], Cluster],
+) -> None:
+    """Not even where the owner had no chance to do anything."""
+    process, cluster = victim
+    assert _traces(cluster) != set()
+
+    process.kill()
+
+    assert _until(lambda: not _traces(cluster)), _traces(cluster)
+
+
+def test_next_start_removes_what_is_left_of_a_cluster_without_a_guard(
+    victim: tuple[subprocess.Popen[str], Cluster],
+) -> None:
+    """Its processes end with their owner all the same; cgroup and files wait for the next start."""
+    process, cluster = victim
+    for guard in _processes(lambda argv: "tests.cluster.guard" in argv and _names(cluster, argv)):
+        os.kill(guard, signal.SIGKILL)
+
+    process.kill()
+
+    assert _until(lambda: _traces(cluster) == {"cgroup", "file"}), _traces(cluster)
+    assert cluster.directory.parent == state.home()
+    lifetime.sweep()
+    assert _traces(cluster) == set()
+
+
+def _traces(cluster: Cluster) -> set[str]:
+    """Return what there is of a cluster on this machine."""
+    cgroup = cgroups.name_for(cluster.directory)
+    network: Network = cluster.network
+    found = {
+        "process": bool(_processes(lambda argv: _names(cluster, argv)) or _members(cgroup)),
+        "mount": any(_mounts(cluster.directory)),
+        "cgroup": any(path.exists() for path in cgroups.paths(cgroup)),
+        "device": f"{network.device}@" in _machine("ip", "link"),
+        "route": str(network.pods) in _machine("ip", "route"),
+        "file": cluster.directory.exists(),
+    }
+    return {what for what, there in found.items() if there}
+
+
+def _processes(wanted: Callable[[str], bool]) -> list[int]:
+    """Return processes by their command lines; a dead one has none."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            argv = path.read_text()
+        except OSError:
+            continue
+        if wanted(argv):
+            found.append(int(path.parent.name))
+    return found
+
+
+def _names(cluster: Cluster, argv: str) -> bool:
+    return str(cluster.directory) in argv
+
+
+def _members(cgroup: str) -> list[str]:
+    procs = (file for path in cgroups.paths(cgroup) for file in path.rglob("cgroup.procs"))
+    return [pid for file in procs for pid in file.read_text().split()]
+
+
+def _mounts(directory: Path) -> Iterator[bool]:
+    """Look for the directory in the mounts of every process."""
+    for path in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            yield f"{directory}/" in path.read_text()
+        except OSError:
+            continue
+
+
+def _field(cluster: Cluster, what: str, path: str) -> str:
+    return cluster.kubectl("get", what, f"--output=jsonpath={path}")
+
+
+def _machine(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
