@@ -1,0 +1,193 @@
+"""What manifests/ says agrees with the code, and with itself; no cluster is needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from webhook import __version__
+from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
+from webhook.app.options import CONFIG, ServeOptions
+from webhook.cli.parser import parser
+from webhook.config.load import load_fabrics
+from webhook.config.read import Limits, read_documents
+from webhook.core.annotations import ENABLE, STATUS
+from webhook.core.facts import LABEL
+
+ROOT = Path(__file__).parents[2]
+MANIFESTS = ROOT / "manifests"
+FILES = sorted(MANIFESTS.rglob("*.yaml"))
+#: How long a request may still run after the draining: uvicorn's graceful shutdown.
+GRACEFUL_SECONDS = 10
+
+
+def documents(file: str) -> list[dict[str, Any]]:
+    """Return the documents of a file."""
+    return list(yaml.safe_load_all((MANIFESTS / file).read_text(encoding="utf-8")))
+
+
+WEBHOOK: dict[str, Any] = documents("base/admission/webhook.yaml")[0]["webhooks"][0]
+DEPLOYMENT: dict[str, Any] = documents("base/deployment.yaml")[0]
+POD: dict[str, Any] = DEPLOYMENT["spec"]["template"]["spec"]
+CONTAINER: dict[str, Any] = POD["containers"][0]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MANIFESTS)))
+def test_files_are_yaml_without_repeated_keys(file: Path) -> None:
+    """Every file parses, and says nothing twice."""
+    text = file.read_text(encoding="utf-8")
+    assert all(one.data for one in read_documents(text, file.name, Limits()))
+
+
+def test_every_file_is_used() -> None:
+    """A file that no kustomization names would never be applied."""
+    for file in FILES:
+        if file.name == "kustomization.yaml" or "examples" in file.parts:
+            continue
+        kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text("utf-8"))
+        generated = [
+            name for one in kustomization.get("configMapGenerator", []) for name in one["files"]
+        ]
+        assert file.name in [*kustomization.get("resources", []), *generated], file
+
+
+def test_the_shipped_fabrics_are_none() -> None:
+    """The default file is valid and empty: what a site has comes from its own ConfigMap."""
+    loaded = load_fabrics(MANIFESTS / "base" / CONFIG.name)
+    assert dict(loaded.fabrics.fabrics) == {}
+    assert loaded.findings == ()
+
+
+def test_the_fabrics_are_mounted_where_the_server_looks() -> None:
+    """The mount is the folder of `serve`'s default; the site's ConfigMap comes last and wins."""
+    (mount,) = CONTAINER["volumeMounts"]
+    assert (mount["mountPath"], "subPath" in mount) == (str(CONFIG.parent), False)
+    (volume,) = POD["volumes"]
+    sources = [one["configMap"] for one in volume["projected"]["sources"]]
+    assert sources == [
+        {"name": "rdma-webhook-fabrics-default"},
+        {"name": "rdma-webhook-fabrics", "optional": True},
+    ]
+
+
+def test_whom_the_webhook_is_called_for() -> None:
+    """Label, namespaces left out and annotation are those of `preview`'s own answer."""
+    selector = WEBHOOK["namespaceSelector"]
+    assert selector["matchLabels"] == {LABEL: "true"}
+    (left_out,) = selector["matchExpressions"]
+    assert left_out["operator"] == "NotIn"
+    assert set(left_out["values"]) == EXCLUDED
+    # The first one is what the folder namespace/ replaces.
+    assert left_out["values"][0] == OWN_NAMESPACE
+    conditions = {one["name"]: one["expression"] for one in WEBHOOK["matchConditions"]}
+    assert list(conditions) == ["asks-for-rdma", "no-mirror-pod", "not-windows"]
+    assert f"'{ENABLE}'" in conditions["asks-for-rdma"]
+    assert f"'{MIRROR}'" in conditions["no-mirror-pod"]
+
+
+def test_the_detector_looks_at_the_same_pods() -> None:
+    """Selector, rules and conditions of the detector are the webhook's, to the word."""
+    policy, binding = documents("base/admission/detector.yaml")
+    constraints = policy["spec"]["matchConstraints"]
+    assert constraints["namespaceSelector"] == WEBHOOK["namespaceSelector"]
+    assert constraints["resourceRules"] == WEBHOOK["rules"]
+    assert constraints["matchPolicy"] == WEBHOOK["matchPolicy"]
+    assert policy["spec"]["matchConditions"] == WEBHOOK["matchConditions"]
+    assert f"'{STATUS}'" in policy["spec"]["validations"][0]["expression"]
+    assert binding["spec"]["validationActions"] == ["Warn", "Audit"]
+
+
+def test_what_must_never_cost_a_pod_cannot() -> None:
+    """Detector and advice fail open and deny nothing; the guard fails closed and denies."""
+    for name, policy, actions in (
+        ("admission/detector", "Ignore", {"Warn", "Audit"}),
+        ("admission/advice", "Ignore", {"Warn"}),
+        ("guard", "Fail", {"Deny", "Audit"}),
+    ):
+        one, binding = documents(f"base/{name}.yaml")
+        assert one["spec"]["failurePolicy"] == policy
+        assert set(binding["spec"]["validationActions"]) == actions
+        assert one["metadata"]["name"] == binding["spec"]["policyName"]
+
+
+def test_how_the_api_server_calls() -> None:
+    """CREATE of pods, again if needed, within 5 s; without an answer the pod is refused."""
+    assert WEBHOOK["name"] == "pods.rdma.lab"
+    assert WEBHOOK["clientConfig"]["service"]["path"] == "/mutate"
+    assert "caBundle" not in WEBHOOK["clientConfig"]
+    assert WEBHOOK["rules"][0]["operations"] == ["CREATE"]
+    assert WEBHOOK["rules"][0]["resources"] == ["pods"]
+    assert WEBHOOK["reinvocationPolicy"] == "IfNeeded"
+    assert WEBHOOK["timeoutSeconds"] == 5
+    assert WEBHOOK["sideEffects"] == "None"
+    assert WEBHOOK["failurePolicy"] == "Fail"
+
+
+def test_ports_agree() -> None:
+    """Container, Service and the server's defaults name the same ports."""
+    options = ServeOptions()
+    ports = {one["name"]: one["containerPort"] for one in CONTAINER["ports"]}
+    assert ports == {
+        "https": options.port,
+        "preview": options.preview_port,
+        "health": options.health_port,
+    }
+    (service,) = documents("base/service.yaml")
+    offered = {one["name"]: (one["port"], one["targetPort"]) for one in service["spec"]["ports"]}
+    assert offered == {"https": (443, "https"), "preview": (options.preview_port, "preview")}
+    assert WEBHOOK["clientConfig"]["service"]["port"] == 443
+
+
+def test_arguments_are_understood() -> None:
+    """The server's own parser takes the arguments, and those that cert-manager's overlay adds."""
+    (patch,) = (
+        yaml.safe_load(one["patch"])
+        for one in documents("overlays/cert-manager/kustomization.yaml")[0]["patches"]
+        if one["target"]["kind"] == "Deployment"
+    )
+    more = [one["value"] for one in patch if one["path"].endswith("/args/-")]
+    arguments = parser().parse_args([*CONTAINER["args"], *more])
+    assert arguments.drain_seconds == ServeOptions().drain_seconds
+    mounts = [one["value"]["mountPath"] for one in patch if one["path"].endswith("volumeMounts/-")]
+    assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
+
+
+def test_there_is_time_to_drain() -> None:
+    """The kubelet kills later than draining and the last requests take, with room to spare."""
+    drain = parser().parse_args(CONTAINER["args"]).drain_seconds
+    server = (ROOT / "webhook/server.py").read_text(encoding="utf-8")
+    assert f"timeout_graceful_shutdown=1 if self._options.dev else {GRACEFUL_SECONDS}," in server
+    assert POD["terminationGracePeriodSeconds"] >= drain + GRACEFUL_SECONDS + 10
+    assert "lifecycle" not in CONTAINER
+
+
+def test_the_image_is_this_version() -> None:
+    """The tag is the version, and the user is the Dockerfile's."""
+    assert CONTAINER["image"] == f"rdma-webhook:{__version__}"
+    user = POD["securityContext"]["runAsUser"], POD["securityContext"]["runAsGroup"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"USER {user[0]}:{user[1]}" in dockerfile
+
+
+def test_roles_give_their_reasons() -> None:
+    """Every RBAC rule has a comment above it, and none uses a wildcard."""
+    for file in ("overlays/self-managed/rbac.yaml", "base/preview-role.yaml"):
+        lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines()
+        rules = [place for place, line in enumerate(lines) if line.startswith("- apiGroups:")]
+        assert rules
+        assert all(lines[place - 1].startswith("# ") for place in rules), file
+        for document in documents(file):
+            assert "*" not in json.dumps(document.get("rules", []))
+
+
+def test_comments_fit_a_screen() -> None:
+    """No comment is wider than a review shows."""
+    for file in FILES:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if re.match(r"\s*#", line):
+                assert len(line) <= 110, (file, line)
