@@ -31,7 +31,7 @@ COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps golden cov bench schema lock clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench schema lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,18 @@ CLUSTER_DEBIAN := buildah containerd containernetworking-plugins iproute2 mmdebs
 cluster-deps:  ## install the Debian packages that a cluster runs (root)
 	@dpkg -s $(CLUSTER_DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(CLUSTER_DEBIAN); }
+
+# The Kubernetes of the cluster: tests/cluster/versions.py has the minors that there are.
+K8S ?= 1.36
+
+cluster: $(DEV)  ## start a Kubernetes cluster and leave it running (root; K8S=1.34 for an older one)
+	@$(BIN)/python -m tests.cluster up --kubernetes $(K8S)
+
+cluster-down: $(DEV)  ## end it
+	@$(BIN)/python -m tests.cluster down
+
+test-e2e: $(DEV)  ## end-to-end tests, on a cluster of their own (root; K8S=1.34)
+	K8S=$(K8S) $(PYTEST) tests/e2e
 
 cov: $(DEV)  ## branch coverage: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

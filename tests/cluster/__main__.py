@@ -55,10 +55,12 @@ def _up(arguments: argparse.Namespace) -> int:
     if line is not None:
         raise ClusterError(line)
     cluster = attach(arguments.directory)
-    if cluster is not None and cluster.minor == arguments.kubernetes:
+    if cluster is None:
+        cluster = up(arguments.kubernetes, arguments.directory)
+    elif cluster.minor == arguments.kubernetes:
         progress.say(f"It is running already: Kubernetes {cluster.minor}.")
     else:
-        cluster = up(arguments.kubernetes, arguments.directory)
+        raise ClusterError(f"Kubernetes {cluster.minor} is running there: take it down first.")
     sys.stdout.write(f"export KUBECONFIG={cluster.kubeconfig}\n")
     return 0
 

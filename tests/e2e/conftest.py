@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,18 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     require()
     if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
         pytest.fail("these tests share one cluster: run them with -n 0", pytrace=False)
-    with running(os.environ.get("K8S") or DEFAULT_MINOR) as started:
+    with ExitStack() as stack:
+        with _shown(request.config):  # it may take minutes where programs have to be built
+            minor = os.environ.get("K8S") or DEFAULT_MINOR
+            started = stack.enter_context(running(minor))
         yield started
         if request.session.testsfailed:
             shutil.copytree(started.logs, _LOGS, dirs_exist_ok=True)
+
+
+@contextmanager
+def _shown(config: pytest.Config) -> Iterator[None]:
+    """Let what is printed through."""
+    capturing = config.pluginmanager.get_plugin("capturemanager")
+    with capturing.global_and_fixture_disabled() if capturing else nullcontext():
+        yield

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cluster import cgroups, lifetime, state
 from tests.cluster.cluster import Cluster, KubectlError, attach, running
-from tests.cluster.images import webhook_image
+from tests.cluster.images import pause_image, webhook_image
 from tests.cluster.namespaces import NamespaceError
 from tests.cluster.network import BRIDGE, Network
 from tests.cluster.node import NAME
@@ -244,23 +244,27 @@ def test_machine_does_not_notice(cluster: Cluster) -> None:
     assert str(cluster.directory) not in mounts
 
 
-def test_nothing_is_left_of_a_cluster_that_was_taken_down(
-    cluster: Cluster, image: str, tmp_path: Path
-) -> None:
+def test_nothing_is_left_of_a_cluster_that_was_taken_down(cluster: Cluster, tmp_path: Path) -> None:
     """No process, mount, device, route, cgroup or file; and the other cluster goes on."""
     with running(cluster.minor, tmp_path / "second") as second:
-        second.load(webhook_image().archive)
-        _create(second, _pod("last", image))
-        _ready(second, "last")
-        assert {"process", "mount", "cgroup", "device", "file"} <= _traces(second)
+        for each in (second, cluster):
+            _create(each, _small_pod("small"))
+        _ready(second, "small")
+        assert _traces(second) == {"process", "mount", "cgroup", "device", "route", "file"}
 
     assert _traces(second) == set()
-    _ready(cluster, _created(cluster, image))
+    _ready(cluster, "small")
+    cluster.kubectl("delete", "pod/small", "--wait=false")
 
 
-def _created(cluster: Cluster, image: str) -> str:
-    _create(cluster, _pod("goes-on", image))
-    return "goes-on"
+def _small_pod(name: str) -> dict[str, Any]:
+    container = {"name": "main", "image": pause_image().name, "imagePullPolicy": "Never"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container]},
+    }
 
 
 @pytest.fixture
