@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.cluster import cgroups, namespaces, network, progress
+from tests.cluster import cgroups, namespaces, network, progress, state
 from tests.cluster.api import Api
 from tests.cluster.binaries import binary
 from tests.cluster.controlplane import server, start_api_server, start_controllers
@@ -56,15 +56,15 @@ def build(minor: str) -> None:
 
 def enter(directory: Path, minor: str, *, bound: bool) -> Site:
     """Make the cluster's namespaces and join them to the machine; keep the directory's record."""
-    state = State(minor, ProcessId.of(os.getpid()))
-    state.write(directory)
+    record = State(minor, ProcessId.of(os.getpid()))
+    record.write(directory)
     cgroup = cgroups.name_for(directory)
     cgroups.create(cgroup)
     inside, outer = namespaces.create(directory, cgroup, bound=bound)
-    state = replace(state, init=inside.init)
-    state.write(directory)
+    record = replace(record, init=inside.init)
+    record.write(directory)
     claimed = network.claim(inside)
-    replace(state, network=claimed.number).write(directory)
+    replace(record, network=claimed.number).write(directory)
     return Site(directory, minor, inside, claimed, outer)
 
 
@@ -83,6 +83,13 @@ def start(site: Site, processes: Processes, pause: Image) -> None:
         start_node(processes, identities, site.network, site.minor)
         start_dns(processes, site.network, site.directory)
         _wait(site, processes, api)
+    replace(_record(site), complete=True).write(site.directory)
+
+
+def _record(site: Site) -> State:
+    found = state.read(site.directory)
+    assert found is not None
+    return found
 
 
 def _configure(site: Site, pause: Image) -> Identities:

@@ -36,9 +36,9 @@ def create(name: str) -> None:
 def kill(name: str) -> None:
     """Kill every process of the cgroup and of those below it."""
     for path in paths(name):
-        for procs in path.rglob("cgroup.procs"):
+        for folder, _, _ in os.walk(path):
             with suppress(FileNotFoundError):
-                for pid in procs.read_text().split():
+                for pid in (Path(folder) / "cgroup.procs").read_text().split():
                     _kill(int(pid))
 
 

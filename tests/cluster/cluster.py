@@ -158,8 +158,10 @@ class Cluster:
 def attach(directory: Path) -> Cluster | None:
     """Return the cluster of this directory that somebody else has started, None without one."""
     found = state.read(directory)
-    if found is None or found.init is None or found.network is None or not found.alive():
+    if found is None or not found.complete or not found.alive():
         return None
+    assert found.init is not None
+    assert found.network is not None
     return Cluster(directory, found.minor, Namespaces(found.init), Network(found.network))
 
 

@@ -27,9 +27,8 @@ def remove(directory: Path) -> None:
         Network(found.network).remove()
     cgroups.remove(cgroup)
     # The record goes last: until then, whoever comes next knows what to finish.
-    for path in directory.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+    for folder in filter(Path.is_dir, directory.glob("*")):
+        shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -52,10 +52,13 @@ class State:
     init: ProcessId | None = None
     """Pid 1 of its namespaces, by its number outside."""
     network: int | None = None
+    complete: bool = False
+    """Whether it has been started; until then it is nothing without its owner."""
 
     def alive(self) -> bool:
         """Tell whether the cluster runs, or is just being started."""
-        return (self.init or self.owner).alive()
+        decides = self.init if self.complete else self.owner
+        return decides is not None and decides.alive()
 
     def write(self, directory: Path) -> None:
         """Write the record; nobody ever reads half of it."""

@@ -48,14 +48,14 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_cluster_lives_as_long_as_its_first_process_or_as_whoever_starts_it() -> None:
-    """While there is no first process yet, the one that starts it counts."""
+    """Until it is complete the one that starts it counts, whatever of it runs already."""
     this = ProcessId.of(os.getpid())
     gone = replace(this, started=0)
 
     assert State("1.36", owner=this).alive()
-    assert State("1.36", owner=gone, init=this).alive()
-    assert not State("1.36", owner=this, init=gone).alive()
-    assert not State("1.36", owner=gone).alive()
+    assert not State("1.36", owner=gone, init=this).alive()
+    assert State("1.36", owner=gone, init=this, complete=True).alive()
+    assert not State("1.36", owner=this, init=gone, complete=True).alive()
 
 
 def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
