@@ -14,6 +14,7 @@ import yaml
 
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
+from tests.cluster.images import webhook_image
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -243,3 +244,64 @@ def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
         found = [one for one in build(cluster, folder) if one["kind"] in scoped]
         assert len(found) == len(scoped) + 4  # three policies and bindings
         assert all("namespace" not in one["metadata"] for one in found)
+
+
+#: What a site would put into its own ConfigMap.
+SITE = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- name: ours
+  match: {gpuResources: [nvidia.com/v100]}
+  resources: [{name: rdma/ours}]
+  hcas: [mlx5_0]
+"""
+
+
+def test_the_sites_fabrics_win(cluster: Cluster) -> None:
+    """In the Deployment's volume our empty file is read, until the site's ConfigMap is there."""
+    image = webhook_image()
+    cluster.load(image.archive)
+    space = "fabrics-volume"
+    cluster.kubectl("create", "namespace", space)
+    documents = build(cluster, MANIFESTS / "overlays/self-managed")
+    found = {(one["kind"], one["metadata"]["name"]): one for one in documents}
+    default = found["ConfigMap", "rdma-webhook-fabrics-default"]
+    default["metadata"]["namespace"] = space
+    cluster.kubectl("create", "--filename=-", input=json.dumps(default))
+    spec = found["Deployment", "rdma-webhook"]["spec"]["template"]["spec"]
+    assert read_by(cluster, space, "before", image.name, spec).startswith("0 fabrics")
+    cluster.kubectl(
+        *("create", "configmap", "rdma-webhook-fabrics", f"--namespace={space}"),
+        f"--from-literal=fabrics.yaml={SITE}",
+    )
+    assert read_by(cluster, space, "after", image.name, spec).startswith("1 fabric,")
+    cluster.kubectl("delete", "--wait=false", "namespace", space)
+
+
+def read_by(cluster: Cluster, space: str, name: str, image: str, template: dict[str, Any]) -> str:
+    """Return what `check-config` says of the mounted file, in a pod with the template's volumes."""
+    (container,) = template["containers"]
+    spec = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "securityContext": template["securityContext"],
+        "volumes": template["volumes"],
+        "containers": [
+            {
+                "name": "check",
+                "image": image,
+                "imagePullPolicy": "Never",
+                "args": ["check-config", "/etc/rdma-webhook/fabrics.yaml"],
+                "securityContext": container["securityContext"],
+                "volumeMounts": container["volumeMounts"],
+            }
+        ],
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    where = f"--namespace={space}"
+    cluster.kubectl("wait", where, "--for=create", "--timeout=30s", "serviceaccount/default")
+    cluster.kubectl("create", where, "--filename=-", input=json.dumps(pod))
+    done = "--for=jsonpath={.status.phase}=Succeeded"
+    cluster.kubectl("wait", where, done, "--timeout=90s", f"pod/{name}")
+    return cluster.kubectl("logs", where, name)
