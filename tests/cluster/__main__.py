@@ -27,6 +27,9 @@ def main() -> int:
     except (BuildError, ClusterError, NamespaceError, FileExistsError) as error:
         progress.say(str(error))
         return 1
+    except KeyboardInterrupt:
+        progress.say("Interrupted; what was being started is gone.")
+        return 130
     return status
 
 
