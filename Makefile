@@ -88,8 +88,9 @@ cluster-deps:  ## install the Debian packages that a cluster runs (root)
 # The Kubernetes of the cluster: tests/cluster/versions.py has the minors that there are.
 K8S ?= 1.36
 
-cluster: $(DEV)  ## start a Kubernetes cluster and leave it running (root; K8S=1.34 for an older one)
+cluster: $(DEV)  ## start a Kubernetes cluster with the webhook and leave it running (root; K8S=1.34)
 	@$(BIN)/python -m tests.cluster up --kubernetes $(K8S)
+	@$(BIN)/python -m tests.cluster install
 
 cluster-down: $(DEV)  ## end it
 	@$(BIN)/python -m tests.cluster down

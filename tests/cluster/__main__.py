@@ -7,16 +7,27 @@ the user's one cluster, `$XDG_STATE_HOME/rdma-webhook/cluster`.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 from tests.cluster import lifetime, progress, state
-from tests.cluster.binaries import BuildError
-from tests.cluster.cluster import attach, up
+from tests.cluster.binaries import BuildError, binary
+from tests.cluster.buildah import ImageError
+from tests.cluster.cluster import Cluster, attach, up
+from tests.cluster.install import equip, install
 from tests.cluster.missing import missing
 from tests.cluster.namespaces import NamespaceError
 from tests.cluster.processes import ClusterError
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES
+
+#: What to try once the webhook is there.
+TRY = """
+The webhook runs. The node real-0 says that it has V100s, {fake} seems to have A100s. For example:
+  {kubectl} create --filename manifests/examples/trainer.yaml
+  {kubectl} get pods --namespace lab --output=yaml
+make cluster again installs what you have changed; make cluster-down ends it.
+"""
 
 
 def main() -> int:
@@ -24,7 +35,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         status: int = arguments.run(arguments)
-    except (BuildError, ClusterError, NamespaceError, FileExistsError) as error:
+    except (BuildError, ClusterError, FileExistsError, ImageError, NamespaceError) as error:
         progress.say(str(error))
         return 1
     except KeyboardInterrupt:
@@ -42,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     starting.add_argument("--kubernetes", choices=list(KUBERNETES), default=DEFAULT_MINOR)
     starting.set_defaults(run=_up)
     verbs.add_parser("down", parents=[where], help="end it").set_defaults(run=_down)
+    verbs.add_parser(
+        "install", parents=[where], help="put this working tree's webhook into it"
+    ).set_defaults(run=_install)
     loading = verbs.add_parser("load", help="give its node the images of an archive")
     loading.add_argument("archive", type=Path)
     loading.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
@@ -79,12 +93,25 @@ def _down(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _load(arguments: argparse.Namespace) -> int:
-    cluster = attach(arguments.directory)
-    if cluster is None:
-        raise ClusterError(f"{arguments.directory}: no cluster is running there")
-    cluster.load(arguments.archive)
+def _install(arguments: argparse.Namespace) -> int:
+    cluster = _running(arguments.directory)
+    fake = equip(cluster)
+    install(cluster)
+    kubectl = "kubectl" if shutil.which("kubectl") else binary("kubectl", cluster.minor)
+    sys.stderr.write(TRY.format(fake=fake, kubectl=kubectl))
     return 0
+
+
+def _load(arguments: argparse.Namespace) -> int:
+    _running(arguments.directory).load(arguments.archive)
+    return 0
+
+
+def _running(directory: Path) -> Cluster:
+    cluster = attach(directory)
+    if cluster is None:
+        raise ClusterError(f"{directory}: no cluster is running there")
+    return cluster
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster, running
+from tests.cluster.install import Webhook, equip, install
 from tests.cluster.missing import require
 from tests.cluster.versions import DEFAULT_MINOR
 
@@ -39,6 +40,23 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield started
         if request.session.testsfailed:
             shutil.copytree(started.logs, _LOGS, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def a100_node(cluster: Cluster) -> str:
+    """Give the real node V100s, add a fake one with A100s, and return its name."""
+    return equip(cluster)
+
+
+@pytest.fixture(scope="session")
+def webhook(cluster: Cluster, a100_node: str, request: pytest.FixtureRequest) -> Webhook:
+    """Install the webhook, with fabrics for V100s and A100s; who takes it away installs it again.
+
+    Pods that shall run on the real node need nvidia.com/v100 and imagePullPolicy Never.
+    """
+    assert a100_node
+    with _shown(request.config):
+        return install(cluster)
 
 
 @contextmanager

@@ -1,0 +1,194 @@
+"""Install the webhook in a cluster, the way docs/installation.md tells a site to.
+
+The site's own kustomization says which image; nothing else of the shipped manifests is changed,
+but that nobody pulls an image here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cluster import kwok, progress
+from tests.cluster.cluster import Cluster, KubectlError
+from tests.cluster.images import ROOT, webhook_image
+from tests.cluster.node import NAME as REAL
+from tests.cluster.processes import ClusterError
+from webhook.config import EXAMPLE
+
+OVERLAY = ROOT / "manifests" / "overlays" / "self-managed"
+#: What everything of the webhook is named, and its namespace.
+NAME = "rdma-webhook"
+DEPLOYMENT = f"deployment/{NAME}"
+CONFIGURATION = f"mutatingwebhookconfiguration/zz-{NAME}"
+#: A namespace that has the label; its LimitRange, quota and the like are those of any namespace.
+LAB = "lab"
+#: The GPU types of the fabrics file, with the RDMA resource of each: enough for many pods.
+V100 = {"nvidia.com/v100": "64", "rdma/rdma_v100": "63"}
+A100 = {"nvidia.com/a100": "64", "rdma/rdma_a100": "63"}
+#: As GPU feature discovery says it.
+PRODUCT = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
+#: What a pod needs to be allowed on the fake node, where the A100s are.
+TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
+#: Seconds until two replicas are ready: each starts in some, one core may have to do it all.
+READY = 120
+
+_NEVER = [
+    {
+        "op": "replace",
+        "path": "/spec/template/spec/containers/0/imagePullPolicy",
+        "value": "Never",
+    }
+]
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An installation of the webhook that answers."""
+
+    cluster: Cluster
+    fabrics: Path = EXAMPLE
+
+    def replicas(self) -> list[str]:
+        """Return the names of its pods that are not about to end."""
+        pods = json.loads(self.kubectl("get", "pods", "--output=json"))["items"]
+        return [
+            pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def kubectl(self, *arguments: str, **how: Any) -> str:
+        """Run kubectl in the webhook's namespace, see `Cluster.kubectl`."""
+        return self.cluster.kubectl(f"--namespace={NAME}", *arguments, **how)
+
+    def ask(self, replica: str, path: str) -> str:
+        """Return what a replica answers on its health port, where /metrics is too."""
+        pod = f"/api/v1/namespaces/{NAME}/pods/{replica}:8080/proxy"
+        return self.cluster.kubectl("get", "--raw", f"{pod}{path}")
+
+    def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
+        """Return a metric of all replicas by the values of these labels; without any, by ()."""
+        counts: Counter[tuple[str, ...]] = Counter()
+        for replica in self.replicas():
+            add(counts, self.ask(replica, "/metrics"), metric, by)
+        return counts
+
+
+def add(
+    counts: Counter[tuple[str, ...]], text: str, metric: str, by: Sequence[str] = (), **only: str
+) -> None:
+    """Add the samples of this name in Prometheus' text, of those whose labels are as `only`."""
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == metric and only.items() <= sample.labels.items():
+                counts[tuple(sample.labels[label] for label in by)] += int(sample.value)
+
+
+def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = ()) -> Webhook:
+    """Install the webhook of this working tree, or what has become of it, and wait for it.
+
+    `patches` are JSON patches of its Deployment. ClusterError tells what pods and events say
+    where it does not get ready.
+    """
+    image = webhook_image()
+    cluster.load(image.archive)
+    with progress.step("installing the webhook"), site(image.name, fabrics, patches) as folder:
+        cluster.kubectl("apply", "-k", str(folder))
+        webhook = Webhook(cluster, fabrics)
+        _label(cluster)
+        _wait(webhook)
+    return webhook
+
+
+def uninstall(cluster: Cluster) -> None:
+    """Do what docs/installation.md says about removing, but for `zz-rdma-webhook` first."""
+    with site("removed", EXAMPLE) as folder:
+        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
+
+
+@contextmanager
+def site(image: str, fabrics: Path, patches: Sequence[Any] = ()) -> Iterator[Path]:
+    """Write a site's folder: its kustomization and its fabrics file."""
+    with TemporaryDirectory(prefix="site-") as scratch:
+        folder = Path(scratch).resolve()
+        shutil.copy(fabrics, folder / "fabrics.yaml")
+        name, _, tag = image.partition(":")
+        generated = {
+            "name": f"{NAME}-fabrics",
+            "namespace": NAME,
+            "files": ["fabrics.yaml"],
+            "options": {"disableNameSuffixHash": True},
+        }
+        target = {"kind": "Deployment", "name": NAME}
+        kustomization = {
+            # kustomize takes no absolute paths.
+            "resources": [os.path.relpath(OVERLAY, folder)],
+            "images": [{"name": NAME, "newName": name, "newTag": tag or "none"}],
+            "configMapGenerator": [generated],
+            "patches": [{"target": target, "patch": json.dumps(one)} for one in (_NEVER, *patches)],
+        }
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+        yield folder
+
+
+def equip(cluster: Cluster) -> str:
+    """Give the real node V100s, and have one fake node with A100s; return that one's name."""
+    cluster.advertise(V100, REAL)
+    nodes = json.loads(cluster.kubectl("get", "nodes", "--output=json"))["items"]
+    has = [
+        node["metadata"]["name"] for node in nodes if A100.keys() <= {*node["status"]["capacity"]}
+    ]
+    return has[0] if has else cluster.fake_nodes(1, PRODUCT, A100)[0]
+
+
+def _label(cluster: Cluster) -> None:
+    """Make the labelled namespace, which exists from here on."""
+    metadata = {"name": LAB, "labels": {"rdma.lab/enable": "true"}}
+    lab = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(lab))
+
+
+def _wait(webhook: Webhook) -> None:
+    """Wait until all replicas are of this version and ready, and the API server calls them."""
+    try:
+        webhook.kubectl("rollout", "status", DEPLOYMENT, f"--timeout={READY}s")
+    except KubectlError as error:
+        raise ClusterError(f"{error}\n{_what_is_wrong(webhook)}") from None
+    for replica in webhook.replicas():
+        answer = webhook.ask(replica, "/readyz")
+        if not answer.endswith("\nready\n"):
+            raise ClusterError(f"{replica} says:\n{answer}")
+    _called(webhook.cluster)
+
+
+def _called(cluster: Cluster, seconds: float = 30.0) -> None:
+    """Wait until a pod that asks is changed: the API server and kube-proxy learn of us later."""
+    metadata = {"name": "asks", "namespace": LAB, "annotations": {"rdma.lab/enable": "true"}}
+    spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
+    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    create = ("create", "--dry-run=server", "--output=yaml", "--filename=-")
+    deadline = time.monotonic() + seconds
+    while "rdma.lab/status" not in (said := cluster.kubectl(*create, input=pod, check=False)):
+        if time.monotonic() > deadline:
+            raise ClusterError(f"the API server does not call the webhook:\n{said}")
+        time.sleep(0.2)
+
+
+def _what_is_wrong(webhook: Webhook) -> str:
+    asked = (
+        ("get", "pods", "--output=wide"),
+        ("get", "events", "--sort-by=.lastTimestamp"),
+        ("logs", f"--selector=app.kubernetes.io/name={NAME}", "--prefix", "--tail=20"),
+    )
+    return "\n".join(webhook.kubectl(*one, check=False) for one in asked)
