@@ -31,7 +31,7 @@ COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench schema lock clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench bench-cluster schema lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ cov: $(DEV)  ## branch coverage: 95% of everything, 100% of the pure floors
 
 bench: $(DEV)  ## print the table of ratios
 	$(BIN)/python -m tests.benchmarks
+
+bench-cluster: $(DEV)  ## print what admission costs through an API server, side by side (root)
+	$(BIN)/python -m tests.benchmarks.cluster
 
 schema: $(RUNTIME)  ## rewrite the JSON Schema of the configuration
 	@mkdir -p .cache

@@ -1,0 +1,104 @@
+"""What is measured on the stage, and the figures that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.cluster import counts
+from tests.benchmarks.cluster.load import Report
+from tests.benchmarks.cluster.modes import MODES, NONE, OURS, Mode
+from tests.benchmarks.cluster.stage import Stage
+from tests.cluster import progress
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure."""
+
+    turns: int
+    seconds: float
+    """Of one mode in one turn at full speed."""
+    slow_turns: int
+    slow_seconds: float
+    """The same at the fixed rate."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured."""
+
+    #: Pods per second of each mode, turn by turn.
+    turns: list[dict[Mode, float]]
+    #: At the fixed rate, all turns as one.
+    slow: dict[Mode, Report]
+    #: How often the API server called a mode's webhook, for each pod.
+    calls: dict[Mode, float]
+    #: Pods that did not opt in, and the calls of ours for them: by the API server's count, by ours.
+    uninvited: tuple[int, int, int]
+
+    def rate(self, mode: Mode) -> float:
+        """Return the median of a mode's pods per second."""
+        return median(turn[mode] for turn in self.turns)
+
+    def ratios(self, mode: Mode, to: Mode) -> list[float]:
+        """Return the ratio of two modes in each turn: a slow moment meets both."""
+        return sorted(turn[mode] / turn[to] for turn in self.turns)
+
+
+def measure(stage: Stage, effort: Effort) -> Figures:
+    """Measure everything; LoadError where a pod was refused."""
+    with progress.step("warming up"):
+        _turn(stage, effort.seconds)
+    before, created = counts.calls(stage.cluster), dict(stage.load.created)
+    with progress.step(f"{effort.turns} turns at full speed"):
+        turns = [_turn(stage, effort.seconds, number) for number in range(effort.turns)]
+    with progress.step("at the fixed rate"):
+        slow = _slowly(stage, effort)
+    after = counts.calls(stage.cluster)
+    calls = {
+        mode: (after[mode.webhook] - before[mode.webhook])
+        / (stage.load.created[mode.namespace] - created[mode.namespace])
+        for mode in MODES
+        if mode.port
+    }
+    with progress.step("pods that did not opt in"):
+        uninvited = _uninvited(stage, effort.slow_seconds)
+    return Figures(turns, slow, calls, uninvited)
+
+
+def _turn(stage: Stage, seconds: float, number: int = 0) -> dict[Mode, float]:
+    """Let each mode have its turn, every other time in the reverse order."""
+    order = MODES[::-1] if number % 2 else MODES
+    return {
+        mode: stage.load.full_speed(mode.namespace, stage.asking, seconds).throughput
+        for mode in order
+    }
+
+
+def _slowly(stage: Stage, effort: Effort) -> dict[Mode, Report]:
+    results: dict[Mode, list[Path]] = {mode: [] for mode in MODES}
+    for _ in range(effort.slow_turns):
+        for mode, found in results.items():
+            found.append(stage.load.fixed_rate(mode.namespace, stage.asking, effort.slow_seconds))
+    return {mode: stage.load.report(found) for mode, found in results.items()}
+
+
+def _uninvited(stage: Stage, seconds: float) -> tuple[int, int, int]:
+    """Create pods that ask where the namespace does not, and pods that do not where it does."""
+    before, answered = counts.calls(stage.cluster)[OURS.webhook], counts.answered(stage.cluster)
+    results = [
+        stage.load.fixed_rate(namespace, body, seconds)
+        for namespace, body in (
+            (NONE.namespace, stage.asking),
+            (OURS.namespace, stage.silent),
+            (OURS.namespace, stage.declining),
+        )
+    ]
+    pods = stage.load.report(results).pods
+    return (
+        pods,
+        counts.calls(stage.cluster)[OURS.webhook] - before,
+        counts.answered(stage.cluster) - answered,
+    )

@@ -1,0 +1,162 @@
+"""The stage: a cluster, the servers beside its API server, all modes registered and seen to act."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.cluster import counts
+from tests.benchmarks.cluster.load import Load
+from tests.benchmarks.cluster.modes import (
+    MODES,
+    NONE,
+    NOOP,
+    OURS,
+    POLICY,
+    VARIABLES,
+    Document,
+    Mode,
+    namespaces,
+    registrations,
+)
+from tests.benchmarks.cluster.servers import our_patch, start_others, start_ours, until
+from tests.benchmarks.decide import FABRICS, TYPICAL
+from tests.benchmarks.reviews import pod
+from tests.cluster import progress
+from tests.cluster.binaries import binary
+from tests.cluster.cluster import Cluster, running
+from tests.cluster.controlplane import server
+from tests.cluster.node import NAME
+from tests.cluster.pki import Authority
+from webhook.core.annotations import ENABLE, STATUS
+
+#: The API server gives the volume of the service account's token a random name.
+_TOKEN = re.compile(r"kube-api-access-\w{5}")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything is there, and acts."""
+
+    cluster: Cluster
+    load: Load
+    #: The files of a pod that asks for RDMA, of one that does not, of one that says no.
+    asking: Path
+    silent: Path
+    declining: Path
+    #: How many our patch has.
+    operations: int
+
+
+@contextmanager
+def staged() -> Iterator[Stage]:
+    """Give the stage, which ends with the block."""
+    binary("vegeta")  # built before anything runs
+    with running() as cluster:
+        files = cluster.directory / "bench"
+        files.mkdir()
+        with progress.step("starting the webhooks"):
+            stage = _staged(cluster, files)
+        yield stage
+
+
+def _staged(cluster: Cluster, files: Path) -> Stage:
+    asking = _written(files, "asking", {ENABLE: "true"})
+    _prepare(cluster, files)
+    authority = Authority()
+    (files / "ca.crt").write_bytes(authority.certificate)
+    authority.server("webhook", [cluster.network.gateway]).write(files, "tls")
+    start_ours(cluster, files)
+    patch = our_patch(cluster, files, _created(cluster, NONE, asking))
+    (files / "patch.json").write_text(json.dumps(patch, separators=(",", ":")))
+    start_others(cluster, files)
+    _apply(cluster, registrations(cluster.network.gateway, authority.certificate))
+    _check(cluster, asking)
+    results = files / "results"
+    results.mkdir()
+    return Stage(
+        cluster,
+        Load(server(cluster.network), cluster.directory / "pki", results),
+        asking,
+        _written(files, "silent", {}),
+        _written(files, "declining", {ENABLE: "false"}),
+        len(patch),
+    )
+
+
+def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
+    """Write the pod that a controller would create, without what the API server adds itself."""
+    made = pod(variables=TYPICAL)
+    metadata, spec = made["metadata"], made["spec"]
+    for added in ("managedFields", "namespace"):
+        del metadata[added]
+    metadata["annotations"] = annotations
+    for holder, field in (
+        (spec, "volumes"),
+        *((one, "volumeMounts") for one in spec["containers"]),
+    ):
+        holder[field] = [one for one in holder[field] if not _TOKEN.fullmatch(one["name"])]
+    path = files / f"{name}.json"
+    path.write_text(json.dumps(made, separators=(",", ":")))
+    return path
+
+
+def _prepare(cluster: Cluster, files: Path) -> None:
+    """Make the namespaces, a node that has what the pod asks for, and the facts of both."""
+    _apply(cluster, namespaces())
+    cluster.advertise({"nvidia.com/gpu": "8", "rdma/hca": "64"})
+    cluster.kubectl("label", "node", NAME, "nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
+    until(lambda: all(_admits(cluster, mode) for mode in MODES))
+    kinds = "namespaces,limitranges,resourcequotas,nodes"
+    facts = cluster.kubectl("get", kinds, "--all-namespaces", "--output=json")
+    (files / "facts.json").write_text(facts)
+    (files / "fabrics.yaml").write_text(FABRICS)
+
+
+def _admits(cluster: Cluster, mode: Mode) -> bool:
+    """Tell whether a namespace has the service account that its pods run as."""
+    asked = ("get", "serviceaccounts", "--namespace", mode.namespace, "--output=name")
+    return "default" in cluster.kubectl(*asked)
+
+
+def _check(cluster: Cluster, asking: Path) -> None:
+    """Wait until each mode acts, and see that it does what it is here for."""
+    for mode in MODES:
+        until(lambda one=mode: _acts(cluster, one, asking))  # type: ignore[misc]
+    found = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
+    assert STATUS in found[OURS][1]
+    for mode, made in found.items():
+        if mode.same_patch:
+            assert made == found[OURS], mode
+    assert found[NOOP] == found[NONE] != found[OURS]
+
+
+def _acts(cluster: Cluster, mode: Mode, asking: Path) -> bool:
+    """Tell whether the API server knows by now what is registered."""
+    made = _created(cluster, mode, asking)
+    if mode is POLICY:
+        names = [one["name"] for one in made["spec"]["containers"][0]["env"]]
+        return all(names.count(variable) == 1 for variable in VARIABLES)
+    return mode is NONE or mode.webhook in counts.calls(cluster)
+
+
+def _shape(made: Document) -> tuple[str, Any]:
+    """Return what must not differ between namespaces."""
+    return _TOKEN.sub("token", json.dumps(made["spec"])), made["metadata"]["annotations"]
+
+
+def _created(cluster: Cluster, mode: Mode, asking: Path) -> Document:
+    where = ("--namespace", mode.namespace, "--filename", str(asking))
+    made = cluster.kubectl("create", "--dry-run=server", "--output=json", *where)
+    parsed: Document = json.loads(made)
+    return parsed
+
+
+def _apply(cluster: Cluster, documents: list[Document]) -> None:
+    many = {"apiVersion": "v1", "kind": "List", "items": documents}
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(many))
