@@ -46,6 +46,8 @@ class PreviewOptions:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     #: Decide as if every pod had opted in.
     enable: bool = False
+    #: So many pods and pod templates, and no more; None: any number.
+    most: int | None = None
 
 
 class Rewritten(NamedTuple):
@@ -58,7 +60,7 @@ class Rewritten(NamedTuple):
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents, of one input or of several.
 
-    Raises DocumentError for a document that is a `stranger`.
+    Raises DocumentError for a document that is a `stranger`, and for more pods than `most`.
     """
     inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
     previews: list[Preview] = []
@@ -67,6 +69,9 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         if why := stranger(document):
             raise DocumentError(why)
         templates = templates_of(document.value)
+        if options.most is not None and len(previews) + len(templates) > options.most:
+            msg = f"{document.name}: more than {options.most} pods: send fewer at a time"
+            raise DocumentError(msg)
         previews.extend(
             _preview(document, number, template, inventory, options) for template in templates
         )

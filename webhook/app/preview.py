@@ -33,6 +33,8 @@ PATH = "/preview"
 THREADS = 2
 #: Previews that wait or run; more are told to come back.
 PENDING = 16
+#: Pods in one body: the answer to one takes up to 70 KiB of memory until it is sent.
+PODS = 500
 
 USAGE = """\
 POST a pod, or anything that holds pod templates, as YAML or JSON (one or many documents):
@@ -102,6 +104,7 @@ class Preview:
                 namespace=query.namespace,
                 namespace_labels=query.labels,
                 enable=query.enable,
+                most=PODS,
             )
             body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
             rendered = await self._compute(body, options, form)

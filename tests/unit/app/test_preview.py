@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.app.client import Answer, Lines, call, request
 from webhook.app.observe import Metrics
-from webhook.app.preview import PENDING, Preview
+from webhook.app.preview import PENDING, PODS, Preview
 from webhook.app.state import Snapshot, State
 from webhook.core.fabric import Fabric, RdmaResource, index
 from webhook.core.facts import Facts
@@ -230,3 +230,12 @@ def test_client_that_goes_away_is_no_defect() -> None:
 
     assert call(server.app, "POST", "/preview", b"x", None).status == 400
     assert server.lines.read() == []
+
+
+def test_a_body_holds_a_bounded_number_of_pods() -> None:
+    """The memory of an answer grows with the pods: one more than PODS is refused, PODS are not."""
+    server = Server()
+    allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
+    assert server.post(allowed).status == 200
+    answer = server.post(refused)
+    assert (answer.status, answer.text) == (400, "body: more than 500 pods: send fewer at a time\n")
