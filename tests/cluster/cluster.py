@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,15 +173,18 @@ def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
     """
     lifetime.sweep()
     directory = _claimed(directory)
-    bringup.build(minor)
-    pause = pause_image()
-    guard = Guard(directory) if bound else None
+    guard: Guard | None = None
     try:
+        bringup.build(minor)
+        pause = pause_image()
+        guard = Guard(directory) if bound else None
         site = bringup.enter(directory, minor, bound=bound)
         cluster = Cluster(directory, minor, site.namespaces, site.network, Owned(site.outer, guard))
         bringup.start(site, cluster.processes, pause)
     except BaseException:
         lifetime.remove(directory)
+        with suppress(FileNotFoundError):  # before there was a record of it
+            directory.rmdir()
         if guard is not None:
             guard.dismiss()
         raise
