@@ -1,0 +1,30 @@
+"""What the tests of this folder share: an installed webhook, an image, namespaces of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.images import mpi_image
+from tests.cluster.install import Webhook
+from tests.e2e.controllers.lab import Lab, opened
+
+
+@pytest.fixture(scope="session")
+def image(cluster: Cluster) -> str:
+    """Give the node the image with Open MPI, and return its name."""
+    made = mpi_image()
+    cluster.load(made.archive)
+    return made.name
+
+
+@pytest.fixture(scope="module")
+def lab(
+    cluster: Cluster, webhook: Webhook, image: str, request: pytest.FixtureRequest
+) -> Iterator[Lab]:
+    """Open a namespace for the tests of one file."""
+    assert webhook.cluster is cluster
+    with opened(cluster, image, request.path.stem.replace("_", "-")) as made:
+        yield made

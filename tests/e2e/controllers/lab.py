@@ -1,0 +1,112 @@
+"""A labelled namespace of a test's own, what is created in it, and what became of the pods."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cluster import Cluster, KubectlError
+from tests.e2e.asking import apply, namespace, until
+
+WORKLOADS = Path(__file__).parent / "workloads"
+#: What a container with a GPU gets of the v100 fabric, but for files.
+TARGET = ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"]
+#: The number of CAP_IPC_LOCK, capabilities(7).
+IPC_LOCK = 14
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A namespace, and the image whose `rank` prints what a process sees."""
+
+    cluster: Cluster
+    namespace: str
+    image: str
+
+    def kubectl(self, *arguments: str, **how: Any) -> str:
+        """Run kubectl in the namespace."""
+        return self.cluster.kubectl(f"--namespace={self.namespace}", *arguments, **how)
+
+    def create(self, manifest: str) -> None:
+        """Create what a manifest of `workloads` says, with the image."""
+        text = (WORKLOADS / f"{manifest}.yaml").read_text()
+        self.kubectl(
+            "create", "-f", "-", input=text.replace("image: mpi\n", f"image: {self.image}\n")
+        )
+
+    def pods(self, selector: str = "") -> list[Document]:
+        """Return the pods, by name."""
+        found = self.kubectl("get", "pods", f"--selector={selector}", "--output=json")
+        return sorted(json.loads(found)["items"], key=lambda pod: str(pod["metadata"]["name"]))
+
+    def wait(self, *arguments: str, seconds: int = 90) -> None:
+        """Run a kubectl command that waits; where it fails, say what pods and events say."""
+        try:
+            self.kubectl(*arguments, f"--timeout={seconds}s")
+        except KubectlError as error:
+            asked = (("get", "pods", "--output=wide"), ("get", "events"))
+            told = (self.kubectl(*one, check=False) for one in asked)
+            raise AssertionError("\n".join((str(error), *told))) from None
+
+    def ranks(self, pod: Document) -> list[Document]:
+        """Return what `rank` has printed in a pod, once it has."""
+        name = pod["metadata"]["name"]
+        until(lambda: '"capEff"' in self.kubectl("logs", name, check=False))
+        lines = self.kubectl("logs", name).splitlines()
+        found = (json.loads(line) for line in lines if line.startswith("{"))
+        return sorted(found, key=lambda rank: int(rank["rank"]))
+
+    def calls(self, log: str) -> Counter[str]:
+        """Count, in the webhook's log, the decisions on this namespace by the pod's name."""
+        lines = (json.loads(line) for line in log.splitlines() if '"decided"' in line)
+        return Counter(one["name"] for one in lines if one["namespace"] == self.namespace)
+
+
+@contextmanager
+def opened(cluster: Cluster, image: str, name: str) -> Iterator[Lab]:
+    """Give a labelled namespace for the time of the block."""
+    apply(cluster, namespace(name, "true"))
+    yield Lab(cluster, name, image)
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def status(pod: Document) -> Document:
+    """Return what the webhook wrote about itself."""
+    told: Document = json.loads(pod["metadata"]["annotations"]["rdma.lab/status"])
+    return told
+
+
+def applied(pod: Document) -> list[str]:
+    """Return the mutations that the pod has got."""
+    names: list[str] = status(pod).get("applied", [])
+    return names
+
+
+def environment(pod: Document) -> dict[str, str]:
+    """Return the literal variables of a pod's first container."""
+    return {one["name"]: one.get("value", "") for one in pod["spec"]["containers"][0]["env"]}
+
+
+def locks_memory(rank: Document) -> bool:
+    """Tell whether the process could lock memory beyond its limit."""
+    return bool(int(rank["capEff"], 16) >> IPC_LOCK & 1)
+
+
+def check_target(lab: Lab, pod: Document) -> None:
+    """Check that a pod with a V100 got the whole set, and that its process sees it."""
+    resources = pod["spec"]["containers"][0]["resources"]
+    (rank,) = lab.ranks(pod)
+
+    assert applied(pod) == TARGET
+    assert resources["limits"] == {"nvidia.com/v100": "1", "rdma/rdma_v100": "1"}
+    assert resources["requests"]["memory"] == "256Mi"
+    assert locks_memory(rank)
+    assert rank["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
+    assert rank["env"]["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1,eth0"
+    assert rank["env"]["OMPI_MCA_coll_hcoll_enable"] == "0"

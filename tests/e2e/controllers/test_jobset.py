@@ -1,0 +1,19 @@
+"""JobSet: pods that a Job makes, which a JobSet made."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.controllers import start_jobset
+from tests.e2e.controllers.lab import Lab, check_target
+
+
+def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: Lab) -> None:
+    """Every pod has the set and runs to its end, and so does the JobSet."""
+    start_jobset(cluster)
+    lab.create("jobset")
+    lab.wait("wait", "--for=condition=Completed", "jobset/set")
+
+    pods = lab.pods("jobset.sigs.k8s.io/jobset-name=set")
+    assert len(pods) == 2
+    for pod in pods:
+        check_target(lab, pod)

@@ -1,0 +1,37 @@
+"""LeaderWorkerSet: its own webhook writes into the pods, and ours comes after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.controllers import start_lws
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.controllers.lab import Document, Lab, check_target, environment
+
+GROUP = ["group-0", "group-0-1"]
+
+
+@pytest.fixture(scope="module")
+def pods(cluster: Cluster, lab: Lab) -> list[Document]:
+    """Run a group of two."""
+    start_lws(cluster)
+    lab.create("leaderworkerset")
+    lab.wait("wait", "--for=condition=Available", "lws/group")
+    return lab.pods()
+
+
+def test_leader_and_worker_have_the_set(lab: Lab, pods: list[Document]) -> None:
+    """Both run with it, and with what their controller's webhook wrote."""
+    assert [pod["metadata"]["name"] for pod in pods] == GROUP
+    for index, pod in enumerate(pods):
+        check_target(lab, pod)
+        assert environment(pod)["LWS_WORKER_INDEX"] == str(index)
+        assert environment(pod)["LWS_LEADER_ADDRESS"] == f"group-0.group.{lab.namespace}"
+
+
+def test_ours_comes_last(lab: Lab, webhook: Webhook, pods: list[Document]) -> None:
+    """One call for each pod: another webhook that changes it after ours would cost a second."""
+    log = webhook.kubectl("logs", f"--selector=app.kubernetes.io/name={NAME}", "--tail=-1")
+
+    assert lab.calls(log) == {pod["metadata"]["name"]: 1 for pod in pods}

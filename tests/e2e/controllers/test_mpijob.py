@@ -1,0 +1,94 @@
+"""An MPIJob through mpi-operator: Open MPI's ranks really run over ssh in two worker pods."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.controllers import start_mpi_operator
+from tests.e2e.controllers.lab import (
+    TARGET,
+    Document,
+    Lab,
+    applied,
+    environment,
+    locks_memory,
+    status,
+)
+
+ROLE = "training.kubeflow.org/job-role"
+CONF = """\
+NCCL_IB_HCA==mlx5_0,mlx5_1
+NCCL_SOCKET_IFNAME=eth0
+NCCL_DEBUG=WARN
+"""
+#: What of a container's fields may differ for a launcher: variables, and the switch for hcoll.
+EDITED = ["mpirun", "-mca", "coll_hcoll_enable", "0", "-np", "2", "--map-by", "node", "rank"]
+
+
+class Run(NamedTuple):
+    """What an MPIJob has left."""
+
+    launcher: Document
+    workers: list[Document]
+    ranks: list[Document]
+
+
+@pytest.fixture(scope="module")
+def run(cluster: Cluster, lab: Lab) -> Run:
+    """Run the job to its end."""
+    start_mpi_operator(cluster)
+    lab.create("mpijob")
+    lab.wait("wait", "--for=condition=Succeeded", "mpijob/ranks")
+    (launcher,) = lab.pods(f"{ROLE}=launcher")
+    return Run(launcher, lab.pods(f"{ROLE}=worker"), lab.ranks(launcher))
+
+
+def test_each_worker_runs_a_rank(run: Run) -> None:
+    """The patched pods do the job: the launcher reached sshd in both of them."""
+    assert [(rank["rank"], rank["size"]) for rank in run.ranks] == [(0, 2), (1, 2)]
+    assert [rank["host"] for rank in run.ranks] == ["ranks-worker-0", "ranks-worker-1"]
+
+
+def test_ranks_find_the_settings_of_nccl_in_the_file(run: Run) -> None:
+    """What sshd starts has none of the container's variables, and /etc/nccl.conf instead."""
+    for rank in run.ranks:
+        assert not [name for name in rank["env"] if name.startswith(("NCCL_", "UCX_"))]
+        assert rank["ncclConf"] == CONF
+
+
+def test_ranks_have_hcoll_off(run: Run) -> None:
+    """Open MPI hands the launcher's setting to its ranks."""
+    assert [rank["env"]["OMPI_MCA_coll_hcoll_enable"] for rank in run.ranks] == ["0", "0"]
+
+
+def test_ranks_can_lock_memory(run: Run) -> None:
+    """What sshd starts as root has the container's IPC_LOCK, which it needs: the limit is small."""
+    for rank in run.ranks:
+        assert locks_memory(rank)
+        assert 0 <= rank["memlock"] < 1 << 30
+
+
+def test_workers_are_patched_as_such(run: Run) -> None:
+    """They have the whole set, the file as well."""
+    file = TARGET.index("hcoll")
+    for worker in run.workers:
+        resources = worker["spec"]["containers"][0]["resources"]
+        assert applied(worker) == [*TARGET[:file], "config-files", *TARGET[file:]]
+        assert resources["limits"] == {"nvidia.com/v100": "1", "rdma/rdma_v100": "1"}
+
+
+def test_launcher_is_patched_as_such(run: Run) -> None:
+    """It gets variables and the switch for hcoll; no capability, no device, no file."""
+    (container,) = run.launcher["spec"]["containers"]
+
+    assert applied(run.launcher) == ["env", "hcoll"]
+    assert status(run.launcher)["warned"] == {"env": ["NotForwarded"]}
+    assert container["command"] == EDITED
+    assert environment(run.launcher)["OMPI_MCA_coll_hcoll_enable"] == "0"
+    assert environment(run.launcher)["K_MPI_JOB_ROLE"] == "launcher"
+    assert container["resources"] == {}
+    assert "securityContext" not in container
+    assert "/etc/nccl.conf" not in [one["mountPath"] for one in container["volumeMounts"]]

@@ -1,0 +1,59 @@
+"""The controllers of Kubernetes itself: their pods are patched, run, and are counted as theirs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.e2e.asking import ENABLE, template, workload
+from tests.e2e.controllers.lab import Document, Lab, check_target
+
+#: How a controller says that its pods are as it wants them.
+DONE = {
+    "Deployment": ("rollout", "status"),
+    "StatefulSet": ("rollout", "status"),
+    "DaemonSet": ("rollout", "status"),
+    "ReplicaSet": ("wait", "--for=jsonpath={.status.readyReplicas}=1"),
+    "Job": ("wait", "--for=condition=Complete"),
+    "CronJob": ("wait", "--for=jsonpath={.status.lastSuccessfulTime}"),
+}
+
+
+def _template(image: str, kind: str) -> Document:
+    """Return a template whose container asks for a GPU; it ends where a Job has it."""
+    ends = kind in ("Job", "CronJob")
+    made = template({ENABLE: "true"}, {"kind": kind})
+    container = {
+        "name": "main",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "command": ["rank"] if ends else ["sh", "-c", "rank && exec sleep infinity"],
+        "resources": {"limits": {"nvidia.com/v100": "1", "memory": "256Mi"}},
+    }
+    made["spec"] |= {"containers": [container], "terminationGracePeriodSeconds": 0}
+    return made
+
+
+@pytest.fixture(scope="module")
+def started(lab: Lab) -> Lab:
+    """Create one of each kind, all at once."""
+    for kind in DONE:
+        made = workload(kind, lab.namespace, _template(lab.image, kind), name=kind.lower())
+        if "selector" in made["spec"]:
+            made["spec"]["selector"] = {"matchLabels": {"kind": kind}}
+        lab.kubectl("create", "--filename=-", input=json.dumps(made))
+    # As if it had missed a year, it runs now.
+    missed = json.dumps({"status": {"lastScheduleTime": "2020-06-01T00:00:00Z"}})
+    lab.kubectl("patch", "cronjob/cronjob", "--subresource=status", "--type=merge", "-p", missed)
+    return lab
+
+
+@pytest.mark.parametrize("kind", DONE)
+def test_pods_of_a_controller_are_patched_and_run(started: Lab, kind: str) -> None:
+    """The set is in the pods and in what their processes see, and the controller is content."""
+    verb, *how = DONE[kind]
+    started.wait(verb, *how, f"{kind.lower()}/{kind.lower()}")
+
+    (pod,) = started.pods(f"kind={kind}")
+    check_target(started, pod)
