@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
+from webhook.core.facts import PSA_ENFORCE
 from webhook.core.identity import runs_as_other_user
 from webhook.core.pod import flag, strings
 from webhook.core.scope import Mutation, Needs, Scope, Target
@@ -80,13 +81,14 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
 def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     message = (
         f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
-        "label it pod-security.kubernetes.io/enforce: privileged"
+        f"label it {PSA_ENFORCE}: privileged"
     )
     if scope.fabrics.defaults.pod_security == "deny":
         draft.failed(target.name, POD_SECURITY, message)
     else:
         draft.skipped(target.name, POD_SECURITY, message)
-        message = f"no IPC_LOCK: the namespace enforces Pod Security {level}, which refuses it"
+        # Short: a warning is cut after 120 characters.
+        message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} refuses it"
         draft.warned(target.name, POD_SECURITY, message)
 
 

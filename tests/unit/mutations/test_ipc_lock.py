@@ -131,7 +131,8 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
         "label it pod-security.kubernetes.io/enforce: privileged"
     )
     skipped = decide_on(pod(), enforcing(level))
-    warning = f"no IPC_LOCK: the namespace enforces Pod Security {level}, which refuses it"
+    label = "pod-security.kubernetes.io/enforce"
+    warning = f"no IPC_LOCK: namespace label {label}: {level} refuses it"
     assert told(skipped, NAME) == [
         ("trainer", "skipped", "PodSecurity", message),
         ("trainer", "warned", "PodSecurity", warning),
