@@ -1,0 +1,80 @@
+"""Namespaces of all sorts, and processes of this checkout that are called for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission import places
+from tests.e2e.admission.by_url import Webhook, register
+from tests.e2e.admission.pods import create, pod, trainer
+from tests.e2e.asking import until
+
+Webhooks = dict[str, Webhook]
+
+
+@pytest.fixture(scope="session")
+def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
+    """Make the namespaces, and have a webhook called for each, by the label's value."""
+    places.make(cluster)
+    folder = tmp_path_factory.mktemp("webhooks")
+    with ExitStack() as stack:
+        stack.callback(_remove, cluster)
+        started = _start(cluster, folder)
+        for one in started:
+            stack.callback(one.stop)
+        by_label = {one.name: one for one in started}
+        by_label["once"] = by_label["informed"]
+        for one in started:
+            one.listening()
+        for label, one in by_label.items():
+            policy = "Never" if label == "once" else ""
+            name = register(cluster, label, one, policy)
+            stack.callback(
+                cluster.kubectl, "delete", "mutatingwebhookconfiguration", name, "--wait=false"
+            )
+        _settled(cluster)
+        yield by_label
+
+
+def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
+    facts = folder / "facts.yaml"
+    # As docs/configuration.md says, but for the nodes: other tests make those.
+    facts.write_text(cluster.kubectl("get", "ns,limitrange,quota", "-A", "-o", "yaml"))
+    known = ("--facts", str(facts))
+    strict = {"podSecurity": "deny", "memoryLimit": "keep-guaranteed"}
+    return [
+        Webhook(cluster, "informed", folder / "informed", *known),
+        Webhook(cluster, "uninformed", folder / "uninformed"),
+        Webhook(cluster, "strict", folder / "strict", *known, **strict),
+    ]
+
+
+def _settled(cluster: Cluster) -> None:
+    """Wait for what controllers add to new namespaces, and until the API server calls us."""
+    until(lambda: {places.named(one) for one in places.PLACES} <= _with_accounts(cluster))
+    until(lambda: all("hard" in one for one in _quotas(cluster)))
+    for place in ("plain", "plain-once", "plain-strict", "maximum-uninformed"):
+        one = pod(place, trainer(), annotations={"rdma.lab/memory-limit": "keep"})
+        until(lambda one=one: "rdma.lab/status" in str(create(cluster, one).object))  # type: ignore[misc]
+
+
+def _with_accounts(cluster: Cluster) -> set[str]:
+    found = json.loads(cluster.kubectl("get", "serviceaccounts", "-A", "-o", "json"))["items"]
+    names = (one["metadata"] for one in found)
+    return {one["namespace"] for one in names if one["name"] == "default"}
+
+
+def _quotas(cluster: Cluster) -> list[dict[str, object]]:
+    found = json.loads(cluster.kubectl("get", "quota", "-A", "-o", "json"))["items"]
+    return [one.get("status", {}) for one in found]
+
+
+def _remove(cluster: Cluster) -> None:
+    names = (places.named(one) for one in places.PLACES)
+    cluster.kubectl("delete", "--wait=false", "namespace", *names)

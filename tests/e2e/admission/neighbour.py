@@ -1,0 +1,146 @@
+"""Another team's mutating webhook, which the API server calls before ours or after it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from certs.issue import KeyPair, issue_ca, issue_leaf
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.places import named
+from tests.e2e.asking import Document
+
+Ops = list[dict[str, Any]]
+#: What it does to a pod: from the pod to the operations of a JSON patch.
+Habit = Callable[[Document], Ops]
+
+#: Names on both sides of `zz-rdma-webhook-test-informed`.
+BEFORE, AFTER = "aa-neighbour", "zzz-neighbour"
+
+
+def limits_memory(pod: Document) -> Ops:
+    """Give the first container a memory limit where it has none."""
+    limits = pod["spec"]["containers"][0]["resources"]["limits"]
+    path = "/spec/containers/0/resources/limits/memory"
+    return [] if "memory" in limits else [{"op": "add", "path": path, "value": "64Gi"}]
+
+
+def sets_hca(pod: Document) -> Ops:
+    """Set NCCL_IB_HCA in the first container where it is not set."""
+    container = pod["spec"]["containers"][0]
+    if any(one["name"] == "NCCL_IB_HCA" for one in container.get("env", [])):
+        return []
+    variable = {"name": "NCCL_IB_HCA", "value": "mlx5_7"}
+    if "env" in container:
+        return [{"op": "add", "path": "/spec/containers/0/env/-", "value": variable}]
+    return [{"op": "add", "path": "/spec/containers/0/env", "value": [variable]}]
+
+
+def opts_in(pod: Document) -> Ops:
+    """Ask for RDMA in the pod's name."""
+    if "rdma.lab/enable" in pod["metadata"]["annotations"]:
+        return []
+    return [{"op": "add", "path": "/metadata/annotations/rdma.lab~1enable", "value": "true"}]
+
+
+@dataclass
+class Neighbour:
+    """It runs in a thread of the test; each test gives it a habit and a place in the order."""
+
+    cluster: Cluster
+    ca: KeyPair
+    port: int
+    habit: Habit = lambda _: []
+    #: How it was called, in order: the number of operations that it answered.
+    answered: list[int] = field(default_factory=list)
+
+    @contextmanager
+    def moved_in(self, name: str, habit: Habit, reinvocation: str) -> Iterator[None]:
+        """Have it called under this name."""
+        self.habit = habit
+        self.answered.clear()
+        document = self._configuration(name, reinvocation)
+        self.cluster.kubectl("create", "--filename=-", input=json.dumps(document))
+        try:
+            yield
+        finally:
+            self.cluster.kubectl("delete", "mutatingwebhookconfiguration", name)
+
+    def answer(self, review: Document) -> Document:
+        """Answer an AdmissionReview."""
+        ops = self.habit(review["request"]["object"])
+        self.answered.append(len(ops))
+        response = {"uid": review["request"]["uid"], "allowed": True}
+        if ops:
+            patch = base64.b64encode(json.dumps(ops).encode()).decode()
+            response |= {"patchType": "JSONPatch", "patch": patch}
+        return {**review, "request": None, "response": response}
+
+    def _configuration(self, name: str, reinvocation: str) -> Document:
+        selector = {"kubernetes.io/metadata.name": named("neighbour")}
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+        webhook = {
+            "name": "neighbour.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {
+                "url": f"https://{self.cluster.network.machine}:{self.port}/",
+                "caBundle": base64.b64encode(self.ca.certificate).decode(),
+            },
+            "rules": [{**rule, "resources": ["pods"]}],
+            "namespaceSelector": {"matchLabels": selector},
+            "reinvocationPolicy": reinvocation,
+        }
+        return {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [webhook],
+        }
+
+
+@contextmanager
+def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
+    """Serve on the address at which the API server reaches the machine."""
+    ca = issue_ca()
+    leaf = issue_leaf(ca, [], [cluster.network.machine])
+    chain = folder / "neighbour.pem"
+    chain.write_bytes(leaf.certificate + leaf.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain)
+    server = ThreadingHTTPServer((cluster.network.machine, 0), _Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    neighbour = Neighbour(cluster, ca, server.server_port)
+    _Handler.neighbour = neighbour
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1})
+    thread.start()
+    try:
+        yield neighbour
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    neighbour: Neighbour
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.dumps(self.neighbour.answer(review)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing on stderr."""

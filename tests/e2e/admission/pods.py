@@ -1,0 +1,141 @@
+"""Pods to create, and what the API server made of them."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from dataclasses import dataclass, field
+from functools import cache
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.controlplane import PORT
+from tests.e2e.admission.places import named
+from tests.e2e.asking import ENABLE, Document
+
+GPU = "nvidia.com/v100"
+
+
+def trainer(limits: Document | None = None, requests: Document | None = None) -> Document:
+    """Return a container with a GPU."""
+    resources = {"limits": {GPU: "1", **(limits or {})}, "requests": requests or {}}
+    return {"name": "trainer", "image": "example.com/trainer", "resources": resources}
+
+
+def pod(
+    place: str,
+    container: Document,
+    *more: Document,
+    annotations: Document | None = None,
+    **spec: Any,
+) -> Document:
+    """Return a pod that asks for RDMA."""
+    asks = {ENABLE: "true", **(annotations or {})}
+    metadata = {"name": "probe", "namespace": named(place), "annotations": asks}
+    containers = {"containers": [container, *more]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**containers, **spec}}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the API server said."""
+
+    #: The pod that is or would be there; {} where it was refused.
+    object: Document = field(default_factory=dict)
+    #: Why it was refused, "" where it was not.
+    refusal: str = ""
+    #: Our warnings.
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def status(self) -> Document:
+        """What our annotation says."""
+        status: Document = json.loads(self.object["metadata"]["annotations"]["rdma.lab/status"])
+        return status
+
+    @property
+    def containers(self) -> list[Document]:
+        """The containers; fails with what was said where there is no pod."""
+        assert self.object, self.refusal
+        containers: list[Document] = self.object["spec"]["containers"]
+        return containers
+
+    @property
+    def qos(self) -> str:
+        """The quality-of-service class."""
+        assert self.object, self.refusal
+        return str(self.object["status"]["qosClass"])
+
+    def memory(self, container: int = 0) -> tuple[str | None, str | None]:
+        """Return request and limit of memory of a container, None for what is not there."""
+        resources = self.containers[container].get("resources", {})
+        return _memory(resources)
+
+    @property
+    def pod_memory(self) -> tuple[str | None, str | None]:
+        """Return request and limit of memory of the whole pod."""
+        assert self.object, self.refusal
+        return _memory(self.object["spec"].get("resources", {}))
+
+    def added_capabilities(self, container: int = 0) -> list[str]:
+        """Return what the container may do beyond the usual."""
+        security = self.containers[container].get("securityContext", {})
+        added: list[str] = security.get("capabilities", {}).get("add", [])
+        return added
+
+    def env(self, container: int = 0) -> Document:
+        """Return the container's variables."""
+        variables = self.containers[container].get("env", [])
+        return {one["name"]: one.get("value") for one in variables}
+
+
+def _memory(resources: Document) -> tuple[str | None, str | None]:
+    request, limit = (resources.get(part, {}).get("memory") for part in ("requests", "limits"))
+    return request, limit
+
+
+def create(cluster: Cluster, document: Document, *, stored: bool = False) -> Answer:
+    """Create a pod, or only ask what would be: all of admission and validation runs either way."""
+    namespace = document["metadata"]["namespace"]
+    path = f"/api/v1/namespaces/{namespace}/pods{'' if stored else '?dryRun=All'}"
+    return _request(cluster, "POST", path, "application/json", document)
+
+
+def resize(cluster: Cluster, existing: Document, resources: Document) -> Answer:
+    """Change the resources of a pod that is there, as `kubectl patch --subresource=resize` does."""
+    where = existing["metadata"]
+    path = f"/api/v1/namespaces/{where['namespace']}/pods/{where['name']}/resize"
+    patch = {"spec": {"containers": [{"name": "trainer", "resources": resources}]}}
+    return _request(cluster, "PATCH", path, "application/strategic-merge-patch+json", patch)
+
+
+def _request(cluster: Cluster, method: str, path: str, kind: str, document: Document) -> Answer:
+    """Ask the API server; not by kubectl, which takes ten times as long."""
+    context = _administrator(cluster.directory / "pki")
+    connection = HTTPSConnection(cluster.network.gateway, PORT, context=context, timeout=60)
+    try:
+        connection.request(method, path, json.dumps(document), {"Content-Type": kind})
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+        warnings = _ours(answer.headers.get_all("Warning", []))
+    finally:
+        connection.close()
+    if said["kind"] == "Status":
+        return Answer(refusal=said["message"], warnings=warnings)
+    return Answer(said, warnings=warnings)
+
+
+@cache
+def _administrator(pki: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=pki / "ca.crt")
+    context.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
+    return context
+
+
+def _ours(headers: list[str]) -> list[str]:
+    """Take our warnings out of `299 - "TEXT"`."""
+    texts = (header.removeprefix('299 - "').removesuffix('"') for header in headers)
+    head = "rdma.lab: "
+    return [text.removeprefix(head) for text in texts if text.startswith(head)]

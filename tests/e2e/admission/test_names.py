@@ -1,0 +1,27 @@
+"""Pods as the API server hands them over: without a name, with what it filled in."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.pods import create, pod, trainer
+
+
+def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -> None:
+    """With generateName the name is made after us; our log has the stem with a star."""
+    wanted = pod("plain", trainer())
+    wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-unnamed-"
+    answer = create(cluster, wanted)
+    assert answer.added_capabilities() == ["IPC_LOCK"]
+    assert answer.object["metadata"]["name"].startswith("probe-unnamed-")
+    decided = webhooks["informed"].logged("decided")[-1]
+    assert decided["name"] == "probe-unnamed-*"
+    assert decided["namespace"] == "admission-plain"
+
+
+def test_devices_are_requested_and_limited(cluster: Cluster, webhooks: Webhooks) -> None:
+    """An extended resource must have both, equal; the API server accepts what we write."""
+    assert webhooks
+    resources = create(cluster, pod("plain", trainer())).containers[0]["resources"]
+    devices = {"nvidia.com/v100": "1", "rdma/rdma_v100": "1"}
+    assert resources == {"limits": devices, "requests": devices}

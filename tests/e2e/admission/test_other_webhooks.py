@@ -1,0 +1,117 @@
+"""A second mutating webhook beside ours: whose word is the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.neighbour import (
+    AFTER,
+    BEFORE,
+    Neighbour,
+    limits_memory,
+    opts_in,
+    running,
+    sets_hca,
+)
+from tests.e2e.admission.pods import Answer, create, pod, trainer
+from tests.e2e.asking import Document, until
+
+both_policies = pytest.mark.parametrize("reinvocation", ["Never", "IfNeeded"])
+
+
+@pytest.fixture(scope="module")
+def neighbour(
+    cluster: Cluster, webhooks: Webhooks, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Neighbour]:
+    """Let another team's webhook serve."""
+    assert webhooks
+    with running(cluster, tmp_path_factory.mktemp("neighbour")) as one:
+        yield one
+
+
+def _created(cluster: Cluster, neighbour: Neighbour, document: Document) -> Answer:
+    """Create the pod, once the API server calls the neighbour at all."""
+    until(lambda: create(cluster, document) is not None and bool(neighbour.answered))
+    neighbour.answered.clear()
+    return create(cluster, document)
+
+
+@both_policies
+def test_a_limit_added_before_us_goes(
+    cluster: Cluster, neighbour: Neighbour, reinvocation: str
+) -> None:
+    """Whether or not it is called again to add it again: then we are called again too."""
+    with neighbour.moved_in(BEFORE, limits_memory, reinvocation):
+        answer = _created(cluster, neighbour, pod("neighbour", trainer()))
+        assert answer.memory() == ("64Gi", None)
+        assert neighbour.answered == ([1] if reinvocation == "Never" else [1, 1])
+
+
+def test_a_limit_added_after_us_goes_if_that_webhook_is_called_once(
+    cluster: Cluster, neighbour: Neighbour
+) -> None:
+    """We are called again because it changed the pod, and it is not called after that."""
+    with neighbour.moved_in(AFTER, limits_memory, "Never"):
+        answer = _created(cluster, neighbour, pod("neighbour", trainer()))
+        assert answer.memory() == ("64Gi", None)
+        assert neighbour.answered == [1]
+
+
+def test_a_limit_that_is_added_again_after_us_stays(cluster: Cluster, neighbour: Neighbour) -> None:
+    """There is no third round: the last one in the second has its way, and our status is wrong."""
+    with neighbour.moved_in(AFTER, limits_memory, "IfNeeded"):
+        answer = _created(cluster, neighbour, pod("neighbour", trainer()))
+        assert answer.memory() == ("64Gi", "64Gi")
+        assert neighbour.answered == [1, 1]
+        assert "memory-limit" in answer.status["applied"]
+
+
+@both_policies
+def test_a_variable_set_before_us_stays(
+    cluster: Cluster, neighbour: Neighbour, reinvocation: str
+) -> None:
+    """It counts as the author's: kept, told, and there once."""
+    with neighbour.moved_in(BEFORE, sets_hca, reinvocation):
+        answer = _created(cluster, neighbour, pod("neighbour", trainer()))
+        assert answer.env()["NCCL_IB_HCA"] == "mlx5_7"
+        assert len(answer.containers[0]["env"]) == len(answer.env())
+        assert answer.env()["NCCL_SOCKET_IFNAME"] == "eth0"
+        says = "env trainer: kept your NCCL_IB_HCA=mlx5_7, where the fabric has =mlx5_0"
+        assert answer.warnings == [says]
+        assert "UserValue" in answer.status["warned"]["env"]
+
+
+@both_policies
+def test_what_we_set_is_there_for_those_after_us(
+    cluster: Cluster, neighbour: Neighbour, reinvocation: str
+) -> None:
+    """A webhook after ours that looks first finds the fabric's value and leaves it."""
+    with neighbour.moved_in(AFTER, sets_hca, reinvocation):
+        answer = _created(cluster, neighbour, pod("neighbour", trainer()))
+        assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
+        assert neighbour.answered == [0]
+
+
+def test_a_webhook_before_us_may_opt_a_pod_in(cluster: Cluster, neighbour: Neighbour) -> None:
+    """The conditions look at the pod as it is when it is our turn."""
+    with neighbour.moved_in(BEFORE, opts_in, "Never"):
+        answer = _created(cluster, neighbour, _unasked())
+        assert answer.added_capabilities() == ["IPC_LOCK"]
+
+
+def test_a_webhook_after_us_may_not(cluster: Cluster, neighbour: Neighbour) -> None:
+    """Whoever was passed over in the first round is not called in the second."""
+    with neighbour.moved_in(AFTER, opts_in, "Never"):
+        answer = _created(cluster, neighbour, _unasked())
+        assert answer.object["metadata"]["annotations"]["rdma.lab/enable"] == "true"
+        assert answer.added_capabilities() == []
+
+
+def _unasked() -> Document:
+    document = pod("neighbour", trainer())
+    document["metadata"]["annotations"] = {"example.com/team": "vision"}
+    return document

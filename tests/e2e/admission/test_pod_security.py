@@ -1,0 +1,59 @@
+"""Pod Security: it judges the pod as we leave it, and both its levels refuse IPC_LOCK."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.pods import create, pod, trainer
+from tests.e2e.asking import Document
+
+LABEL = "pod-security.kubernetes.io/enforce"
+#: What `restricted` wants of every container.
+RESTRICTED: Document = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+@pytest.mark.parametrize("level", ["baseline", "restricted"])
+def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level: str) -> None:
+    """The pod passes with all the rest, and the warning names the label that stands in the way."""
+    assert webhooks
+    answer = create(cluster, pod(level, {**trainer(), "securityContext": RESTRICTED}))
+    assert answer.added_capabilities() == []
+    assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
+    assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
+    says = f"ipc-lock trainer: no IPC_LOCK: namespace label {LABEL}: {level} refuses it"
+    assert answer.warnings == [says]
+
+
+def test_who_does_not_know_the_label_gets_the_pod_refused(
+    cluster: Cluster, webhooks: Webhooks
+) -> None:
+    """Why the facts count: Pod Security sees the capability that we added."""
+    assert webhooks
+    refusal = create(cluster, pod("baseline-uninformed", trainer())).refusal
+    assert 'violates PodSecurity "baseline:latest": non-default capabilities' in refusal
+    assert 'must not include "IPC_LOCK"' in refusal
+
+
+def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None:
+    """`podSecurity: deny` refuses the pod, and says which label to change."""
+    assert webhooks
+    refusal = create(cluster, pod("baseline-strict", trainer())).refusal
+    assert 'admission webhook "pods.rdma.lab" denied the request' in refusal
+    assert f"label it {LABEL}: privileged (container trainer)" in refusal
+
+
+def test_what_the_level_refuses_anyway_is_still_refused(
+    cluster: Cluster, webhooks: Webhooks
+) -> None:
+    """Nothing that we do makes a pod pass that would not."""
+    assert webhooks
+    refusal = create(cluster, pod("restricted", trainer())).refusal
+    assert 'violates PodSecurity "restricted:latest"' in refusal
+    assert "IPC_LOCK" not in refusal

@@ -1,0 +1,44 @@
+"""ResourceQuota: counted last, after all that webhooks did."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.pods import create, pod, trainer
+
+LARGE = {"memory": "64Gi"}
+MUST = "failed quota: lab: must specify limits.memory for: trainer"
+
+
+def test_a_limit_that_a_quota_counts_is_kept(cluster: Cluster, webhooks: Webhooks) -> None:
+    """A quota on limits.memory refuses pods without the limit: it stays, with a warning."""
+    assert webhooks
+    answer = create(cluster, pod("quota", trainer(LARGE)))
+    assert answer.memory() == ("64Gi", "64Gi")
+    says = "memory-limit trainer: memory limit kept: ResourceQuota lab counts limits.memory"
+    assert answer.warnings == [says]
+
+
+def test_who_does_not_know_of_the_quota_gets_the_pod_refused(
+    cluster: Cluster, webhooks: Webhooks
+) -> None:
+    """Why the facts count: dropping the limit all the same makes the quota refuse the pod."""
+    assert webhooks
+    assert MUST in create(cluster, pod("quota-uninformed", trainer(LARGE))).refusal
+
+
+def test_a_pod_that_never_had_the_limit_is_refused_anyway(
+    cluster: Cluster, webhooks: Webhooks
+) -> None:
+    """That is its author's doing: no webhook adds a limit."""
+    assert webhooks
+    assert MUST in create(cluster, pod("quota", trainer())).refusal
+
+
+def test_what_we_request_is_counted(cluster: Cluster, webhooks: Webhooks) -> None:
+    """A quota on requests.rdma/… holds for the devices that we ask for."""
+    assert webhooks
+    one = create(cluster, pod("devices", trainer()))
+    assert one.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"
+    two = create(cluster, pod("devices", trainer(), annotations={"rdma.lab/devices": "2"}))
+    assert "exceeded quota: lab, requested: requests.rdma/rdma_v100=2" in two.refusal

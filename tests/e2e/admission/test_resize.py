@@ -1,0 +1,84 @@
+"""`kubectl patch --subresource=resize`: LimitRanger has its say again, and we have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.pods import Answer, create, pod, resize, trainer
+from tests.e2e.asking import Document
+
+LARGE = {"memory": "64Gi"}
+KEEP = {"rdma.lab/memory-limit": "keep"}
+MORE: Document = {"requests": {"cpu": "3"}}
+
+
+def _stored(
+    cluster: Cluster, place: str, limits: Document, annotations: Document | None = None
+) -> Answer:
+    """Create a pod for good; no node takes it, which resize does not mind."""
+    container = trainer({"cpu": "4"} | limits, {"cpu": "2"})
+    nowhere = {"example.com/nowhere": "true"}
+    wanted = pod(place, container, annotations=annotations, nodeSelector=nowhere)
+    wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
+    answer = create(cluster, wanted, stored=True)
+    assert answer.object, answer.refusal
+    return answer
+
+
+def test_a_pod_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
+    """Where no LimitRange has a default nothing happens but what was asked, without us."""
+    before = _stored(cluster, "plain", LARGE)
+    assert before.memory() == ("64Gi", None)
+    answers: list[Answer] = []
+    calls = webhooks["informed"].during(
+        lambda: answers.append(resize(cluster, before.object, MORE))
+    )
+    assert answers[0].containers[0]["resources"]["requests"]["cpu"] == "3"
+    assert answers[0].memory() == ("64Gi", None)
+    assert calls == 0
+
+
+def test_the_default_limit_refuses_a_request_above_it(cluster: Cluster, webhooks: Webhooks) -> None:
+    """Asking for CPU alone, the pod is given the default memory limit, and that is too small."""
+    assert webhooks
+    before = _stored(cluster, "default", LARGE)
+    assert before.memory() == ("64Gi", None)
+    refusal = resize(cluster, before.object, MORE).refusal
+    assert "is invalid: spec.containers[0].resources.requests" in refusal
+    assert 'Invalid value: "64Gi": must be less than or equal to memory limit of 1Gi' in refusal
+
+
+@pytest.mark.parametrize("limits", [{}, {"memory": "512Mi"}])
+def test_the_default_limit_comes_silently_over_a_request_below_it(
+    cluster: Cluster, webhooks: Webhooks, limits: Document
+) -> None:
+    """Asking for CPU alone, the pod gets a memory limit that it did not have, and no warning."""
+    assert webhooks
+    before = _stored(cluster, "default", limits)
+    assert before.memory()[1] is None
+    answer = resize(cluster, before.object, MORE)
+    assert answer.memory()[1] == "1Gi"
+    # Our status still says that it is gone, and nothing takes it off again.
+    assert "memory-limit" in answer.status["applied"]
+    again = resize(cluster, before.object, {"limits": {"memory": None}})
+    assert again.memory()[1] == "1Gi"
+
+
+def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
+    """The way out: a pod that keeps its limit has nothing that a default could fill."""
+    assert webhooks
+    before = _stored(cluster, "default", LARGE, KEEP)
+    assert before.memory() == ("64Gi", "64Gi")
+    answer = resize(cluster, before.object, MORE)
+    assert answer.memory() == ("64Gi", "64Gi")
+    assert answer.containers[0]["resources"]["requests"]["cpu"] == "3"
+
+
+def test_a_limit_cannot_be_taken_off_by_resizing(cluster: Cluster, webhooks: Webhooks) -> None:
+    """So nobody gets rid of the default limit, not even after the LimitRange is gone."""
+    assert webhooks
+    before = _stored(cluster, "plain", LARGE, KEEP)
+    refusal = resize(cluster, before.object, {"limits": {"memory": None}}).refusal
+    assert "resource limits cannot be removed" in refusal
