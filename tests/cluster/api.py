@@ -10,10 +10,11 @@ from typing import Any
 
 
 class Api:
-    """GETs as the administrator whose certificate and key lie in `pki`."""
+    """GETs as the administrator whose certificate and key lie in `pki`, each within `seconds`."""
 
-    def __init__(self, server: str, pki: Path) -> None:
+    def __init__(self, server: str, pki: Path, seconds: float = 2.0) -> None:
         self._server = server
+        self._seconds = seconds
         trusted = ssl.create_default_context(cafile=pki / "ca.crt")
         trusted.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
         # Not by way of a proxy that the environment may name.
@@ -24,7 +25,7 @@ class Api:
     def text(self, path: str) -> str | None:
         """Return what is there, None where nothing is or nobody answers."""
         try:
-            with self._opener.open(f"{self._server}{path}", timeout=2) as answer:
+            with self._opener.open(f"{self._server}{path}", timeout=self._seconds) as answer:
                 said: bytes = answer.read()
         except OSError:  # refused, timed out, 404, 500
             return None

@@ -22,7 +22,9 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster import kwok, progress
+from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster, KubectlError
+from tests.cluster.controlplane import server
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
@@ -59,14 +61,24 @@ class Webhook:
     """An installation of the webhook that answers."""
 
     cluster: Cluster
+    image: str
     fabrics: Path = EXAMPLE
 
     def replicas(self) -> list[str]:
         """Return the names of its pods that are not about to end."""
-        pods = json.loads(self.kubectl("get", "pods", "--output=json"))["items"]
+        pods = json.loads(self.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
         return [
             pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
         ]
+
+    def read(self, path: str) -> str:
+        """Return what the API server answers on this path."""
+        # kubectl would do, but takes a second where processes wait for each other.
+        api = Api(server(self.cluster.network), self.cluster.directory / "pki", seconds=30.0)
+        answer = api.text(path)
+        if answer is None:
+            raise ClusterError(f"the API server has no answer for {path}")
+        return answer
 
     def kubectl(self, *arguments: str, **how: Any) -> str:
         """Run kubectl in the webhook's namespace, see `Cluster.kubectl`."""
@@ -74,8 +86,7 @@ class Webhook:
 
     def ask(self, replica: str, path: str) -> str:
         """Return what a replica answers on its health port, where /metrics is too."""
-        pod = f"/api/v1/namespaces/{NAME}/pods/{replica}:8080/proxy"
-        return self.cluster.kubectl("get", "--raw", f"{pod}{path}")
+        return self.read(f"/api/v1/namespaces/{NAME}/pods/{replica}:8080/proxy{path}")
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
         """Return a metric of all replicas by the values of these labels; without any, by ()."""
@@ -105,7 +116,7 @@ def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = 
     cluster.load(image.archive)
     with progress.step("installing the webhook"), site(image.name, fabrics, patches) as folder:
         cluster.kubectl("apply", "-k", str(folder))
-        webhook = Webhook(cluster, fabrics)
+        webhook = Webhook(cluster, image.name, fabrics)
         _label(cluster)
         _wait(webhook)
     return webhook

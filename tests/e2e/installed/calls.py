@@ -1,0 +1,50 @@
+"""How often the API server called the webhook, by its own count and by the webhook's."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import NamedTuple
+
+from tests.cluster.install import Webhook, add
+
+WEBHOOK = "pods.rdma.lab"
+_ASKED = "apiserver_admission_webhook_request_total"
+#: Seconds without a call after which nobody else is thought to cause one.
+_QUIET = 2.0
+
+
+class Calls(NamedTuple):
+    """Numbers of calls since the API server, and the replicas that run, were started."""
+
+    api_server: int
+    ours: int
+
+
+def calls(webhook: Webhook) -> Calls:
+    """Count the calls up to now."""
+    return Calls(sum(answers(webhook).values()), _answered(webhook))
+
+
+def answers(webhook: Webhook) -> Counter[tuple[str, ...]]:
+    """Return the API server's calls by HTTP status code and by whether the pod was rejected."""
+    text = webhook.read("/metrics")
+    # Only these lines: all of them are megabytes.
+    lines = [line for line in text.splitlines() if line.startswith(_ASKED)]
+    counts: Counter[tuple[str, ...]] = Counter()
+    add(counts, "\n".join(lines) + "\n", _ASKED, ("code", "rejected"), name=WEBHOOK)
+    return counts
+
+
+def quiet(webhook: Webhook) -> Calls:
+    """Wait until nobody calls, and return the count: other tests may have left controllers."""
+    while True:
+        before = calls(webhook)
+        time.sleep(_QUIET)
+        after = calls(webhook)
+        if before == after:
+            return after
+
+
+def _answered(webhook: Webhook) -> int:
+    return webhook.counted("rdma_webhook_requests_total", "endpoint")["mutate",]

@@ -1,0 +1,34 @@
+"""What these tests share: the installation, an image for workloads, a namespace for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.images import mpi_image
+from tests.cluster.install import Webhook
+from tests.e2e.asking import apply, namespace, until
+from tests.e2e.installed.space import Space
+
+
+@pytest.fixture(scope="session")
+def image(cluster: Cluster) -> str:
+    """Give the node an image for workloads, if it has it not yet, and return its name."""
+    made = mpi_image()
+    there = cluster.exec("ctr", "--namespace=k8s.io", "images", "list", "--quiet").split()
+    if made.name not in there:
+        cluster.load(made.archive)
+    return made.name
+
+
+@pytest.fixture(scope="module")
+def space(webhook: Webhook, image: str, request: pytest.FixtureRequest) -> Iterator[Space]:
+    """Make a labelled namespace for the tests of one file."""
+    name = request.module.__name__.rpartition(".")[2].replace("_", "-")
+    made = Space(webhook.cluster, name, image)
+    apply(made.cluster, namespace(name, "true"))
+    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    yield made
+    made.cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -1,0 +1,84 @@
+"""A namespace with the label, and the pods that tests create in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.install import TOLERATION
+from tests.e2e.asking import ENABLE, Document, until
+
+
+@dataclass(frozen=True)
+class Space:
+    """A namespace, and the image of its pods."""
+
+    cluster: Cluster
+    name: str
+    image: str
+
+    def kubectl(self, *arguments: str, **how: Any) -> str:
+        """Run kubectl in the namespace."""
+        return self.cluster.kubectl(f"--namespace={self.name}", *arguments, **how)
+
+    def pod(
+        self, name: str, gpu: str = "", annotations: Document | None = None, **spec: Any
+    ) -> Document:
+        """Return a pod that sleeps, on the real node or a fake one; opted in unless told."""
+        limits = {gpu: "1", "memory": "64Mi"} if gpu else {}
+        main = {"name": "main", "image": self.image, "imagePullPolicy": "Never"}
+        container = {**main, "resources": {"limits": limits}, **spec.pop("container", {})}
+        written = {ENABLE: "true"} if annotations is None else annotations
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": self.name, "annotations": written},
+            "spec": {"containers": [container], "tolerations": [TOLERATION], **spec},
+        }
+
+    def create(self, *documents: Document, check: bool = True) -> str:
+        """Create objects, and return what kubectl says; without `check`, errors too."""
+        many = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+        return self.kubectl("create", "--filename=-", input=many, check=check)
+
+    def proposed(self, document: Document) -> Document:
+        """Return what the API server would store."""
+        create = ("create", "--dry-run=server", "--output=json", "--filename=-")
+        found: Document = json.loads(self.kubectl(*create, input=json.dumps(document)))
+        return found
+
+    def get(self, pod: str) -> Document:
+        """Return a pod."""
+        found: Document = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
+        return found
+
+    def started(self, pod: str, seconds: int = 60) -> Document:
+        """Wait until a pod runs; fail with the events."""
+        try:
+            self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={seconds}s")
+        except Exception as error:
+            raise AssertionError(self.kubectl("get", "events", "--output=wide")) from error
+        return self.get(pod)
+
+    def inside(self, pod: str, *command: str) -> str:
+        """Run a command in a pod, and return its output."""
+        return self.kubectl("exec", pod, "--container=main", "--", *command)
+
+    def gone(self, *pods: str) -> None:
+        """Delete pods at once."""
+        self.kubectl("delete", "pod", *pods, "--now", "--wait=false", "--ignore-not-found")
+
+    def event(self, about: str, reason: str, seconds: float = 30.0) -> str:
+        """Wait for an event about an object, and return its message."""
+        found: list[str] = []
+
+        def there() -> bool:
+            of = f"--field-selector=involvedObject.name={about},reason={reason}"
+            events = json.loads(self.kubectl("get", "events", of, "--output=json"))["items"]
+            found[:] = [event["message"] for event in events]
+            return bool(found)
+
+        until(there, seconds)
+        return found[0]

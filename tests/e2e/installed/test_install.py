@@ -1,0 +1,96 @@
+"""`kubectl apply -k` of what ships makes a webhook that the API server calls."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+
+import pytest
+
+from tests.cluster.images import webhook_image
+from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, site
+from tests.e2e.installed.calls import answers, calls
+from tests.e2e.installed.space import Space
+
+
+def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
+    """The Deployment is available with the image that was built from the Dockerfile here."""
+    found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == webhook_image().name
+    status = found["status"]
+    assert [status["replicas"], status["updatedReplicas"], status["availableReplicas"]] == [2, 2, 2]
+    budget = json.loads(webhook.kubectl("get", "poddisruptionbudget", NAME, "--output=json"))
+    assert budget["status"]["disruptionsAllowed"] == 1
+    for replica in webhook.replicas():
+        assert webhook.ask(replica, "/readyz").endswith("\nready\n")
+
+
+def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
+    """The process is no root, has no capability, may gain none, is confined, and writes nothing."""
+    replica = webhook.replicas()[0]
+    status = webhook.kubectl("exec", replica, "--", "cat", "/proc/1/status")
+    fields = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert fields["Uid"].split() == ["65532"] * 4
+    assert {int(fields[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")} == {0}
+    assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
+    said = webhook.kubectl("exec", replica, "--", "touch", "/x", "/tmp/x", check=False)
+    assert said.count("Read-only file system") == 2
+
+
+def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
+    """CaBundle is the CA in the process' Secret, and nobody who applied the manifests wrote it."""
+    shown = webhook.kubectl("get", CONFIGURATION, "--output=json", "--show-managed-fields")
+    configuration = json.loads(shown)
+    client = configuration["webhooks"][0]["clientConfig"]
+    secret = json.loads(webhook.kubectl("get", "secret", f"{NAME}-ca", "--output=json"))
+    assert secret["type"] == "Opaque"
+    assert client["caBundle"] == secret["data"]["ca.crt"]
+    assert b64decode(client["caBundle"]).startswith(b"-----BEGIN CERTIFICATE-----")
+    assert "url" not in client
+    owners = [
+        entry["manager"]
+        for entry in configuration["metadata"]["managedFields"]
+        if '"f:caBundle"' in json.dumps(entry)
+    ]
+    assert owners == [NAME]
+
+
+def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:
+    """A pod that asks is counted by the API server, answered with 200, and by a replica."""
+    before, codes = calls(webhook), answers(webhook)
+    found = space.proposed(space.pod("asks", "nvidia.com/v100"))
+    assert found["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
+    after = calls(webhook)
+    assert after.api_server - before.api_server == after.ours - before.ours > 0
+    new = answers(webhook) - codes
+    assert set(new) == {("200", "false")}
+
+
+def test_applying_again_changes_nothing(webhook: Webhook) -> None:
+    """No object is another one, no replica is started anew, and caBundle stays."""
+    bundle = "--output=jsonpath={.webhooks[0].clientConfig.caBundle}"
+    before = webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)
+    with site(webhook.image, webhook.fabrics) as folder:
+        there = webhook.cluster.kubectl("get", "-k", str(folder), "--output=json")
+        again = webhook.cluster.kubectl("apply", "-k", str(folder), "--output=json")
+    assert _generations(again) == _generations(there)
+    assert (webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)) == before
+
+
+def _generations(shown: str) -> dict[tuple[str, str], int]:
+    """Return how often each object's specification was changed, 0 where nobody counts it."""
+    return {
+        (one["kind"], one["metadata"]["name"]): one["metadata"].get("generation", 0)
+        for one in json.loads(shown)["items"]
+    }
+
+
+@pytest.mark.parametrize("level", ["warning", "error"])
+def test_nothing_is_wrong(webhook: Webhook, level: str) -> None:
+    """No replica has logged a defect; a warning at most of what it waits for at start."""
+    expected = {"certificate not trusted yet"} if level == "warning" else set()
+    for replica in webhook.replicas():
+        lines = [json.loads(line) for line in webhook.kubectl("logs", replica).splitlines()]
+        assert {line["msg"] for line in lines if line["level"] == level} <= expected
+    assert webhook.counted("rdma_webhook_internal_errors_total")[()] == 0

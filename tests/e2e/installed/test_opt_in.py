@@ -1,0 +1,94 @@
+"""Who did not ask is never called for; who asked wrongly is told, also by controllers' events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.install import Webhook
+from tests.e2e.asking import ENABLE, apply, namespace, until
+from tests.e2e.installed.calls import calls, quiet
+from tests.e2e.installed.space import Space
+
+WRONG = {"shouted": "True", "yes": "yes", "empty": ""}
+
+
+@pytest.fixture(scope="module")
+def unlabelled(space: Space) -> Iterator[Space]:
+    """Make a namespace without the label."""
+    made = Space(space.cluster, f"{space.name}-not", space.image)
+    apply(made.cluster, namespace(made.name, None))
+    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    yield made
+    made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+
+
+def test_who_did_not_opt_in_costs_no_call(
+    webhook: Webhook, space: Space, unlabelled: Space
+) -> None:
+    """Seven creations are zero calls, by the API server's count and by ours; an eighth is seen."""
+    before = quiet(webhook)
+    for where in (space, unlabelled):
+        where.create(
+            where.pod("silent", annotations={}),
+            where.pod("refused", annotations={ENABLE: "false"}),
+            where.pod("near", annotations={"rdma.lab/enabled": "true"}),
+        )
+    unlabelled.create(unlabelled.pod("asks"))
+    assert calls(webhook) == before
+
+    space.create(space.pod("asks"))
+    after = calls(webhook)
+    assert after.api_server > before.api_server
+    assert after.ours - before.ours == after.api_server - before.api_server
+    for where in (space, unlabelled):
+        where.gone("silent", "refused", "near", "asks")
+
+
+def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space: Space) -> None:
+    """Nor do the pods of a ReplicaSet whose template has no annotation."""
+    before = quiet(webhook)
+    space.create(_replica_set(space, "silent-set", {}))
+    until(lambda: len(space.kubectl("get", "pods", "--selector=app=silent-set").split("\n")) > 3)
+    assert calls(webhook) == before
+    space.kubectl("delete", "replicaset", "silent-set")
+
+
+@pytest.mark.parametrize("value", WRONG.values())
+def test_other_values_are_denied_with_the_reason(space: Space, value: str) -> None:
+    """Whoever types the pod reads what is wrong and what would be right."""
+    said = space.create(space.pod("wrong", annotations={ENABLE: value}), check=False)
+    assert 'admission webhook "pods.rdma.lab" denied the request: ' in said
+    assert _message(value) in said
+
+
+def test_controllers_tell_of_other_values(space: Space) -> None:
+    """The pods of a ReplicaSet are made by nobody who could read: its events say it."""
+    sets = {name: _replica_set(space, name, {ENABLE: value}) for name, value in WRONG.items()}
+    space.create(*sets.values())
+    for name, value in WRONG.items():
+        assert _message(value) in space.event(name, "FailedCreate")
+    space.kubectl("delete", "replicaset", *sets)
+
+
+def _message(value: str) -> str:
+    return f'annotation {ENABLE} is \'{value}\': it must be "true" or "false"'
+
+
+def _replica_set(space: Space, name: str, annotations: dict[str, str]) -> dict[str, object]:
+    pod = space.pod(name, annotations=annotations)
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": space.name},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": annotations},
+                "spec": {**pod["spec"], "terminationGracePeriodSeconds": 0},
+            },
+        },
+    }

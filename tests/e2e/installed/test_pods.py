@@ -1,0 +1,123 @@
+"""A pod that asks for RDMA: patched, put onto a node that has it, and started with all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.node import NAME as REAL
+from tests.e2e.asking import Document
+from tests.e2e.installed.space import Space
+
+#: The number of CAP_IPC_LOCK, capabilities(7).
+IPC_LOCK = 14
+#: In a container, by the version of cgroups, with what stands there without a limit.
+_UNLIMITED = {
+    "/sys/fs/cgroup/memory.max": {"max"},
+    # Version 1 rounds its largest number down to pages.
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes": {str(2**63 - 4096)},
+}
+SSHD = ["/bin/sh", "-c", "/usr/sbin/sshd -t; exec sleep infinity"]
+#: The image's start, which sleeps: a worker that is made for sshd has its words in the command.
+CONF = "/etc/nccl.conf"
+
+
+@pytest.fixture(scope="module")
+def bare_node(cluster: Cluster) -> Iterator[str]:
+    """Give a fake node with V100s and without RDMA."""
+    (name,) = cluster.fake_nodes(1, {"rdma": "none"}, {"nvidia.com/v100": "64"})
+    yield name
+    cluster.kubectl("delete", "node", name)
+
+
+@pytest.fixture(scope="module")
+def pods(space: Space, bare_node: str, a100_node: str) -> Iterator[dict[str, Document]]:
+    """Create pods together, all with a liking for the node without RDMA; return them scheduled."""
+    assert a100_node != bare_node
+    wish = {"matchExpressions": [{"key": "rdma", "operator": "In", "values": ["none"]}]}
+    preferred = [{"weight": 100, "preference": wish}]
+    liking = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    made = {
+        "v100": space.pod("v100", "nvidia.com/v100", affinity=liking),
+        "a100": space.pod("a100", "nvidia.com/a100", affinity=liking),
+        "sshd": space.pod("sshd", "nvidia.com/v100", affinity=liking, container={"command": SSHD}),
+        "plain": space.pod("plain", "nvidia.com/v100", {}, affinity=liking),
+    }
+    space.create(*made.values())
+    for name in made:
+        space.kubectl("wait", "--for=condition=PodScheduled", f"pod/{name}", "--timeout=30s")
+    yield {name: space.get(name) for name in made}
+    space.gone(*made)
+
+
+def test_the_rdma_resource_chooses_the_node(
+    pods: dict[str, Document], bare_node: str, a100_node: str
+) -> None:
+    """Each lands where its GPU type has RDMA; the same pod without the annotation need not."""
+    where = {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
+    assert where == {"v100": REAL, "sshd": REAL, "a100": a100_node, "plain": bare_node}
+    rdma = {
+        name: [key for key in pod["spec"]["containers"][0]["resources"]["limits"] if "rdma" in key]
+        for name, pod in pods.items()
+    }
+    assert rdma == {
+        "v100": ["rdma/rdma_v100"],
+        "sshd": ["rdma/rdma_v100"],
+        "a100": ["rdma/rdma_a100"],
+        "plain": [],
+    }
+
+
+def test_the_kubelet_starts_what_was_patched(space: Space, pods: dict[str, Document]) -> None:
+    """Inside: IPC_LOCK is effective, the fabric's env is there, and memory has no limit."""
+    assert "v100" in pods
+    space.started("v100")
+    seen = json.loads(space.inside("v100", "rank"))
+    assert int(seen["capEff"], 16) >> IPC_LOCK & 1
+    # The first = is part of the value: exactly these, not all that begin so.
+    assert seen["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
+    assert seen["env"]["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert seen["env"]["NCCL_DEBUG"] == "WARN"
+    assert seen["env"]["OMPI_MCA_coll_hcoll_enable"] == "0"
+    assert _memory(space, "v100")
+    requests = pods["v100"]["spec"]["containers"][0]["resources"]["requests"]
+    assert requests["memory"] == "64Mi"  # what it reserves stays
+
+
+def test_a_pod_that_did_not_ask_has_none_of_it(space: Space, pods: dict[str, Document]) -> None:
+    """The same pod without the annotation, on the real node: the looks inside can tell."""
+    document = space.pod("without", "nvidia.com/v100", {}, nodeName=REAL)
+    space.create(document)
+    space.started("without")
+    seen = json.loads(space.inside("without", "rank"))
+    assert not int(seen["capEff"], 16) >> IPC_LOCK & 1
+    assert not [name for name in seen["env"] if name.startswith("NCCL_")]
+    assert seen["ncclConf"] is None
+    assert not _memory(space, "without")
+    space.gone("without")
+    assert pods
+
+
+def test_nccl_conf_reads_as_the_env_does(space: Space, pods: dict[str, Document]) -> None:
+    """Where sshd starts the ranks, /etc/nccl.conf says what their env will lack."""
+    assert "sshd" in pods
+    space.started("sshd")
+    seen = json.loads(space.inside("sshd", "rank"))
+    lines = seen["ncclConf"].splitlines()
+    assert sorted(lines) == sorted(
+        f"{name}={value}" for name, value in seen["env"].items() if name.startswith("NCCL_")
+    )
+    assert "NCCL_IB_HCA==mlx5_0,mlx5_1" in lines
+    told = space.inside("sshd", "sh", "-c", f"stat -c %U:%a {CONF}; touch {CONF} || echo no")
+    assert told.endswith("no\n")
+
+
+def _memory(space: Space, pod: str) -> bool:
+    """Say whether a container's memory has no limit, by its own cgroup."""
+    script = " || ".join(f"cat {file}" for file in _UNLIMITED)
+    limit = space.inside(pod, "sh", "-c", f"({script}) 2>/dev/null").strip()
+    assert limit.isdigit() or limit == "max", limit
+    return any(limit in values for values in _UNLIMITED.values())
