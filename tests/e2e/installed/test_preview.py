@@ -1,0 +1,178 @@
+"""The preview tells what the API server would do, to people who may do nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+import yaml
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.asking import ENABLE, Document, apply, namespace, until
+from tests.e2e.installed.space import Space
+
+SERVICE = f"/api/v1/namespaces/{NAME}/services/https:{NAME}"
+#: What the API server writes into each pod by itself, another one for each.
+_OF_ITS_OWN = ("uid", "creationTimestamp", "generation", "namespace", "managedFields")
+Preview = Callable[[Document], Document]
+
+
+def _two(space: Space) -> Document:
+    helper = {"name": "helper", "image": "example.com/none", "resources": {"limits": {"cpu": "1"}}}
+    document = space.pod("two", "nvidia.com/a100")
+    document["spec"]["containers"].append(helper)
+    return document
+
+
+#: Pods of different shapes; each is another path through the mutations.
+SHAPES: dict[str, Callable[[Space], Document]] = {
+    "one GPU": lambda space: space.pod("one", "nvidia.com/v100"),
+    "no GPU": lambda space: space.pod("none"),
+    "a helper beside": _two,
+    "sshd": lambda space: space.pod(
+        "sshd", "nvidia.com/v100", container={"command": ["/usr/sbin/sshd", "-D"]}
+    ),
+    "with settings": lambda space: space.pod(
+        "settings",
+        "nvidia.com/v100",
+        {ENABLE: "true", "rdma.lab/devices": "2", "rdma.lab/memory-limit": "keep"},
+        container={"env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "X", "value": "y"}]},
+    ),
+}
+each_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(space: Space) -> Iterator[str]:
+    """Make a namespace in which the API server adds its defaults, and the webhook nothing."""
+    name = f"{space.name}-plain"
+    apply(space.cluster, namespace(name, None))
+    until(
+        lambda: "default" in space.cluster.kubectl("get", "sa", "--namespace", name, "-o", "name")
+    )
+    yield name
+    space.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def who(webhook: Webhook) -> Iterator[str]:
+    """Bind the shipped Role to a user, as docs/installation.md says; return kubectl's flag."""
+    user = "somebody"
+    webhook.kubectl(
+        "create", "rolebinding", "preview-test", f"--role={NAME}-preview", f"--user={user}"
+    )
+    usage = ("get", "--raw", f"{SERVICE}:preview/proxy/preview", f"--as={user}")
+    until(lambda: webhook.kubectl(*usage, check=False).startswith("POST a pod"))
+    yield f"--as={user}"
+    webhook.kubectl("delete", "rolebinding", "preview-test")
+
+
+@each_shape
+def test_dry_run_and_command_line_agree(
+    webhook: Webhook, space: Space, elsewhere: str, shape: str
+) -> None:
+    """What the command line prints is what the API server would store, but for its own defaults.
+
+    So the printed pod goes through the API server too, where no webhook is called for it.
+    """
+    document = SHAPES[shape](space)
+    command = [sys.executable, "-m", "webhook", "preview", "-c", str(webhook.fabrics)]
+    printed = subprocess.run(
+        [*command, "--namespace-label", f"{ENABLE}=true", "-o", "yaml", "-"],
+        input=json.dumps(document),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert_same(space, document, yaml.safe_load(printed.stdout), elsewhere)
+
+
+@each_shape
+def test_dry_run_and_service_proxy_agree(
+    space: Space, who: str, elsewhere: str, shape: str
+) -> None:
+    """So does the preview of the installed webhook, asked by somebody who may ask only that."""
+    document = SHAPES[shape](space)
+    said = ask(space, document, who, "preview?output=yaml")
+    assert_same(space, document, yaml.safe_load(said), elsewhere)
+
+
+def assert_same(space: Space, asked: Document, previewed: Document, elsewhere: str) -> None:
+    """Compare what would be stored with what was previewed."""
+    stored = space.proposed(asked)
+    assert "rdma.lab/status" in stored["metadata"]["annotations"]
+    plain = Space(space.cluster, elsewhere, space.image)
+    previewed["metadata"]["namespace"] = elsewhere
+    assert comparable(stored) == comparable(plain.proposed(previewed))
+
+
+def comparable(pod: Document) -> Document:
+    """Leave out what is another in each pod, and one order.
+
+    The API server mounts the service account's token before it calls the webhook, which is after
+    the pod was written, so its volume comes before the webhook's in one case and after it
+    in the other.
+    """
+    shown: Document = json.loads(json.dumps(pod))
+    for field in _OF_ITS_OWN:
+        shown["metadata"].pop(field, None)
+    spec = shown["spec"]
+    token = next(one["name"] for one in spec["volumes"] if "kube-api-access" in one["name"])
+    named: Document = json.loads(json.dumps(shown).replace(token, "kube-api-access"))
+    for container in named["spec"]["containers"]:
+        container["volumeMounts"].sort(key=lambda mount: mount["mountPath"])
+    named["spec"]["volumes"].sort(key=lambda volume: volume["name"])
+    return named
+
+
+@pytest.mark.parametrize("port", ["preview", "8444"])
+def test_who_may_preview_may(space: Space, who: str, port: str) -> None:
+    """The port by name or by number: the decision, with its reasons, as JSON."""
+    said = json.loads(ask(space, space.pod("one", "nvidia.com/v100"), who, port=port))
+    (decision,) = said["decisions"]
+    assert decision["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("get", "pods", "--namespace", NAME),
+        ("get", "--raw", f"{SERVICE}:443/proxy/mutate"),
+        ("get", "--raw", f"{SERVICE}:https/proxy/mutate"),
+        ("get", "--raw", f"/api/v1/namespaces/{NAME}/services/http:{NAME}:8080/proxy/metrics"),
+        ("delete", "--raw", f"{SERVICE}:preview/proxy/preview"),
+        ("get", "secret", f"{NAME}-ca", "--namespace", NAME),
+    ],
+    ids=["pods", "mutate by number", "mutate by name", "metrics", "delete", "the CA"],
+)
+def test_who_may_preview_may_nothing_else(
+    cluster: Cluster, who: str, command: tuple[str, ...]
+) -> None:
+    """Not the webhook's own port, not its metrics, not its pods or its Secret."""
+    assert "Forbidden" in cluster.kubectl(*command, who, check=False)
+
+
+@pytest.mark.usefixtures("who")
+def test_who_may_not_preview_is_refused(space: Space) -> None:
+    """Without the Role the API server passes nothing on."""
+    said = ask(space, space.pod("one"), "--as=somebody-else", check=False)
+    assert "Forbidden" in said
+    assert 'User "somebody-else" cannot create resource "services/proxy"' in said
+
+
+def ask(
+    space: Space,
+    document: Document,
+    who: str,
+    path: str = "preview",
+    *,
+    port: str = "preview",
+    check: bool = True,
+) -> str:
+    """Send a pod through the API server's service proxy, as docs/installation.md says."""
+    raw = ("create", "--raw", f"{SERVICE}:{port}/proxy/{path}", "--filename=-", who)
+    return space.cluster.kubectl(*raw, input=json.dumps(document), check=check)
