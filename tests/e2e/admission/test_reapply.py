@@ -18,6 +18,8 @@ LARGE = {"memory": "64Gi"}
 NICE: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE"]}}}
 LAUNCHER: Document = {"command": ["mpirun", "--allow-run-as-root", "-np", "2", "python", "t.py"]}
 KEEP = {"rdma.lab/memory-limit": "keep"}
+BOTH: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE", "IPC_LOCK"]}}}
+WITH_FLAG: Document = {"command": ["mpirun", "-mca", "coll_hcoll_enable", "0", "python", "t.py"]}
 
 FORBIDDEN = "is invalid: spec: Forbidden: pod updates may not change fields other than "
 #: What we change of a file, by the name of a pod: the container, and what the refusal shows.
@@ -30,7 +32,10 @@ CHANGED = {
 ADDED = {
     "nothing": (trainer(), {}),
     "variables": (trainer() | {"env": [{"name": "A", "value": "b"}]}, {}),
+    "request": (trainer(requests=LARGE), {}),
     "limit-kept": (trainer(LARGE), KEEP),
+    "capabilities-complete": (trainer() | BOTH, {}),
+    "command-complete": (trainer() | WITH_FLAG, {}),
     "capabilities-left": (trainer() | NICE, {"rdma.lab/skip": "ipc-lock"}),
     "command-left": (trainer() | LAUNCHER, {"rdma.lab/skip": "hcoll"}),
 }
