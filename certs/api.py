@@ -1,4 +1,4 @@
-"""What certificates need of a Kubernetes API server: three requests on plain objects."""
+"""What certificates need of a Kubernetes API server: four requests on plain objects."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ class Api(Protocol):
 
     def create(self, path: str, body: Object) -> bool:
         """Create an object in a collection; False if one of its name is there already."""
+
+    def replace(self, path: str, body: Object) -> bool:
+        """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
 
     def apply(self, path: str, body: Object) -> None:
         """Apply (server-side, with force) the fields of `body`, and own them."""

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from certs.api import Api
 from certs.backoff import delays
@@ -38,14 +37,6 @@ class Site:
     #: The MutatingWebhookConfiguration, and the webhook in it, whose `caBundle` is ours.
     configuration: str
     webhook: str
-    #: None: the service account of the pod that this runs in.
-    kubeconfig: Path | None = None
-
-    def connect(self) -> Api:
-        """Return the API server. Slow: imports the Kubernetes client."""
-        from certs.cluster import Cluster  # noqa: PLC0415 -- see there
-
-        return Cluster(self.kubeconfig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +56,11 @@ class Status:
 class SelfManaged:
     """Keeps a serving context in certificates that the API server trusts."""
 
-    def __init__(
-        self, site: Site, serving: ServingContext, connect: Callable[[], Api] | None = None
-    ) -> None:
-        """Prepare; nothing is done before `start`. `connect`: another API server, for tests."""
+    def __init__(self, site: Site, serving: ServingContext, connect: Callable[[], Api]) -> None:
+        """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
         self.site = site
         self._serving = serving
-        self._connect = connect or site.connect
+        self._connect = connect
         self._secret: CaSecret | None = None
         self._bundle: Bundle | None = None
         self._ca: KeyPair | None = None

@@ -5,6 +5,7 @@
     ├─ DocumentError   input that is no readable YAML or JSON       → exit 2, HTTP 400
     ├─ ReviewError     a body that is no AdmissionReview v1         → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes refuses → the pod is denied
+    ├─ ClusterError    the API server cannot be reached, or refuses → tried again; exit 2
     └─ Denial          a pod that we refuse, with a reason code      → `allowed: false`
 
 A message says what was wrong, the value, where, and what would be right.
@@ -31,6 +32,10 @@ class ReviewError(WebhookError):
 
 class ShapeError(WebhookError):
     """A field of a pod has a type or a value that the API server would refuse."""
+
+
+class ClusterError(WebhookError):
+    """The API server did not do what was asked."""
 
 
 class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault

@@ -17,11 +17,11 @@ from typing import Any, Self
 
 import pytest
 
-from certs.cluster import Cluster
-from certs.errors import ClusterError
 from tests.integration.replica import Replica
 from tests.integration.serving import wait_for
 from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS, Objects
+from webhook.cluster.client import Client
+from webhook.errors import ClusterError
 
 NAME = "rdma-webhook.rdma-webhook.svc"
 KUBECONFIG = """\
@@ -55,7 +55,7 @@ class ApiServer:
                 self.end_headers()
                 self.wfile.write(answer)
 
-            do_GET = do_POST = do_PATCH = answer  # noqa: N815 -- http.server's names
+            do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815 -- http.server's names
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
@@ -69,6 +69,8 @@ class ApiServer:
         path = path.partition("?")[0]
         if method == "POST" and not self.objects.create(path, body):
             return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'
+        if method == "PUT" and not self.objects.replace(path, body):
+            return 409, b'{"kind": "Status", "reason": "Conflict", "message": "changed"}'
         if method == "PATCH":
             self.objects.apply(path, body)
         found = body if method == "POST" else self.objects.read(path)
@@ -122,12 +124,14 @@ def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
 def test_what_is_sent(api: ApiServer) -> None:
     """Server-side apply by our name, with force; creation as JSON; a 409 is an answer."""
     api.objects.configure()
-    cluster = Cluster(api.kubeconfig)
+    cluster = Client(api.kubeconfig)
     body: dict[str, Any] = {"metadata": {"name": "rdma-webhook-ca"}}
 
     assert cluster.read(SECRET) is None
     assert [cluster.create(SECRETS, body), cluster.create(SECRETS, body)] == [True, False]
-    assert cluster.read(SECRET) == body
+    stored = cluster.read(SECRET)
+    assert stored is not None
+    assert [cluster.replace(SECRET, stored), cluster.replace(SECRET, stored)] == [True, False]
     cluster.apply(CONFIGURATION, {"metadata": {"uid": "7e57"}, "webhooks": []})
     query = "?fieldManager=rdma-webhook&force=true"
     assert api.asked == [
@@ -135,6 +139,8 @@ def test_what_is_sent(api: ApiServer) -> None:
         ("POST", SECRETS, "application/json"),
         ("POST", SECRETS, "application/json"),
         ("GET", SECRET, None),
+        ("PUT", SECRET, "application/json"),
+        ("PUT", SECRET, "application/json"),
         ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
     ]
 
@@ -153,7 +159,7 @@ def test_refusals_are_one_line(api: ApiServer, status: int, body: bytes, told: s
     """What the API server says, cut to what a line holds, and nothing that was sent."""
     api.instead = (status, body)
     with pytest.raises(ClusterError, match=f"^the API server {re.escape(told)}$"):
-        Cluster(api.kubeconfig).create(SECRETS, {"data": {"ca.key": "hunter2"}})
+        Client(api.kubeconfig).create(SECRETS, {"data": {"ca.key": "hunter2"}})
 
 
 def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
@@ -162,7 +168,7 @@ def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
     file.write_text("hunter2")
     told = f"cannot connect by {file}: not in the form of a kubeconfig (TypeError)"
     with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
-        Cluster(file)
+        Client(file)
 
 
 def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,4 +178,4 @@ def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.Monke
         ClusterError,
         match=r"^cannot connect by the service account: Service host/port is not set\.$",
     ):
-        Cluster()
+        Client()

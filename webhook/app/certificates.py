@@ -7,11 +7,13 @@ has the API server trust; or, with `--dev`, one that was made at start.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from certs.self_managed import SelfManaged, Site
 from certs.serving import CertificateFiles, ServingContext
+from webhook.app.certificate_api import connect
 from webhook.app.log import Log, defect
 from webhook.app.observe import Metrics
 from webhook.app.options import WEBHOOK, ServeOptions
@@ -46,7 +48,9 @@ def certificate_of(
     """Choose by what is given, and have `/readyz` ask it; ConfigError if nothing is."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving), state)
-    return SelfManagedCertificate(SelfManaged(_site(options, environment), serving), serving, state)
+    site = _site(options, environment)
+    managed = SelfManaged(site, serving, partial(connect, options.kubeconfig))
+    return SelfManagedCertificate(managed, serving, state)
 
 
 class FileCertificate:
@@ -165,7 +169,6 @@ def _site(options: ServeOptions, environment: Mapping[str, str]) -> Site:
         ca_secret=options.ca_secret,
         configuration=options.webhook_configuration,
         webhook=WEBHOOK,
-        kubeconfig=options.kubeconfig,
     )
 
 

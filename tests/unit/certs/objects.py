@@ -32,6 +32,7 @@ class Objects:
         self.stored: dict[str, dict[str, Any]] = {}
         self.writes: list[tuple[str, str, dict[str, Any]]] = []
         self._lock = threading.Lock()
+        self._stamp = 0
         #: What every request ends in.
         self.broken: Exception | None = None
 
@@ -62,7 +63,23 @@ class Objects:
             if place in self.stored:
                 return False
             self.writes.append(("create", place, body))
-            self.stored[place] = body
+            self._store(place, body)
+        return True
+
+    def _store(self, place: str, body: dict[str, Any]) -> None:
+        self._stamp += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self._stamp)}
+        self.stored[place] = copy.deepcopy({**body, "metadata": metadata})
+
+    def replace(self, path: str, body: dict[str, Any]) -> bool:
+        """Store it in the place of the one that it was made from."""
+        self._answer()
+        with self._lock:
+            stored = self.stored.get(path)
+            if stored is None or _version(stored) != _version(body):
+                return False
+            self.writes.append(("replace", path, body))
+            self._store(path, body)
         return True
 
     def apply(self, path: str, body: dict[str, Any]) -> None:
@@ -80,6 +97,10 @@ class Objects:
     def _answer(self) -> None:
         if self.broken is not None:
             raise self.broken
+
+
+def _version(thing: dict[str, Any]) -> object:
+    return (thing.get("metadata") or {}).get("resourceVersion")
 
 
 def secret_of(ca: KeyPair, **changes: Any) -> dict[str, Any]:

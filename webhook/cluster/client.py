@@ -19,8 +19,10 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 from urllib3.exceptions import HTTPError
 
-from certs.api import Object
-from certs.errors import ClusterError
+from webhook.errors import ClusterError
+
+#: An object as the API server has it, in JSON's types.
+Object = dict[str, Any]
 
 #: Who owns the fields that are applied.
 FIELD_MANAGER = "rdma-webhook"
@@ -29,7 +31,7 @@ SECONDS = (3.0, 10.0)
 _LONGEST = 300  # characters of an API server's message
 
 
-class Cluster:
+class Client:
     """An API server as a service account or the user of a kubeconfig sees it."""
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
@@ -50,17 +52,26 @@ class Cluster:
             where = kubeconfig or "the service account"
             raise ClusterError(f"cannot connect by {where}: {_unreadable(error)}") from error
         configuration.retries = False
-        self._client = ApiClient(configuration)
+        #: The official client, for requests that are not made here.
+        self.api = ApiClient(configuration)
 
     def read(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""
-        status, answer = self._send("GET", path)
+        status, answer = self.send("GET", path)
         return None if status == HTTPStatus.NOT_FOUND else _checked(status, answer)
 
     def create(self, path: str, body: Object) -> bool:
         """Create an object in a collection; False if one of its name is there already."""
-        status, answer = self._send("POST", path, body, "application/json")
+        status, answer = self.send("POST", path, body, "application/json")
         if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
+            return False
+        _checked(status, answer)
+        return True
+
+    def replace(self, path: str, body: Object) -> bool:
+        """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
+        status, answer = self.send("PUT", path, body, "application/json")
+        if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
             return False
         _checked(status, answer)
         return True
@@ -68,9 +79,9 @@ class Cluster:
     def apply(self, path: str, body: Object) -> None:
         """Apply (server-side, with force) the fields of `body`, and own them."""
         query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
-        _checked(*self._send("PATCH", path, body, "application/apply-patch+yaml", query))
+        _checked(*self.send("PATCH", path, body, "application/apply-patch+yaml", query))
 
-    def _send(
+    def send(
         self,
         method: str,
         path: str,
@@ -78,11 +89,14 @@ class Cluster:
         content_type: str = "",
         query: list[tuple[str, str]] | None = None,
     ) -> tuple[int, Object]:
-        """Return the status and the object of an answer, whatever the status is."""
+        """Return the status and the object of an answer, whatever the status is.
+
+        Raises ClusterError where there is none.
+        """
         headers = {"Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        client = self._client
+        client = self.api
         request = client.param_serialize(
             method, path, query_params=query, header_params=headers, body=body,
             auth_settings=["BearerToken"],

@@ -1,0 +1,1 @@
+"""A Kubernetes API server: the one way in which this program reaches it."""
