@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,6 +53,7 @@ def pause_image() -> Image:
     return _image(_Recipe(name="pause", root=SOURCES / "pause", files=files, build=build))
 
 
+@cache  # a run is of one state of the code, also where somebody goes on editing
 def webhook_image() -> Image:
     """Return the project's own image, built from its Dockerfile and the code as it lies here."""
 

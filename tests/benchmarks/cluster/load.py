@@ -1,4 +1,4 @@
-"""Pods created by vegeta, a load generator in Go, through the API server's own front door."""
+"""Pods created as fast as possible and at a fixed rate, and how long that took."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.cluster.binaries import binary
+from tests.cluster.cluster import Cluster
+from tests.cluster.vegeta import Target
 
 #: At full speed, how many requests are on their way at once.
 IN_FLIGHT = 16
@@ -35,14 +37,9 @@ class Report(NamedTuple):
 
 @dataclass
 class Load:
-    """Creates pods as a member of `system:masters`, which the API server never throttles.
+    """Creates pods, see `Target`; every name is generated."""
 
-    Nothing is stored (`dryRun=All`), and every name is generated.
-    """
-
-    server: str
-    #: The folder of the cluster's certificates.
-    pki: Path
+    cluster: Cluster
     #: Where targets and results go.
     folder: Path
     #: How many pods each namespace was asked to take.
@@ -59,7 +56,7 @@ class Load:
 
     def report(self, results: Sequence[Path]) -> Report:
         """Report results, several as one; LoadError where a pod was not created."""
-        said = _vegeta("report", "-type=json", *map(str, results))
+        said = _run([binary("vegeta"), "report", "-type=json", *results])
         report: dict[str, Any] = json.loads(said)
         if set(report["status_codes"]) != {"201"}:
             raise LoadError(f"{report['status_codes']}: {report['errors'][:3]}")
@@ -68,34 +65,17 @@ class Load:
         return Report(report["requests"], report["throughput"], p50, p99)
 
     def _attack(self, namespace: str, body: Path, seconds: float, *rate: str) -> Path:
-        target = (
-            f"POST {self.server}/api/v1/namespaces/{namespace}/pods?dryRun=All\n"
-            f"Content-Type: application/json\n@{body}\n"
-        )
         results = self.folder / f"{len(list(self.folder.glob('*.bin')))}.bin"
-        targets = results.with_suffix(".txt")
-        targets.write_text(target)
-        _vegeta(
-            "attack",
-            *rate,
-            f"-duration={seconds}s",
-            f"-targets={targets}",
-            f"-output={results}",
-            f"-cert={self.pki / 'kubelet-client.crt'}",
-            f"-key={self.pki / 'kubelet-client.key'}",
-            f"-root-certs={self.pki / 'ca.crt'}",
-            "-max-body=0",
-        )
+        target = Target(self.cluster, namespace, body)
+        _run(target.attack(results, *rate, f"-duration={seconds}s", "-max-body=0"))
         pods = self.report([results]).pods
         self.created[namespace] = self.created.get(namespace, 0) + pods
         return results
 
 
-def _vegeta(*arguments: str) -> str:
-    ran = subprocess.run(
-        [binary("vegeta"), *arguments], capture_output=True, text=True, check=False
-    )
+def _run(command: Sequence[str | Path]) -> str:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
-        raise LoadError(f"vegeta {arguments[0]}: {ran.stderr.strip()}")
+        raise LoadError(f"vegeta {command[1]}: {ran.stderr.strip()}")
     said: str = ran.stdout
     return said

@@ -30,7 +30,6 @@ from tests.benchmarks.reviews import pod
 from tests.cluster import progress
 from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster, running
-from tests.cluster.controlplane import server
 from tests.cluster.node import NAME
 from tests.cluster.pki import Authority
 from webhook.core.annotations import ENABLE, STATUS
@@ -81,7 +80,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
     results.mkdir()
     return Stage(
         cluster,
-        Load(server(cluster.network), cluster.directory / "pki", results),
+        Load(cluster, results),
         asking,
         _written(files, "silent", {}),
         _written(files, "declining", {ENABLE: "false"}),

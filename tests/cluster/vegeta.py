@@ -1,0 +1,37 @@
+"""vegeta, a load generator in Go, which creates pods through the API server's own front door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.binaries import binary
+from tests.cluster.cluster import Cluster
+from tests.cluster.controlplane import server
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pod, created again and again as a member of `system:masters`, who is never throttled.
+
+    With `dryRun=All` the API server does all that it does for a pod, webhooks included, but does
+    not store it, so that the node has no thousands of pods to look at.
+    """
+
+    cluster: Cluster
+    namespace: str
+    pod: Path
+    """A JSON file."""
+
+    def attack(self, results: Path, *how: str) -> Sequence[str | Path]:
+        """Return the command; what it was answered goes to `results`, the target beside it."""
+        url = f"{server(self.cluster.network)}/api/v1/namespaces/{self.namespace}/pods?dryRun=All"
+        targets = results.with_suffix(".txt")
+        targets.write_text(f"POST {url}\nContent-Type: application/json\n@{self.pod}\n")
+        pki = self.cluster.directory / "pki"
+        return (
+            *(binary("vegeta"), "attack", f"-targets={targets}", f"-output={results}"),
+            *(f"-cert={pki}/kubelet-client.crt", f"-key={pki}/kubelet-client.key"),
+            *(f"-root-certs={pki}/ca.crt", *how),
+        )

@@ -1,0 +1,100 @@
+"""Pods created at a fixed rate, over several connections, while something happens."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cluster.binaries import binary
+from tests.cluster.vegeta import Target
+from tests.e2e.asking import Document
+from tests.e2e.installed.space import Space
+
+RATE = 50
+
+
+@dataclass
+class Creations:
+    """What became of the pods, once the load has ended."""
+
+    begun: float = field(default_factory=time.monotonic)
+    #: How many were answered with which status code; 0 for none.
+    codes: Counter[int] = field(default_factory=Counter)
+    #: How many of those that were created carry the webhook's status.
+    patched: int = 0
+    #: What was said of the others.
+    refusals: Counter[str] = field(default_factory=Counter)
+    #: Seconds between the first and the last answer that refused.
+    blocked: float = 0.0
+
+    @property
+    def created(self) -> int:
+        """How many would have been created."""
+        return self.codes[201]
+
+    def last(self, seconds: float) -> None:
+        """Wait until the load has lasted for so long."""
+        time.sleep(max(0.0, self.begun + seconds - time.monotonic()))
+
+
+@contextmanager
+def creating(space: Space, pod: Document, folder: Path) -> Iterator[Creations]:
+    """Create the pod again and again while the block runs."""
+    body, results = folder / "pod.json", folder / "results.bin"
+    body.write_text(json.dumps(pod))
+    command = Target(space.cluster, space.name, body).attack(
+        results,
+        *(f"-rate={RATE}", "-duration=0", "-timeout=30s"),
+        # Over one HTTP/2 connection all would wait for each other.
+        *("-http2=false", "-workers=16", "-max-workers=64"),
+    )
+    with subprocess.Popen(command) as attack:
+        creations = Creations()
+        try:
+            yield creations
+        finally:
+            attack.send_signal(signal.SIGINT)  # what is under way is waited for
+            attack.wait(60)
+    _read(results, creations)
+
+
+def _read(results: Path, creations: Creations) -> None:
+    encode: tuple[str | Path, ...] = (binary("vegeta"), "encode", "-to=json", results)
+    text = subprocess.run(encode, capture_output=True, text=True, check=True).stdout
+    refused = []
+    for line in text.splitlines():
+        one = json.loads(line)
+        body = base64.b64decode(one["body"] or "").decode()
+        creations.codes[one["code"]] += 1
+        if one["code"] == 201:
+            creations.patched += '"rdma.lab/status"' in body
+        else:
+            refused.append(one["timestamp"])
+            creations.refusals[_message(body) or one["error"]] += 1
+    creations.blocked = _span(refused)
+
+
+def _message(body: str) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError):
+        return body
+
+
+def _span(timestamps: list[str]) -> float:
+    """Return the seconds between the first and the last; vegeta writes nine decimals."""
+    if not timestamps:
+        return 0.0
+    first, last = (
+        time.mktime(time.strptime(one[:19], "%Y-%m-%dT%H:%M:%S")) + float(f"0{one[19:23]}")
+        for one in (min(timestamps), max(timestamps))
+    )
+    return last - first
