@@ -1,0 +1,45 @@
+"""RayCluster through KubeRay, which writes the commands of head and workers itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.controllers import start_kuberay
+from tests.e2e.asking import until
+from tests.e2e.controllers.lab import TARGET, Document, Lab, applied, environment, locks_memory
+
+TYPE = "ray.io/node-type"
+
+
+@pytest.fixture(scope="module")
+def pods(cluster: Cluster, lab: Lab) -> dict[str, Document]:
+    """Have the operator make the pods of a cluster; return them by their type."""
+    start_kuberay(cluster)
+    lab.create("raycluster")
+    until(lambda: len(lab.pods()) == 2)
+    return {pod["metadata"]["labels"][TYPE]: pod for pod in lab.pods()}
+
+
+def test_head_gets_variables_only(lab: Lab, pods: dict[str, Document]) -> None:
+    """A head without a GPU starts what others compute: no device and no capability."""
+    (container,) = pods["head"]["spec"]["containers"]
+    (rank,) = lab.ranks(pods["head"])
+
+    assert applied(pods["head"]) == ["env", "hcoll"]
+    assert not [name for name in container["resources"].get("limits", {}) if "rdma" in name]
+    assert not locks_memory(rank)
+    assert rank["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
+
+
+def test_worker_has_the_set(pods: dict[str, Document]) -> None:
+    """Its command is the operator's, and so is the container that waits for the head."""
+    worker = pods["worker"]
+    (container,), (waits,) = worker["spec"]["containers"], worker["spec"]["initContainers"]
+
+    assert applied(worker) == TARGET
+    assert "ray start" in container["args"][0]
+    assert container["resources"]["limits"]["rdma/rdma_v100"] == "1"
+    assert container["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"]}
+    assert environment(worker)["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
+    assert "rdma/rdma_v100" not in str(waits["resources"])
