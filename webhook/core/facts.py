@@ -8,7 +8,7 @@ a watch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -39,6 +39,10 @@ class NamespaceFacts:
         """`baseline` or `restricted` where the namespace enforces it, else ""."""
         level = (self.labels or _NONE).get(PSA_ENFORCE, "")
         return level if level in ("baseline", "restricted") else ""
+
+    def under(self, reasons: Iterable[str]) -> NamespaceFacts:
+        """Return it with what its LimitRanges and quotas say; "" says nothing, the first wins."""
+        return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,36 +80,26 @@ class Facts:
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
         """Build facts out of Namespace, LimitRange, ResourceQuota and Node objects."""
-        namespaces: dict[str, Mapping[str, Any]] = {}
-        required: dict[str, str] = {}
+        namespaces: dict[str, NamespaceFacts] = {}
+        rules: dict[str, list[str]] = {}
         nodes: dict[str, Node] = {}
         for item in objects:
-            meta = mapping(item, ("metadata",))
-            name, space = str(meta.get("name", "")), str(meta.get("namespace", ""))
+            space, name = key_of(item)
             match item.get("kind"):
                 case "Namespace":
-                    namespaces[name] = meta
+                    namespaces[name] = namespace_of(item)
                 case "Node":
-                    nodes[name] = _node(item)
-                case "LimitRange" | "ResourceQuota" as kind:
-                    why = _limit_range(item) if kind == "LimitRange" else _quota(item)
-                    if why and space not in required:
-                        required[space] = f"{kind} {name} {why}"
+                    nodes[name] = node_of(item)
+                case "LimitRange":
+                    rules.setdefault(space, []).append(limit_range_of(item))
+                case "ResourceQuota":
+                    rules.setdefault(space, []).append(quota_of(item))
                 case _:
                     pass
-        return Facts(
-            namespaces={
-                name: NamespaceFacts(
-                    name=name,
-                    labels=mapping(meta, ("labels",), ("metadata",)),
-                    annotations=mapping(meta, ("annotations",), ("metadata",)),
-                    memory_limit_required=required.get(name, ""),
-                )
-                for name, meta in namespaces.items()
-            },
-            nodes=nodes,
-            complete=True,
-        )
+        for name, reasons in rules.items():
+            if name in namespaces:
+                namespaces[name] = namespaces[name].under(reasons)
+        return Facts(namespaces=namespaces, nodes=nodes, complete=True)
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Look at the nodes through the fabrics; once per change of either, never per pod."""
@@ -146,7 +140,23 @@ def product_of(key: str, value: str) -> str:
     return value.split("-MIG-", 1)[0].removesuffix("-SHARED")
 
 
-def _node(item: Mapping[str, Any]) -> Node:
+def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return an object's namespace, "" if it is in none, and its name."""
+    meta = mapping(item, ("metadata",))
+    return str(meta.get("namespace", "")), str(meta.get("name", ""))
+
+
+def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
+    """Return what a Namespace says."""
+    return NamespaceFacts(
+        name=key_of(item)[1],
+        labels=mapping(item, ("metadata", "labels")),
+        annotations=mapping(item, ("metadata", "annotations")),
+    )
+
+
+def node_of(item: Mapping[str, Any]) -> Node:
+    """Return what a Node says."""
     allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
     offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
     labels = mapping(item, ("metadata", "labels"))
@@ -155,18 +165,19 @@ def _node(item: Mapping[str, Any]) -> Node:
     return Node(labels=labels, resources=frozenset(offered))
 
 
-def _limit_range(item: Mapping[str, Any]) -> str:
-    """Say why LimitRanger's validation rejects a container without a memory limit, if it does."""
+def limit_range_of(item: Mapping[str, Any]) -> str:
+    """Say why a LimitRange has pods without a memory limit rejected; "" if it does not."""
     for limit in items(item, ("spec", "limits")):
         if limit.get("type") not in ("Container", "Pod"):
             continue
         for key in ("max", "maxLimitRequestRatio"):
             if "memory" in mapping(limit, (key,)):
-                return f"sets {key}.memory"
+                return f"LimitRange {key_of(item)[1]} sets {key}.memory"
     return ""
 
 
-def _quota(item: Mapping[str, Any]) -> str:
-    """Say why the quota rejects a container without a memory limit, if it does."""
-    hard = mapping(item, ("spec", "hard"))
-    return "counts limits.memory" if "limits.memory" in hard else ""
+def quota_of(item: Mapping[str, Any]) -> str:
+    """Say why a ResourceQuota has pods without a memory limit rejected; "" if it does not."""
+    if "limits.memory" in mapping(item, ("spec", "hard")):
+        return f"ResourceQuota {key_of(item)[1]} counts limits.memory"
+    return ""

@@ -114,7 +114,7 @@ def test_two_pod_security_levels_refuse_capabilities(
                 quota(limits_memory="1Ti"),
                 limit_range({"type": "Container", "max": {"memory": "1Gi"}}),
             ],
-            "ResourceQuota team counts limits.memory",
+            "LimitRange sizes sets max.memory",
         ),
     ],
     ids=range(11),
@@ -122,7 +122,7 @@ def test_two_pod_security_levels_refuse_capabilities(
 def test_what_rejects_pods_without_a_memory_limit_is_found(
     items: list[dict[str, Any]], why: str
 ) -> None:
-    """A LimitRange's max or ratio, or a quota on limits.memory; the first found is named."""
+    """A LimitRange's max or ratio, or a quota on limits.memory; of several always the same one."""
     for objects in ([namespace(), *items], [*items, namespace()]):
         assert Facts.from_objects(objects).namespace("lab").memory_limit_required == why
     assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
