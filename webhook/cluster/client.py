@@ -16,6 +16,7 @@ from typing import Any
 
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
+from kubernetes.client.rest import RESTResponse
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 from urllib3.exceptions import HTTPError
 
@@ -28,6 +29,8 @@ Object = dict[str, Any]
 FIELD_MANAGER = "rdma-webhook"
 #: To connect, and to wait for an answer; none of these requests is a heavy one.
 SECONDS = (3.0, 10.0)
+#: What the libraries below raise where an answer does not come, or breaks off.
+BROKEN = (ApiException, HTTPError, OSError)
 _LONGEST = 300  # characters of an API server's message
 
 
@@ -93,20 +96,42 @@ class Client:
 
         Raises ClusterError where there is none.
         """
+        answer = self.open(method, path, body, content_type, query=query)
+        try:
+            return answer.status, _parsed(answer.read())  # type: ignore[no-untyped-call]
+        except BROKEN as error:
+            raise self.unreachable(error) from error
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = "",
+        *,
+        query: list[tuple[str, str]] | None = None,
+        seconds: tuple[float, float] = SECONDS,
+    ) -> RESTResponse:
+        """Return an answer of which only the head has been read, whatever its status is.
+
+        `seconds`: to connect, and for each part of the answer. ClusterError if there is none.
+        """
         headers = {"Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        client = self.api
-        request = client.param_serialize(
+        request = self.api.param_serialize(
             method, path, query_params=query, header_params=headers, body=body,
             auth_settings=["BearerToken"],
         )  # fmt: skip
         try:
-            answer = client.call_api(*request, _request_timeout=SECONDS)
-            return answer.status, _parsed(answer.read())  # type: ignore[no-untyped-call]
-        except (ApiException, HTTPError, OSError) as error:
-            host = client.configuration.host
-            raise ClusterError(f"cannot reach the API server {host}: {_why(error)}") from error
+            return self.api.call_api(*request, _request_timeout=seconds)
+        except BROKEN as error:
+            raise self.unreachable(error) from error
+
+    def unreachable(self, error: Exception) -> ClusterError:
+        """Say in one line which API server could not be reached, and why."""
+        host = self.api.configuration.host
+        return ClusterError(f"cannot reach the API server {host}: {_why(error)}")
 
 
 def _unreadable(error: Exception) -> str:

@@ -1,0 +1,193 @@
+"""Keep up with all objects of one kind: list them, then watch what becomes of them.
+
+The client's SharedInformer (37.0.2) is not used. It lists everything in one answer and keeps
+whole objects; it reconnects without a pause to an API server that is gone (thousands of
+errors a second), asks for no bookmarks, has no read timeout and cannot say whether it has
+listed. What it would leave to write around it is longer than this.
+
+    a watch ends, as it does every few minutes      watch again from the last version
+    the connection breaks, or says nothing          the same, after a pause
+    the API server is busy (429)                    the same
+    it refuses, or has forgotten the version (410)  list again, after a pause
+
+Pauses grow while it goes on like that, and are short again after a watch that lasted.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from webhook.cluster.kinds import Kind
+from webhook.cluster.listing import Key, read_list
+from webhook.cluster.requests import Events, Reads, RefusedError
+from webhook.core.facts import key_of
+from webhook.errors import ClusterError
+
+#: Without an event the API server sends a bookmark each minute: a watch that says nothing
+#: for longer has lost its other end.
+SILENCE = 90.0
+#: How long a watch is asked for, in seconds; at random, so that not all end at the same moment.
+#: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
+LASTS = (300, 600)
+#: A watch that held so long was a good one: what comes next is no repetition of a failure.
+STEADY = 10.0
+
+
+class Change(NamedTuple):
+    """What became of an object."""
+
+    key: Key
+    #: What is kept of it; None: it is gone, or of no consequence.
+    kept: Any
+
+
+#: Gets changes in their order, in the reflector's thread; once, maybe without any, after each list.
+Deliver = Callable[[Kind, list[Change]], None]
+
+
+class Reflector:
+    """Keeps up with one kind, in a thread. Its public attributes may be read by any thread."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        connect: Callable[[], Reads],
+        deliver: Deliver,
+        pauses: Callable[[], Iterator[float]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
+        self.kind = kind
+        #: When the API server was last heard of, by `clock`; None: never since the start.
+        self.heard: float | None = None
+        #: What went wrong last, as one line; "" while all is well.
+        self.problem = ""
+        #: The exception, where the problem is a defect of ours.
+        self.defect: Exception | None = None
+        self.lists = 0
+        self.failures = 0
+        self._connect = connect
+        self._deliver = deliver
+        self._pauses = pauses
+        self._clock = clock
+        self._held: dict[Key, Any] = {}
+        self._version = ""  # of the last event; "": list first
+        self._events: Events | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=kind.resource, daemon=True)
+
+    @property
+    def objects(self) -> int:
+        """How many objects are kept."""
+        return len(self._held)
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; does not wait for that."""
+        self._stop.set()
+        events = self._events
+        if events is not None:
+            events.interrupt()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until it has ended, and return whether it has."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        pauses = self._pauses()
+        while not self._stop.is_set():
+            began = self._clock()
+            self.attempt()
+            if self._clock() - began >= STEADY:
+                pauses = self._pauses()
+            self._stop.wait(next(pauses))
+
+    def attempt(self) -> None:
+        """List, if it has to be, and watch until that ends; never raises."""
+        try:
+            reads = self._connect()
+            if not self._version:
+                self._list(reads)
+            self._watch(reads)
+        except RefusedError as error:
+            if error.code != HTTPStatus.TOO_MANY_REQUESTS:
+                self._version = ""
+            self._failed(error)
+        except ClusterError as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 -- this thread is all that keeps up
+            self._version = ""
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        if self._stop.is_set():
+            return
+        self.failures += 1
+        ours = not isinstance(error, ClusterError)
+        self.defect = error if ours else None
+        self.problem = f"internal error: {type(error).__name__}" if ours else str(error)
+
+    def _well(self) -> None:
+        self.heard = self._clock()
+        self.problem, self.defect = "", None
+
+    def _list(self, reads: Reads) -> None:
+        listing = read_list(reads, self.kind)
+        changes = [
+            *(Change(key, None) for key in self._held.keys() - listing.held.keys()),
+            *(
+                Change(key, kept)
+                for key, kept in listing.held.items()
+                if self._held.get(key) != kept
+            ),
+        ]
+        self._held, self._version = listing
+        self.lists += 1
+        self._well()
+        self._deliver(self.kind, changes)
+
+    def _watch(self, reads: Reads) -> None:
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(random.randint(*LASTS)),  # noqa: S311 -- no secret
+        }
+        self._events = events = reads.stream(self.kind.path, query, SILENCE)
+        try:
+            self._well()
+            if not self._stop.is_set():
+                for event in events:
+                    self._well()
+                    self._take(event)
+        finally:
+            self._events = None
+            events.close()
+
+    def _take(self, event: dict[str, Any]) -> None:
+        item = event["object"]
+        if event["type"] == "ERROR":
+            message = " ".join(str(item.get("message") or "no reason given").split())
+            raise RefusedError(int(item.get("code") or 0), message)
+        if event["type"] != "BOOKMARK":
+            self._change(item, gone=event["type"] == "DELETED")
+        self._version = str(item["metadata"]["resourceVersion"])
+
+    def _change(self, item: dict[str, Any], *, gone: bool) -> None:
+        key, kept = key_of(item), None if gone else self.kind.project(item) or None
+        if self._held.get(key) == kept:
+            return
+        if kept is None:
+            del self._held[key]
+        else:
+            self._held[key] = kept
+        self._deliver(self.kind, [Change(key, kept)])
