@@ -20,5 +20,8 @@ class Api(Protocol):
     def replace(self, path: str, body: Object) -> bool:
         """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
 
-    def apply(self, path: str, body: Object) -> None:
-        """Apply (server-side, with force) the fields of `body`, and own them."""
+    def apply(self, path: str, body: Object) -> bool:
+        """Apply (server-side, with force) the fields of `body`, and own them.
+
+        False if the object is not the one (uid, resourceVersion) of `body` any more.
+        """

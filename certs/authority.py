@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -10,19 +10,27 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from certs.errors import CertificateError
 from certs.issue import KeyPair
+from certs.pem import certificates, encoded
 
 
-def check_authority(ca: KeyPair) -> None:
-    """Raise CertificateError unless leaves can be issued by this CA, now."""
+def check_authority(ca: KeyPair, now: datetime) -> None:
+    """Raise CertificateError unless leaves can be issued by this CA; its end is not looked at."""
     certificate = _certificate(ca.certificate)
     key = _key(ca.key)
     if key.public_key() != certificate.public_key():
         raise CertificateError("the key does not belong to the certificate")
     if not _signs_certificates(certificate):
         raise CertificateError("the certificate is not that of a CA")
-    if certificate.not_valid_after_utc <= datetime.now(UTC):
-        until = certificate.not_valid_after_utc
-        raise CertificateError(f"the CA expired at {until:%Y-%m-%dT%H:%M:%SZ}")
+    if certificate.not_valid_before_utc > now:
+        since = certificate.not_valid_before_utc
+        raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def authorities_in(pem: bytes, now: datetime) -> list[bytes]:
+    """Return those of some certificates that are CAs and have not ended, as PEM."""
+    found = certificates(pem)
+    valid = [one for one in found if one.not_valid_after_utc > now and _signs_certificates(one)]
+    return list(encoded(valid))
 
 
 def _certificate(pem: bytes) -> x509.Certificate:

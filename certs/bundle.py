@@ -2,81 +2,118 @@
 
 It is written by server-side apply of that one field, so that whoever installs the
 configuration (kubectl, Helm, Argo) owns the rest. An apply would also create an object that
-is not there, an incomplete one; so it is read first, and its uid goes along: the API server
-refuses an apply with a uid if there is no object of that uid.
+is not there, an incomplete one; so it is read first, and its uid and resourceVersion go along:
+the API server refuses an apply with these unless that very object still is as it was read.
 """
 
 from __future__ import annotations
 
 import binascii
-import ssl
 from base64 import b64decode, b64encode
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from certs.api import Api, Object
-from certs.errors import ClusterError
+from certs.clock import Clock
+from certs.errors import CertificateError, ClusterError
+from certs.pace import Pace
+from certs.pem import certificates, encoded, fingerprint, fingerprint_of
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 KIND = "MutatingWebhookConfiguration"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What stands in `caBundle`."""
+
+    #: The certificates, PEM; none where it is empty or garbage, of which Go reads less.
+    pem: bytes = b""
+    fingerprints: frozenset[str] = frozenset()
+    #: Of the object that has it; "" if there is none to write to.
+    uid: str = ""
+    version: str = ""
+    #: Why there is none; or what stands there, where it is garbage.
+    problem: str = ""
+
+    def holds(self, certificate: bytes) -> bool:
+        """Return whether a CA (PEM) is trusted."""
+        return fingerprint_of(certificate) in self.fingerprints
+
+
 class Bundle:
     """The `caBundle` of one webhook of a MutatingWebhookConfiguration."""
 
-    def __init__(self, api: Api, configuration: str, webhook: str) -> None:
+    def __init__(self, api: Api, configuration: str, webhook: str, clock: Clock) -> None:
         self._api = api
         self._configuration = configuration
         self._webhook = webhook
         self._path = f"/apis/{API_VERSION}/mutatingwebhookconfigurations/{configuration}"
+        self._pace = Pace(clock)
 
-    def ensure(self, ca: bytes) -> None:
-        """Return as soon as the API server is told to trust this CA (PEM), read back.
+    def __str__(self) -> str:
+        return f"caBundle of {KIND} {self._configuration}"
 
-        Writes only where it is not told yet. Raises ClusterError if there is no such
-        configuration yet, no such webhook in it, or somebody else undoes it.
-        """
-        found, uid = self._read()
-        if holds(found, ca):
-            return
-        self._api.apply(self._path, self._fields(ca, uid))
-        if not holds(self._read()[0], ca):
-            raise ClusterError(f"caBundle of {self._what} does not keep what is written to it")
-
-    @property
-    def _what(self) -> str:
-        return f"{KIND} {self._configuration}"
-
-    def _read(self) -> tuple[str, str]:
-        """Return what stands in `caBundle` (base64), and the object's uid."""
+    def read(self) -> Published:
+        """Return what is there; ClusterError where the API server did not answer."""
+        what = f"{KIND} {self._configuration}"
         found = self._api.read(self._path)
         if found is None:
-            raise ClusterError(f"there is no {self._what} yet")
+            return Published(problem=f"there is no {what} yet")
         for webhook in found.get("webhooks") or ():
             if webhook.get("name") == self._webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
-                return str(bundle), str(found["metadata"]["uid"])
-        raise ClusterError(f"{self._what} has no webhook {self._webhook} yet")
+                return published(str(bundle), found["metadata"])
+        return Published(problem=f"{what} has no webhook {self._webhook} yet")
 
-    def _fields(self, ca: bytes, uid: str) -> Object:
-        client = {"caBundle": b64encode(ca).decode()}
+    def publish(self, wanted: Iterable[bytes], found: Published) -> Published:
+        """Have the API server trust these CAs (PEM, one each) and no others; return what it has.
+
+        Writes only where that is not so yet. Raises ClusterError if there is nothing to
+        write to, or somebody else undoes it.
+        """
+        if not found.uid:
+            raise ClusterError(found.problem)
+        pems = tuple(wanted)
+        if found.fingerprints == {fingerprint_of(one) for one in pems}:
+            return found
+        if self._pace.pause:
+            msg = f"{self} is changed by somebody else; written again in {self._pace.pause:.0f} s"
+            raise ClusterError(msg)
+        self._pace.wrote()
+        self._api.apply(self._path, self._fields(b"".join(pems), found))
+        again = self.read()  # also where another replica was faster, with the same
+        if not all(again.holds(one) for one in pems):
+            raise ClusterError(f"{self} does not keep what is written to it")
+        return again
+
+    def _fields(self, pem: bytes, found: Published) -> Object:
+        client = {"caBundle": b64encode(pem).decode()}
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            "metadata": {"name": self._configuration, "uid": uid},
+            "metadata": {
+                "name": self._configuration,
+                "uid": found.uid,
+                "resourceVersion": found.version,
+            },
             "webhooks": [{"name": self._webhook, "clientConfig": client}],
         }
 
 
-def holds(bundle: str, ca: bytes) -> bool:
-    """Return whether a `caBundle` (base64 of PEM) has this CA (PEM), alone or among others.
-
-    A bundle that is garbage in part counts as one that does not: Go reads less of it.
-    """
+def published(bundle: str, metadata: Object) -> Published:
+    """Read a `caBundle` (base64 of PEM); one that is garbage in part holds nothing."""
+    uid, version = str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
+    if not bundle:
+        return Published(uid=uid, version=version, problem="it was empty")
     try:
-        found = x509.load_pem_x509_certificates(b64decode(bundle, validate=True))
-    except (ValueError, binascii.Error):
-        return False
-    wanted = ssl.PEM_cert_to_DER_cert(ca.decode("ascii").strip())
-    return any(one.public_bytes(Encoding.DER) == wanted for one in found)
+        found = certificates(b64decode(bundle, validate=True))
+    except (CertificateError, binascii.Error):
+        problem = "it was no base64 of PEM certificates"
+        return Published(uid=uid, version=version, problem=problem)
+    return Published(
+        pem=b"".join(encoded(found)),
+        fingerprints=frozenset(fingerprint(one) for one in found),
+        uid=uid,
+        version=version,
+    )

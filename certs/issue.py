@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: How far back certificates are valid, for clocks that are behind.
-BACKDATED = timedelta(minutes=5)
+#: How far back certificates are valid: for API servers whose clock is behind, or ours ahead.
+BACKDATED = timedelta(hours=1)
 CA_LIFETIME = timedelta(days=365)
 LEAF_LIFETIME = timedelta(days=30)
 
@@ -37,12 +37,19 @@ class KeyPair:
     key: bytes = field(repr=False)
 
 
-def issue_ca(name: str = "rdma-webhook CA", lifetime: timedelta = CA_LIFETIME) -> KeyPair:
-    """Issue a self-signed CA that can sign leaves and nothing below them."""
+def issue_ca(
+    name: str = "rdma-webhook CA",
+    lifetime: timedelta = CA_LIFETIME,
+    now: datetime | None = None,
+) -> KeyPair:
+    """Issue a self-signed CA that can sign leaves and nothing below them.
+
+    `now`: when its life begins (default: now), as for a leaf.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name)
     builder = (
-        _builder(key.public_key(), lifetime)
+        _builder(key.public_key(), lifetime, now)
         .subject_name(subject)
         .issuer_name(subject)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -56,6 +63,7 @@ def issue_leaf(
     dns_names: Iterable[str],
     ips: Iterable[str] = (),
     lifetime: timedelta = LEAF_LIFETIME,
+    now: datetime | None = None,
 ) -> KeyPair:
     """Issue a server certificate for these names and addresses; it never outlives its CA."""
     issuer = x509.load_pem_x509_certificate(ca.certificate)
@@ -67,7 +75,7 @@ def issue_leaf(
     authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
-        _builder(key.public_key(), lifetime, issuer.not_valid_after_utc)
+        _builder(key.public_key(), lifetime, now, issuer.not_valid_after_utc)
         .subject_name(subject)
         .issuer_name(issuer.subject)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -80,9 +88,12 @@ def issue_leaf(
 
 
 def _builder(
-    key: ec.EllipticCurvePublicKey, lifetime: timedelta, latest: datetime | None = None
+    key: ec.EllipticCurvePublicKey,
+    lifetime: timedelta,
+    now: datetime | None,
+    latest: datetime | None = None,
 ) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
+    now = now or datetime.now(UTC)
     until = now + lifetime
     return (
         x509.CertificateBuilder()

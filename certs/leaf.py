@@ -1,38 +1,25 @@
-"""The leaf that a replica serves: its names, its life, and when the next one is due."""
+"""The leaf that a replica serves: its names."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-from cryptography import x509
+from datetime import datetime, timedelta
 
 from certs.issue import KeyPair, issue_leaf
 
-LIFETIME = timedelta(hours=24)
+
+def service_name(service: str, namespace: str) -> str:
+    """Return the name of a Service that the API server asks for, and no other."""
+    return f"{service}.{namespace}.svc"
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
-    """Return the names of a Service; the API server asks for the first one."""
-    return (
-        f"{service}.{namespace}.svc",
-        f"{service}.{namespace}.svc.cluster.local",
-        f"{service}.{namespace}",
-        service,
-    )
+    """Return the names of a Service; but for the first one they are for people and probes."""
+    name = service_name(service, namespace)
+    return (name, f"{name}.cluster.local", f"{service}.{namespace}", service)
 
 
-def issue_service_leaf(ca: KeyPair, service: str, namespace: str) -> KeyPair:
-    """Issue a leaf for a Service that lasts a day, or until its CA ends."""
-    return issue_leaf(ca, service_names(service, namespace), lifetime=LIFETIME)
-
-
-def renewal(leaf: KeyPair) -> datetime:
-    """Return when a leaf is to be replaced: after two thirds of its life."""
-    certificate = x509.load_pem_x509_certificate(leaf.certificate)
-    until = certificate.not_valid_after_utc
-    return until - (until - certificate.not_valid_before_utc) / 3
-
-
-def due(leaf: KeyPair) -> bool:
-    """Return whether a leaf is to be replaced now."""
-    return datetime.now(UTC) >= renewal(leaf)
+def issue_service_leaf(
+    ca: KeyPair, service: str, namespace: str, lifetime: timedelta, now: datetime
+) -> KeyPair:
+    """Issue a leaf for a Service; it never outlives its CA."""
+    return issue_leaf(ca, service_names(service, namespace), lifetime=lifetime, now=now)

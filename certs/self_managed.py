@@ -1,13 +1,12 @@
 """Certificates that a replica looks after by itself, in a cluster.
 
 The CA is in a Secret, the same for all replicas; the leaf is this replica's own and only in
-memory. One thread does all of it, over and over: take or make the CA, serve a leaf of it,
-have the API server trust it. Each round starts from what is there, so what failed or was
-undone is done again, and a replica that starts late takes the same way as the first.
+memory. One thread does a round after the other (`certs.keeper`), and says how far it is.
 """
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,28 +14,13 @@ from datetime import datetime
 
 from certs.api import Api
 from certs.backoff import delays
-from certs.bundle import Bundle
+from certs.clock import Clock
+from certs.due import ends
 from certs.errors import CertificateError, ClusterError
-from certs.issue import KeyPair
-from certs.leaf import due, issue_service_leaf
-from certs.secret import CaSecret
+from certs.keeper import Keeper
+from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
-
-#: Between two rounds while all is well; two small requests each.
-SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Where in which cluster a webhook lives."""
-
-    namespace: str
-    service: str
-    #: The Secret of the CA, in that namespace.
-    ca_secret: str
-    #: The MutatingWebhookConfiguration, and the webhook in it, whose `caBundle` is ours.
-    configuration: str
-    webhook: str
+from certs.site import Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +33,10 @@ class Status:
     not_after: datetime | None = None
     #: Whether the CA of that leaf has been seen in `caBundle`.
     trusted: bool = False
+    #: The end of the CA that issues; None while none is known.
+    ca_not_after: datetime | None = None
+    #: settled, publishing or draining; "" while no CA is known.
+    phase: str = ""
     #: The exception, where the problem is a defect of ours.
     defect: Exception | None = field(default=None, compare=False)
 
@@ -56,15 +44,21 @@ class Status:
 class SelfManaged:
     """Keeps a serving context in certificates that the API server trusts."""
 
-    def __init__(self, site: Site, serving: ServingContext, connect: Callable[[], Api]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        serving: ServingContext,
+        connect: Callable[[], Api],
+        lifetimes: Lifetimes | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
         self.site = site
+        self.lifetimes = lifetimes or Lifetimes()
         self._serving = serving
         self._connect = connect
-        self._secret: CaSecret | None = None
-        self._bundle: Bundle | None = None
-        self._ca: KeyPair | None = None
-        self._leaf: KeyPair | None = None
+        self._clock = clock or Clock()
+        self._keeper: Keeper | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
         #: Replaced as a whole, so that any thread may read it.
@@ -80,52 +74,47 @@ class SelfManaged:
 
     def round(self) -> bool:
         """Do what there is to do, and return whether all of it was done; never raises."""
-        trusted, defect = self.status.trusted, None
+        trusted, problem, defect = self.status.trusted, "", None
         try:
-            self._converge()
+            self._connected().round()
         except (CertificateError, ClusterError) as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- this thread is all that renews the leaf
             problem = f"internal error, please report it: {type(error).__name__}"
             defect = error
         else:
-            problem, trusted = "", True
-        self.status = Status(
-            problem=problem,
-            not_after=self._serving.not_after,
-            trusted=trusted,
-            defect=defect,
-        )
+            trusted = True
+        self.status = self._status(problem, trusted, defect)
         return not problem
+
+    def notes(self) -> list[str]:
+        """Return what was done since the last call; any thread may."""
+        notes = self._keeper.notes if self._keeper else ()
+        return [notes.popleft() for _ in range(len(notes))] if notes else []
 
     def _run(self) -> None:
         failed = delays()
         while not self._stop.is_set():
             if self.round():
                 failed = delays()
-                self._stop.wait(SECONDS)
+                seconds = self.lifetimes.round.total_seconds()
+                self._stop.wait(seconds * random.uniform(0.8, 1.0))  # noqa: S311 -- no secret
             else:
                 self._stop.wait(next(failed))
 
-    def _converge(self) -> None:
-        if self._ca and self._leaf and due(self._leaf):
-            self._serve(self._ca)  # before anything that needs the API server
-        secret, bundle = self._stores()
-        ca = secret.settle(self._ca)
-        if self._ca is None:
-            self._serve(ca)
-        bundle.ensure(ca.certificate)
-        if ca != self._ca:  # somebody replaced it; the API server does not trust ours any more
-            self._serve(ca)
+    def _connected(self) -> Keeper:
+        if self._keeper is None:
+            api = self._connect()
+            self._keeper = Keeper(self.site, api, self._serving, self.lifetimes, self._clock)
+        return self._keeper
 
-    def _stores(self) -> tuple[CaSecret, Bundle]:
-        if self._secret is None or self._bundle is None:
-            site, api = self.site, self._connect()
-            self._secret = CaSecret(api, site.namespace, site.ca_secret)
-            self._bundle = Bundle(api, site.configuration, site.webhook)
-        return self._secret, self._bundle
-
-    def _serve(self, ca: KeyPair) -> None:
-        leaf = issue_service_leaf(ca, self.site.service, self.site.namespace)
-        self._serving.use(leaf)
-        self._ca, self._leaf = ca, leaf
+    def _status(self, problem: str, trusted: bool, defect: Exception | None) -> Status:
+        authorities = self._keeper.authorities if self._keeper else None
+        return Status(
+            problem=problem,
+            not_after=self._serving.not_after,
+            trusted=trusted,
+            ca_not_after=ends(authorities.current) if authorities else None,
+            phase=authorities.phase if authorities else "",
+            defect=defect,
+        )

@@ -47,10 +47,10 @@ class CertificateApi:
         with _translated():
             return self._client.replace(path, body)
 
-    def apply(self, path: str, body: Object) -> None:
+    def apply(self, path: str, body: Object) -> bool:
         """Apply (server-side, with force) the fields of `body`, and own them."""
         with _translated():
-            self._client.apply(path, body)
+            return self._client.apply(path, body)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from certs.self_managed import SelfManaged, Site
+from certs.self_managed import SelfManaged
 from certs.serving import CertificateFiles, ServingContext
+from certs.site import Site
 from webhook.app.certificate_api import connect
 from webhook.app.log import Log, defect
 from webhook.app.observe import Metrics

@@ -74,15 +74,16 @@ class Client:
     def replace(self, path: str, body: Object) -> bool:
         """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
         status, answer = self.send("PUT", path, body, "application/json")
-        if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
-            return False
-        _checked(status, answer)
-        return True
+        return _kept(status, answer)
 
-    def apply(self, path: str, body: Object) -> None:
-        """Apply (server-side, with force) the fields of `body`, and own them."""
+    def apply(self, path: str, body: Object) -> bool:
+        """Apply (server-side, with force) the fields of `body`, and own them.
+
+        False if the object is not the one (uid, resourceVersion) of `body` any more.
+        """
         query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
-        _checked(*self.send("PATCH", path, body, "application/apply-patch+yaml", query))
+        status, answer = self.send("PATCH", path, body, "application/apply-patch+yaml", query)
+        return _kept(status, answer)
 
     def send(
         self,
@@ -156,6 +157,14 @@ def _checked(status: int, answer: Object) -> Object:
         return answer
     message = " ".join(str(answer.get("message") or "no reason given").split())
     raise ClusterError(f"the API server answered {status}: {message:.{_LONGEST}}")
+
+
+def _kept(status: int, answer: Object) -> bool:
+    """Return whether a change was made; one that came too late is no error."""
+    if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
+        return False
+    _checked(status, answer)
+    return True
 
 
 def _why(error: BaseException) -> str:

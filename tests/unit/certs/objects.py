@@ -7,9 +7,8 @@ import threading
 from base64 import b64encode
 from typing import Any
 
-from certs.errors import ClusterError
 from certs.issue import KeyPair
-from certs.self_managed import Site
+from certs.site import Site
 
 SITE = Site(
     namespace="rdma-webhook",
@@ -42,7 +41,7 @@ class Objects:
         if bundle is not None:
             client["caBundle"] = bundle
         webhook = {"name": name, "clientConfig": client}
-        self.stored[CONFIGURATION] = {"metadata": {"uid": "7e57"}, "webhooks": [webhook]}
+        self._store(CONFIGURATION, {"metadata": {"uid": "7e57"}, "webhooks": [webhook]})
 
     @property
     def bundle(self) -> str:
@@ -76,31 +75,35 @@ class Objects:
         self._answer()
         with self._lock:
             stored = self.stored.get(path)
-            if stored is None or _version(stored) != _version(body):
+            if stored is None or _identity(stored)[1] != _identity(body)[1]:
                 return False
             self.writes.append(("replace", path, body))
             self._store(path, body)
         return True
 
-    def apply(self, path: str, body: dict[str, Any]) -> None:
+    def apply(self, path: str, body: dict[str, Any]) -> bool:
         """Merge the webhook's client configuration, as the API server does by its name."""
         self._answer()
-        self.writes.append(("apply", path, body))
-        stored = self.stored.get(path)
-        if stored is None or stored["metadata"]["uid"] != body["metadata"]["uid"]:
-            raise ClusterError("the API server answered 409: uid mismatch")
-        for mine in body["webhooks"]:
-            for theirs in stored["webhooks"]:
-                if theirs["name"] == mine["name"]:
-                    theirs["clientConfig"].update(mine["clientConfig"])
+        with self._lock:
+            self.writes.append(("apply", path, body))
+            stored = copy.deepcopy(self.stored.get(path))
+            if stored is None or _identity(stored) != _identity(body):
+                return False
+            for mine in body["webhooks"]:
+                for theirs in stored["webhooks"]:
+                    if theirs["name"] == mine["name"]:
+                        theirs["clientConfig"].update(mine["clientConfig"])
+            self._store(path, stored)
+        return True
 
     def _answer(self) -> None:
         if self.broken is not None:
             raise self.broken
 
 
-def _version(thing: dict[str, Any]) -> object:
-    return (thing.get("metadata") or {}).get("resourceVersion")
+def _identity(thing: dict[str, Any]) -> tuple[object, object]:
+    metadata = thing.get("metadata") or {}
+    return metadata.get("uid"), metadata.get("resourceVersion")
 
 
 def secret_of(ca: KeyPair, **changes: Any) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from certs.authority import check_authority
+from certs.authority import authorities_in, check_authority
 from certs.errors import CertificateError
 from certs.issue import KeyPair, issue_ca, issue_leaf
 
+NOW = datetime.now(UTC)
 CA = issue_ca()
 LEAF = issue_leaf(CA, ["a"])
 OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
@@ -19,7 +20,7 @@ OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
 
 def test_our_own_ca_is_one() -> None:
     """What is issued here can be read back."""
-    check_authority(CA)
+    check_authority(CA, NOW)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +42,23 @@ def test_our_own_ca_is_one() -> None:
             "the key does not belong to the certificate",
         ),
         (LEAF, "the certificate is not that of a CA"),
-        (issue_ca(lifetime=timedelta(minutes=-1)), "the CA expired at 20"),
+        (issue_ca(now=NOW + timedelta(hours=2)), "the CA is not valid before 20"),
     ],
 )
 def test_what_no_leaf_can_be_issued_by(ca: KeyPair, why: str) -> None:
     """Each fault is told apart."""
     with pytest.raises(CertificateError, match=f"^{why}"):
-        check_authority(ca)
+        check_authority(ca, NOW)
+
+
+def test_a_clock_that_is_ahead_issues_what_others_accept() -> None:
+    """By ten minutes: certificates are dated back by more."""
+    check_authority(issue_ca(now=NOW + timedelta(minutes=10)), NOW)
+
+
+def test_authorities_among_certificates() -> None:
+    """A leaf is none, nor is a CA that has ended."""
+    ended = issue_ca(lifetime=timedelta(minutes=-1))
+    pem = LEAF.certificate + CA.certificate + ended.certificate
+
+    assert authorities_in(pem, NOW) == [CA.certificate]

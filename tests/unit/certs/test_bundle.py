@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from certs.bundle import Bundle, holds
+from certs.bundle import Bundle, Published
+from certs.clock import Clock
 from certs.errors import ClusterError
 from certs.issue import issue_ca
+from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import CONFIGURATION, Objects
 
 CA, OTHER = issue_ca().certificate, issue_ca().certificate
@@ -18,51 +20,65 @@ def _encoded(*pems: bytes) -> str:
     return b64encode(b"".join(pems)).decode()
 
 
-def _bundle(api: Objects) -> Bundle:
-    return Bundle(api, "zz-rdma-webhook", "pods.rdma.lab")
+def _bundle(api: Objects, clock: Clock | None = None) -> Bundle:
+    return Bundle(api, "zz-rdma-webhook", "pods.rdma.lab", clock or Ticking())
+
+
+def _publish(api: Objects, *pems: bytes) -> Published:
+    bundle = _bundle(api)
+    return bundle.publish(pems, bundle.read())
 
 
 @pytest.mark.parametrize(
-    ("bundle", "held"),
+    ("before", "held", "problem"),
     [
-        (_encoded(CA), True),
-        (_encoded(OTHER, CA), True),
-        (_encoded(b"# comment\n", CA, b"\n\n"), True),
-        (_encoded(OTHER), False),
-        ("", False),
-        ("%", False),
-        (_encoded(b"garbage"), False),
-        (_encoded(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", CA), False),
+        (_encoded(CA), True, ""),
+        (_encoded(OTHER, CA), True, ""),
+        (_encoded(b"# comment\n", CA, b"\n\n"), True, ""),
+        (_encoded(OTHER), False, ""),
+        (None, False, "it was empty"),
+        ("", False, "it was empty"),
+        ("%", False, "it was no base64 of PEM certificates"),
+        (_encoded(b"garbage"), False, "it was no base64 of PEM certificates"),
+        (
+            _encoded(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", CA),
+            False,
+            "it was no base64 of PEM certificates",
+        ),
     ],
 )
-def test_what_holds_a_ca(bundle: str, held: bool) -> None:
-    """By its certificate, alone or among others; what does not parse holds nothing."""
-    assert holds(bundle, CA) is held
+def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
+    """A CA alone or among others; what does not parse as a whole holds nothing."""
+    api = Objects()
+    api.configure(before)
+    found = _bundle(api).read()
+
+    assert (found.holds(CA), found.problem, found.uid) == (held, problem, "7e57")
 
 
-@pytest.mark.parametrize("before", [None, "", _encoded(OTHER), "Z2FyYmFnZQ=="])
+@pytest.mark.parametrize("before", [None, "", _encoded(OTHER), _encoded(CA, OTHER), "Z2FyYmFnZQ=="])
 def test_one_field_is_written(before: str | None) -> None:
     """Nothing but caBundle, found by the webhook's name, of the very object that was read."""
     api = Objects()
     api.configure(before)
-    _bundle(api).ensure(CA)
+    assert _publish(api, CA).holds(CA)
 
     webhook = {"name": "pods.rdma.lab", "clientConfig": {"caBundle": _encoded(CA)}}
     body = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "zz-rdma-webhook", "uid": "7e57"},
+        "metadata": {"name": "zz-rdma-webhook", "uid": "7e57", "resourceVersion": "1"},
         "webhooks": [webhook],
     }
     assert api.writes == [("apply", CONFIGURATION, body)]
 
 
-@pytest.mark.parametrize("before", [_encoded(CA), _encoded(OTHER, CA)])
+@pytest.mark.parametrize("before", [_encoded(CA, OTHER), _encoded(OTHER, b"\n", CA)])
 def test_what_is_trusted_already_is_not_written(before: str) -> None:
-    """Replicas that start later change nothing."""
+    """Whatever its order: replicas that start later change nothing."""
     api = Objects()
     api.configure(before)
-    _bundle(api).ensure(CA)
+    _publish(api, CA, OTHER)
 
     assert api.writes == []
 
@@ -73,7 +89,7 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
 
     told = "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
     with pytest.raises(ClusterError, match=f"^{told}$"):
-        _bundle(api).ensure(CA)
+        _publish(api, CA)
     assert (api.writes, api.stored) == ([], {})
 
 
@@ -84,24 +100,42 @@ def test_a_webhook_that_is_not_there_is_not_made() -> None:
 
     told = "MutatingWebhookConfiguration zz-rdma-webhook has no webhook pods.rdma.lab yet"
     with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
-        _bundle(api).ensure(CA)
+        _publish(api, CA)
     assert api.writes == []
 
 
+def test_another_replica_was_faster() -> None:
+    """With the same: that is as good as one's own write. With something else: it is told."""
+    api = Objects()
+    api.configure("")
+    bundle = _bundle(api)
+    found = bundle.read()
+    api.configure(_encoded(CA))
+
+    assert bundle.publish([CA], found).holds(CA)
+    with pytest.raises(ClusterError, match="does not keep what is written to it"):
+        _bundle(api).publish([OTHER], found)
+    assert api.bundle == _encoded(CA)
+
+
 def test_a_write_that_somebody_undoes_is_told() -> None:
-    """Done is what was read back."""
+    """Done is what was read back. It is tried again, a second later at the earliest."""
 
     class Undone(Objects):
-        def apply(self, path: str, body: dict[str, Any]) -> None:
+        def apply(self, path: str, body: dict[str, Any]) -> bool:
             super().apply(path, body)
             self.configure("")
+            return True
 
-    api = Undone()
+    api, clock = Undone(), Ticking()
     api.configure()
-
-    told = (
-        "caBundle of MutatingWebhookConfiguration zz-rdma-webhook "
-        "does not keep what is written to it"
-    )
-    with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
-        _bundle(api).ensure(CA)
+    bundle = _bundle(api, clock)
+    what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
+    for told in ("does not keep what is written to it", "is changed by somebody else; "):
+        with pytest.raises(ClusterError, match=f"^{what} {told}"):
+            bundle.publish([CA], bundle.read())
+    assert len(api.writes) == 1
+    clock.tick(1)
+    with pytest.raises(ClusterError, match="does not keep"):
+        bundle.publish([CA], bundle.read())
+    assert len(api.writes) == 2

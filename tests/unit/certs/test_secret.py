@@ -1,88 +1,143 @@
 from __future__ import annotations
 
-import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from certs.authority import check_authority
-from certs.errors import CertificateError, ClusterError
+from certs.authorities import Asked, Authorities
 from certs.issue import issue_ca
 from certs.secret import CaSecret
 from tests.unit.certs.objects import SECRET, Objects, secret_of
 
-CA = issue_ca()
+NOW = datetime.now(UTC).replace(microsecond=0)
+CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
+BEFORE = [OLD.certificate, issue_ca().certificate]
 
 
 def _secret(api: Objects) -> CaSecret:
     return CaSecret(api, "rdma-webhook", "rdma-webhook-ca")
 
 
-def test_the_first_one_makes_a_ca() -> None:
-    """It is in the Secret, whole, and whoever comes later takes it."""
+@pytest.mark.parametrize(
+    "authorities",
+    [
+        Authorities(current=CA),
+        Authorities(current=CA, next=NEXT, asked=Asked.REVOKE),
+        Authorities(current=CA, next=NEXT, revoking=True, asked=Asked.ROTATE),
+        Authorities(current=CA, previous=tuple(BEFORE), retire_after=NOW),
+    ],
+)
+def test_what_is_written_is_read(authorities: Authorities) -> None:
+    """Made where there is none, replaced where it is another, left where it is the same."""
     api = Objects()
-    made = _secret(api).settle()
+    secret = _secret(api)
 
-    check_authority(made)
-    assert _secret(api).settle() == made
+    assert secret.write(authorities, secret.read(NOW))
+    assert secret.read(NOW).authorities == authorities
+    assert secret.write(authorities, secret.read(NOW))
     assert [(verb, path) for verb, path, _ in api.writes] == [("create", SECRET)]
-    assert api.stored[SECRET]["type"] == "Opaque"
+    assert secret.write(Authorities(current=OLD), secret.read(NOW))
+    assert secret.read(NOW).authorities == Authorities(current=OLD)
     assert set(api.stored[SECRET]["data"]) == {"ca.crt", "ca.key"}
+    assert api.stored[SECRET]["type"] == "Opaque"
 
 
-def test_who_is_second_by_a_moment_takes_the_winner() -> None:
-    """Between the look and the creation another replica stored its CA (409)."""
-
-    class Faster(Objects):
-        def create(self, path: str, body: dict[str, Any]) -> bool:
-            self.stored.setdefault(SECRET, secret_of(CA))
-            return super().create(path, body)
-
-    api = Faster()
-
-    assert _secret(api).settle() == CA
-    assert api.writes == []
-
-
-def test_a_lost_secret_is_restored() -> None:
-    """Who has the CA in memory stores that one: what the API server trusts stays true."""
+def test_what_others_put_there_stays() -> None:
+    """Labels, annotations and keys that are not ours."""
     api = Objects()
+    api.stored[SECRET] = secret_of(CA, mine="eA==")
+    api.stored[SECRET]["metadata"] = {"name": "a", "annotations": {"b": "c"}, "labels": {"d": "e"}}
+    secret = _secret(api)
 
-    assert _secret(api).settle(CA) == CA
-    assert api.stored[SECRET]["data"] == secret_of(CA)["data"]
+    assert secret.write(Authorities(current=NEXT), secret.read(NOW))
+    metadata = api.stored[SECRET]["metadata"]
+    assert (metadata["annotations"], metadata["labels"]) == ({"b": "c"}, {"d": "e"})
+    assert api.stored[SECRET]["data"]["mine"] == "eA=="
+
+
+def test_who_was_overtaken_writes_nothing() -> None:
+    """Neither over another's creation nor over another's change."""
+    api = Objects()
+    secret = _secret(api)
+    nothing = secret.read(NOW)
+    assert secret.write(Authorities(current=CA), nothing)
+    assert not secret.write(Authorities(current=NEXT), nothing)
+    found = secret.read(NOW)
+    assert secret.write(Authorities(current=NEXT), found)
+    assert not secret.write(Authorities(current=OLD), found)
+    assert secret.read(NOW).authorities == Authorities(current=NEXT)
+
+
+@pytest.mark.parametrize("content", [{}, {"data": None}, {"data": {"other": "eA=="}}])
+def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any]) -> None:
+    """Somebody made it before us."""
+    api = Objects()
+    api.stored[SECRET] = content
+    found = _secret(api).read(NOW)
+
+    assert (found.authorities, found.problem) == (None, "")
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ({}, "it has no ca.crt and no ca.key"),
-        ({"data": None}, "it has no ca.crt and no ca.key"),
         (secret_of(CA, **{"ca.key": ""}), "it has no ca.key"),
+        ({"data": {"next.crt": "eA=="}}, "it has no ca.crt and no ca.key"),
         (secret_of(CA, **{"ca.crt": "%"}), "its data are not base64"),
         (secret_of(CA, **{"ca.crt": "Z2FyYmFnZQ=="}), "the certificate is not one PEM certificate"),
+        (secret_of(issue_ca(now=NOW + timedelta(days=1))), "the CA is not valid before 2"),
     ],
 )
-def test_what_is_no_ca_is_told_and_left_alone(content: dict[str, Any], why: str) -> None:
-    """It may be somebody else's: nothing is written, also by who has a CA in memory."""
+def test_what_is_no_ca_is_told(content: dict[str, Any], why: str) -> None:
+    """It may be somebody else's: who reads it decides."""
     api = Objects()
     api.stored[SECRET] = content
-    told = (
-        f"Secret rdma-webhook/rdma-webhook-ca: {why}; "
-        "it is left as it is: repair it, or delete it for a new CA"
+    found = _secret(api).read(NOW)
+
+    assert found.authorities is None
+    assert found.problem.startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("broken", "annotations"),
+    [
+        ({"next.crt": "Z2FyYmFnZQ==", "next.key": "eA=="}, {}),
+        ({"previous.crt": "Z2FyYmFnZQ=="}, {}),
+        ({"previous.crt": "%"}, {}),
+        ({}, {"rdma.lab/retire-after": "soon", "rdma.lab/rotate": "yes"}),
+    ],
+)
+def test_what_else_is_broken_is_not_there(
+    broken: dict[str, str], annotations: dict[str, str]
+) -> None:
+    """The CA that issues is all that is needed; the rest is cleared away."""
+    api = Objects()
+    api.stored[SECRET] = {
+        **secret_of(CA, **broken),
+        "metadata": {"name": "a", "annotations": annotations},
+    }
+    secret = _secret(api)
+    found = secret.read(NOW)
+
+    assert found.authorities == Authorities(current=CA)
+    assert secret.write(found.authorities, found)
+    assert api.stored[SECRET]["data"] == secret_of(CA)["data"]
+    assert api.stored[SECRET]["metadata"]["annotations"] == {}
+
+
+def test_a_ca_that_has_ended_is_one() -> None:
+    """It is replaced by who finds it, and not by somebody's hand."""
+    api, ended = Objects(), issue_ca(lifetime=timedelta(minutes=-1))
+    api.stored[SECRET] = secret_of(ended)
+
+    assert _secret(api).read(NOW).authorities == Authorities(current=ended)
+
+
+def test_a_ca_without_a_last_newline() -> None:
+    """As `--from-literal` stores it: it must not run into the next one in caBundle."""
+    api = Objects()
+    api.stored[SECRET] = secret_of(
+        type(CA)(certificate=CA.certificate.rstrip(), key=CA.key),
     )
-
-    with pytest.raises(CertificateError, match=f"^{re.escape(told)}$"):
-        _secret(api).settle(CA)
-    assert api.writes == []
-    assert api.stored[SECRET] is content
-
-
-def test_a_secret_that_comes_and_goes_is_no_endless_loop() -> None:
-    """Somebody who deletes it at once does not keep the thread from anything else."""
-
-    class Fickle(Objects):
-        def create(self, *_: object) -> bool:
-            return False
-
-    with pytest.raises(ClusterError, match="rdma-webhook-ca comes and goes"):
-        _secret(Fickle()).settle()
+    assert _secret(api).read(NOW).authorities == Authorities(current=CA)

@@ -2,37 +2,71 @@ from __future__ import annotations
 
 import threading
 import time
-from base64 import b64decode
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from datetime import timedelta
 
+import pytest
+
 from certs.errors import ClusterError
-from certs.issue import issue_ca, issue_leaf
+from certs.issue import KeyPair, issue_ca
 from certs.self_managed import SelfManaged, Status
 from certs.serving import ServingContext
+from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import CONFIGURATION, SECRET, SITE, Objects, secret_of
 
 GONE = ClusterError("cannot reach the API server https://10.0.0.1: Connection refused")
 
 
-def _managed(api: Objects) -> SelfManaged:
-    return SelfManaged(SITE, ServingContext(), lambda: api)
+def _managed(api: Objects, clock: Ticking | None = None) -> SelfManaged:
+    return SelfManaged(SITE, ServingContext(), lambda: api, clock=clock)
 
 
-def _ca_in_secret(api: Objects) -> bytes:
-    return b64decode(api.stored[SECRET]["data"]["ca.crt"])
+def _issuer(managed: SelfManaged) -> KeyPair | None:
+    return managed._keeper.served.issuer if managed._keeper else None
 
 
-def test_one_round_does_it_all() -> None:
+def _leaf(managed: SelfManaged) -> KeyPair | None:
+    return managed._keeper.served.leaf if managed._keeper else None
+
+
+def _in_secret(api: Objects, key: str = "ca.crt") -> bytes:
+    return b64decode(api.stored[SECRET]["data"].get(key, ""))
+
+
+@pytest.fixture
+def api() -> Objects:
+    """Give an API server with the MutatingWebhookConfiguration."""
+    made = Objects()
+    made.configure()
+    return made
+
+
+def _rounds(replicas: list[SelfManaged], clock: Ticking, seconds: float) -> Iterator[None]:
+    """Let time pass, with a round of each every five seconds."""
+    for _ in range(int(seconds / 5)):
+        clock.tick(5)
+        for replica in replicas:
+            assert replica.round(), replica.status.problem
+        yield
+
+
+def test_one_round_does_it_all(api: Objects) -> None:
     """A CA in the Secret, a leaf of it served, the same CA in caBundle."""
-    api = Objects()
-    api.configure()
     managed = _managed(api)
 
     assert managed.status == Status(problem="not tried yet")
     assert managed.round()
     assert managed.status.trusted
     assert managed.status.not_after is not None
-    assert b64decode(api.bundle) == _ca_in_secret(api)
+    assert managed.status.ca_not_after is not None
+    assert managed.status.phase == "settled"
+    assert b64decode(api.bundle) == _in_secret(api)
+    assert managed.notes() == [
+        "made Secret rdma-webhook/rdma-webhook-ca: there was none",
+        "restores caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
+    ]
+    assert managed.notes() == []
 
 
 def test_served_before_it_is_trusted() -> None:
@@ -49,10 +83,8 @@ def test_served_before_it_is_trusted() -> None:
     assert managed.status.trusted
 
 
-def test_replicas_that_start_at_once_have_one_ca() -> None:
+def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:
     """Any number of them on an empty namespace."""
-    api = Objects()
-    api.configure()
     replicas = [_managed(api) for _ in range(8)]
     threads = [threading.Thread(target=replica.round) for replica in replicas]
     for thread in threads:
@@ -62,92 +94,215 @@ def test_replicas_that_start_at_once_have_one_ca() -> None:
 
     assert all(replica.status.trusted for replica in replicas)
     assert [verb for verb, path, _ in api.writes if path == SECRET] == ["create"]
-    assert {replica._ca for replica in replicas} == {replicas[0]._ca}
+    assert {_issuer(replica) for replica in replicas} == {_issuer(replicas[0])}
 
 
-def test_a_round_with_nothing_to_do_writes_nothing() -> None:
-    """Every half a minute two reads, and the leaf stays."""
-    api = Objects()
-    api.configure()
+def test_a_round_with_nothing_to_do_writes_nothing(api: Objects) -> None:
+    """Every five seconds two reads, and the leaf stays."""
     managed = _managed(api)
     managed.round()
-    before, leaf = list(api.writes), managed._leaf
+    before, leaf = list(api.writes), _leaf(managed)
     managed.round()
 
     assert api.writes == before
-    assert managed._leaf is leaf
+    assert _leaf(managed) is leaf
 
 
-def test_the_leaf_is_renewed_without_the_api_server() -> None:
+def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
     """Under the same CA, which is in memory; so that it does not run out meanwhile."""
-    api = Objects()
-    api.configure()
-    managed = _managed(api)
+    clock = Ticking()
+    managed = _managed(api, clock)
     managed.round()
-    assert managed._ca is not None
-    before = managed._ca
-    ending = issue_leaf(before, ["a"], lifetime=timedelta(seconds=1))
-    managed._leaf = ending
+    issuer, leaf = _issuer(managed), _leaf(managed)
     api.broken = GONE
+    clock.tick(15 * 3600)
+    assert not managed.round()
+    assert _leaf(managed) is leaf
+    clock.tick(3600)
 
     assert not managed.round()
-    assert managed._ca is before
-    assert managed._leaf is not ending
-    assert managed._serving.valid()
-    assert managed.status == Status(
-        problem=str(GONE), not_after=managed._serving.not_after, trusted=True
-    )
+    assert _issuer(managed) is issuer
+    assert _leaf(managed) is not leaf
+    assert managed.status.problem == str(GONE)
+    assert managed.status.trusted
+    assert managed.status.not_after is not None
+    assert managed.status.not_after > clock.now() + timedelta(hours=23)
 
 
-def test_what_was_undone_is_done_again() -> None:
+def test_a_year_passes(api: Objects) -> None:
+    """Each day new leaves; then a new CA, with both of them trusted in between."""
+    clock = Ticking()
+    replicas = [_managed(api, clock) for _ in range(2)]
+    for replica in replicas:
+        replica.round()
+    first = _in_secret(api)
+    clock.tick(244 * 86400)
+    bundles = []
+    for _ in _rounds(replicas, clock, 300):
+        if api.bundle not in bundles:
+            bundles.append(api.bundle)
+    second = _in_secret(api)
+    assert second != first
+    assert [b64decode(one) for one in bundles] == [first + second]
+    assert {_issuer(one).certificate for one in replicas} == {second}  # type: ignore[union-attr]
+    clock.tick(24 * 3600)
+    for _ in _rounds(replicas, clock, 300):
+        pass
+    assert b64decode(api.bundle) == second
+    assert {one.status.phase for one in replicas} == {"settled"}
+
+
+def test_what_was_undone_is_done_again(api: Objects) -> None:
     """CaBundle emptied, configuration made anew, Secret deleted: the next round heals it."""
-    api = Objects()
-    api.configure()
-    managed = _managed(api)
+    managed = _managed(api, clock := Ticking())
     managed.round()
-    ca = _ca_in_secret(api)
+    before = api.stored[SECRET]["data"]
     api.configure("")
     del api.stored[SECRET]
+    clock.tick(5)
 
     assert managed.round()
-    assert _ca_in_secret(api) == ca
-    assert b64decode(api.bundle) == ca
+    assert api.stored[SECRET]["data"] == before
+    assert b64decode(api.bundle) == _in_secret(api)
 
 
-def test_another_ca_in_the_secret_is_taken() -> None:
-    """The Secret decides: else two replicas would write over each other's caBundle."""
-    api, other = Objects(), issue_ca()
-    api.configure()
-    managed = _managed(api)
+def test_a_lost_secret_is_restored_with_all_its_state(api: Objects) -> None:
+    """In the middle of a rotation, whoever sees it first."""
+    clock = Ticking()
+    replicas = [_managed(api, clock) for _ in range(2)]
+    for replica in replicas:
+        replica.round()
+    api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
+    for replica in replicas:
+        replica.round()
+    before = api.stored.pop(SECRET)
+    for replica in reversed(replicas):
+        clock.tick(5)
+        assert replica.round()
+
+    assert before["data"].keys() >= {"next.crt", "next.key"}
+    assert api.stored[SECRET]["data"] == before["data"]
+    assert api.stored[SECRET]["metadata"]["annotations"] == {"rdma.lab/revoking": "true"}
+
+
+def test_a_bundle_of_another_ca_is_healed(api: Objects) -> None:
+    """What is not in the Secret is trusted no longer than until the next round."""
+    managed = _managed(api, clock := Ticking())
     managed.round()
+    clock.tick(5)
+    api.configure(b64encode(issue_ca().certificate).decode())
+
+    assert managed.round()
+    assert b64decode(api.bundle) == _in_secret(api)
+
+
+def test_another_ca_in_the_secret_is_gone_over_to(api: Objects) -> None:
+    """Somebody brings their own: both are trusted until all are served by that one."""
+    other, clock = issue_ca(), Ticking()
+    managed = _managed(api, clock)
+    managed.round()
+    first = _issuer(managed)
+    assert first is not None
     api.stored[SECRET] = secret_of(other)
 
-    assert managed.round()
+    for _ in _rounds([managed], clock, 120):
+        assert _issuer(managed) == first
+        assert b64decode(api.bundle) == other.certificate + first.certificate
+    for _ in _rounds([managed], clock, 120):
+        assert _issuer(managed) == other
     assert b64decode(api.bundle) == other.certificate
-    assert managed._ca == other
 
 
-def test_a_secret_that_is_garbage_changes_nothing() -> None:
-    """What is served is served on, and trusted; the reason is told."""
-    api = Objects()
-    api.configure()
+def test_a_replica_that_was_away_does_not_bring_back_what_was_retired(api: Objects) -> None:
+    """Its CA is trusted no more: it goes over at once, and the Secret stays as it is."""
+    clock = Ticking()
+    here, away = _managed(api, clock), _managed(api, clock)
+    for replica in (here, away):
+        replica.round()
+    api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
+    for _ in _rounds([here], clock, 400):
+        pass
+    assert here.status.phase == "settled"
+    before = dict(api.stored[SECRET])
+
+    assert away.round()
+    assert _issuer(away) == _issuer(here)
+    assert api.stored[SECRET] == before
+
+
+def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) -> None:
+    """It makes a CA, since it knows of none; those in caBundle stay until they are left."""
+    clock = Ticking()
+    old, new = _managed(api, clock), _managed(api, clock)
+    old.round()
+    first = _in_secret(api)
+    del api.stored[SECRET]
+    assert new.round()
+    assert b64decode(api.bundle) == _in_secret(api) + first
+    for _ in _rounds([old, new], clock, 125):
+        pass
+    assert _issuer(old) == _issuer(new)
+    for _ in _rounds([old, new], clock, 230):
+        pass
+    assert b64decode(api.bundle) == _in_secret(api) != first
+
+
+def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
+    """By who has the CA in memory; each time."""
     managed = _managed(api)
     managed.round()
-    leaf = managed._leaf
-    api.stored[SECRET] = {"data": {}}
+    before = api.stored[SECRET]["data"]
+    api.stored[SECRET]["data"] = {"ca.crt": "Z2FyYmFnZQ==", "ca.key": "eA=="}
+    managed.notes()
+
+    assert managed.round()
+    assert api.stored[SECRET]["data"] == before
+    assert managed.notes() == [
+        "restored Secret rdma-webhook/rdma-webhook-ca: the certificate is not one PEM certificate"
+    ]
+
+
+def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
+    """It may be somebody's CA that can be repaired; the reason is told."""
+    api.stored[SECRET] = {"data": {"ca.crt": "Z2FyYmFnZQ=="}}
+    managed = _managed(api)
 
     assert not managed.round()
-    assert managed._leaf is leaf
-    assert managed.status.trusted
-    assert managed.status.problem.startswith(
-        "Secret rdma-webhook/rdma-webhook-ca: it has no ca.crt"
+    assert api.writes == []
+    assert managed.status.problem == (
+        "Secret rdma-webhook/rdma-webhook-ca: it has no ca.key; "
+        "repair it, or delete it for a new CA"
     )
 
 
-def test_a_defect_is_told_and_ends_nothing() -> None:
+def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
+    """Somebody who is always faster does not keep the thread from anything else."""
+
+    class Fickle(Objects):
+        def create(self, *_: object) -> bool:
+            return False
+
+    managed = _managed(Fickle())
+    assert not managed.round()
+    assert managed.status.problem.endswith("is changed all the time by somebody else")
+
+
+def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
+    """Its leaf and its CA have ended: it makes another and goes on."""
+    clock = Ticking()
+    managed = _managed(api, clock)
+    managed.round()
+    first = _in_secret(api)
+    clock.tick(366 * 86400)
+
+    assert managed.round(), managed.status.problem
+    assert _in_secret(api) != first
+    assert managed.status.not_after is not None
+    assert managed.status.not_after > clock.now()
+
+
+def test_a_defect_is_told_and_ends_nothing(api: Objects) -> None:
     """By its type only: its text may be a key."""
-    api = Objects()
-    api.configure()
     api.broken = RuntimeError("-----BEGIN PRIVATE KEY-----")
     managed = _managed(api)
 

@@ -1,0 +1,120 @@
+"""One round of looking after certificates: `caBundle`, the Secret, and the leaf that is served.
+
+A round starts from what is there, and does what there is to do, so what failed or was undone
+is done again, and a replica that starts late takes the same way as the first. All replicas
+do the same. `caBundle` is read before the Secret, and each is written only as it was read, so
+nobody undoes what another wrote by later knowledge.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
+
+from certs.api import Api
+from certs.authorities import Authorities
+from certs.authority import authorities_in
+from certs.bundle import Bundle, Published
+from certs.clock import Clock
+from certs.errors import CertificateError, ClusterError
+from certs.lifetimes import Lifetimes
+from certs.notes import told
+from certs.rotation import View, adopt, draining, fresh, step
+from certs.secret import CaSecret, Found
+from certs.served import Served
+from certs.serving import ServingContext
+from certs.since import Since
+from certs.site import Site
+
+#: Other replicas would have to be faster than this one, again and again.
+_TRIES = 5
+#: How many notes wait to be logged.
+_NOTES = 50
+
+
+class Keeper:
+    """What one replica knows, and what it does with it."""
+
+    def __init__(
+        self, site: Site, api: Api, serving: ServingContext, lifetimes: Lifetimes, clock: Clock
+    ) -> None:
+        self._lifetimes = lifetimes
+        self._clock = clock
+        self._secret = CaSecret(api, site.namespace, site.ca_secret)
+        self._bundle = Bundle(api, site.configuration, site.webhook, clock)
+        gap = lifetimes.drain
+        self._published, self._draining = Since(clock, gap), Since(clock, gap)
+        self.served = Served(site.service, site.namespace, serving, lifetimes, clock)
+        #: As they are in the Secret, as far as known.
+        self.authorities: Authorities | None = None
+        #: What was done, for the log; the oldest are lost where nobody reads them.
+        self.notes: deque[str] = deque(maxlen=_NOTES)
+
+    def round(self) -> None:
+        """Do what there is to do; CertificateError or ClusterError where that is impossible.
+
+        When it returns, the API server trusts the leaf that is served.
+        """
+        self.served.renew()  # before anything that needs the API server
+        authorities, published = self._settle()
+        if self.served.issuer is None:
+            self.served.serve(authorities.current)
+        if published.uid and published.problem:
+            self.notes.append(f"restores {self._bundle}: {published.problem}")
+        published = self._bundle.publish(authorities.trusted, published)
+        self._published.look(published.fingerprints)
+        self.served.follow(authorities.current, published, self._published)
+
+    def _settle(self) -> tuple[Authorities, Published]:
+        """Have the Secret say what it should; return that, and `caBundle` as it was before."""
+        for _ in repeat(None, _TRIES):
+            published = self._bundle.read()
+            self._published.look(published.fingerprints)
+            found = self._secret.read(self._clock.now())
+            authorities = self._wanted(found, published)
+            if self._secret.write(authorities, found):
+                self._remember(found, authorities)
+                return authorities, published
+        raise ClusterError(f"{self._secret} is changed all the time by somebody else")
+
+    def _wanted(self, found: Found, published: Published) -> Authorities:
+        authorities = adopt(self._known(found), *self._strangers(published))
+        self._draining.look([draining(authorities)])
+        return step(authorities, self._view)
+
+    @property
+    def _view(self) -> View:
+        return View(
+            now=self._clock.now(),
+            lifetimes=self._lifetimes,
+            published=self._published,
+            draining=self._draining,
+        )
+
+    def _known(self, found: Found) -> Authorities:
+        """Return what is in the Secret, else what was, else a new CA."""
+        known = found.authorities or self.authorities
+        if known is not None:
+            return known
+        if found.problem:
+            msg = f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
+            raise CertificateError(msg)
+        return Authorities(current=fresh(self._view))
+
+    def _strangers(self, published: Published) -> list[bytes]:
+        """Return the CAs in `caBundle` that somebody may serve, though the Secret lacks them.
+
+        Who has just started cannot know, so takes all of them; who has not, knows its own.
+        """
+        if self.authorities is None:
+            return authorities_in(published.pem, self._clock.now()) if published.pem else []
+        issuer = self.served.issuer
+        return [issuer.certificate] if issuer and published.holds(issuer.certificate) else []
+
+    def _remember(self, found: Found, authorities: Authorities) -> None:
+        if found.authorities is None:
+            what = "restored" if self.authorities else "made"
+            why = found.problem or "there was none"
+            self.notes.append(f"{what} {self._secret}: {why}")
+        self.notes.extend(told(found.authorities, authorities))
+        self.authorities = authorities

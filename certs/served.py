@@ -1,0 +1,63 @@
+"""The leaf that a replica serves, and which CA it is of."""
+
+from __future__ import annotations
+
+from certs.bundle import Published
+from certs.clock import Clock
+from certs.due import due, ends
+from certs.issue import KeyPair
+from certs.leaf import issue_service_leaf
+from certs.lifetimes import Lifetimes
+from certs.pem import fingerprint_of
+from certs.serving import ServingContext
+from certs.since import Since
+
+
+class Served:
+    """A leaf in memory, replaced in time and when its CA is."""
+
+    def __init__(
+        self,
+        service: str,
+        namespace: str,
+        serving: ServingContext,
+        lifetimes: Lifetimes,
+        clock: Clock,
+    ) -> None:
+        self._names = (service, namespace)
+        self._serving = serving
+        self._lifetimes = lifetimes
+        self._clock = clock
+        #: None before the first leaf.
+        self.issuer: KeyPair | None = None
+        self.leaf: KeyPair | None = None
+
+    def serve(self, ca: KeyPair) -> None:
+        """Issue a leaf by a CA and serve it from the next handshake on."""
+        leaf = issue_service_leaf(ca, *self._names, self._lifetimes.leaf, self._clock.now())
+        self._serving.use(leaf)
+        self.issuer, self.leaf = ca, leaf
+
+    def renew(self) -> None:
+        """Replace a leaf that is due by one of the same CA; needs no API server."""
+        now = self._clock.now()
+        if self.issuer and self.leaf and due(self.leaf, now) and ends(self.issuer) > now:
+            self.serve(self.issuer)
+
+    def follow(self, current: KeyPair, published: Published, since: Since) -> None:
+        """Go over to the CA that issues now, as soon as every API server trusts it.
+
+        At once where waiting keeps nothing: the CA of this leaf has ended, or is trusted no more.
+        """
+        if self.issuer in (None, current) or not published.holds(current.certificate):
+            return
+        if self._holds(published):
+            seen = since.lasted(fingerprint_of(current.certificate))
+            if seen is None or seen < self._lifetimes.propagation:
+                return
+        self.serve(current)
+
+    def _holds(self, published: Published) -> bool:
+        assert self.issuer is not None
+        lives = ends(self.issuer) > self._clock.now()
+        return lives and published.holds(self.issuer.certificate)

@@ -1,0 +1,27 @@
+"""A clock that stands still until it is told to go."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from certs.clock import Clock
+
+
+class Ticking(Clock):
+    """Starts at the true time, so that real certificates are valid; `wrong` is how far off."""
+
+    def __init__(self, wrong: timedelta = timedelta(0)) -> None:
+        self.passed = timedelta(0)
+        self._start = datetime.now(UTC) + wrong
+
+    def now(self) -> datetime:
+        """Return the time that has come."""
+        return self._start + self.passed
+
+    def monotonic(self) -> float:
+        """Return how many seconds have passed, from some number on."""
+        return 1000 + self.passed.total_seconds()
+
+    def tick(self, seconds: float) -> None:
+        """Let time pass."""
+        self.passed += timedelta(seconds=seconds)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from certs.authorities import Asked, Authorities
+from certs.issue import issue_ca
+from certs.lifetimes import Lifetimes
+from certs.pem import fingerprint_of
+from certs.rotation import View, adopt, draining, step
+from certs.since import Since
+from tests.unit.certs.clocks import Ticking
+
+TIMES = Lifetimes()
+YEAR = timedelta(days=365).total_seconds()
+CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
+
+
+class Replica:
+    """One that sees all that is to be trusted in caBundle, at each look."""
+
+    def __init__(self, authorities: Authorities) -> None:
+        self.clock = Ticking()
+        self.published = Since(self.clock, TIMES.drain)
+        self.draining = Since(self.clock, TIMES.drain)
+        self.authorities = authorities
+
+    def step(self, seconds: float = 0.0) -> Authorities:
+        """Let time pass, look all the while, and take a step."""
+        most = TIMES.drain.total_seconds()
+        for passed in [most] * int(seconds / most) + [seconds % most]:
+            self.clock.tick(passed)
+            self.published.look(fingerprint_of(one) for one in self.authorities.trusted)
+            self.draining.look([draining(self.authorities)])
+        view = View(
+            now=self.clock.now(),
+            lifetimes=TIMES,
+            published=self.published,
+            draining=self.draining,
+        )
+        self.authorities = step(self.authorities, view)
+        return self.authorities
+
+
+def test_nothing_is_due() -> None:
+    """In the first two thirds of a year nothing changes."""
+    replica = Replica(Authorities(current=CA))
+
+    replica.clock.tick(YEAR * 0.66)
+    assert replica.step() == Authorities(current=CA)
+
+
+def test_a_whole_rotation() -> None:
+    """Made after two thirds, issuing two minutes later, the old one gone after a day more."""
+    replica = Replica(Authorities(current=CA))
+    replica.clock.tick(YEAR * 0.67)
+    began = replica.step()
+    assert (began.phase, began.current, began.previous) == ("publishing", CA, ())
+    assert began.next is not None
+    assert began.trusted == (CA.certificate, began.next.certificate)
+    assert replica.step() == replica.step(119) == began
+
+    promoted = replica.step(1)
+    assert (promoted.phase, promoted.current) == ("draining", began.next)
+    assert promoted.trusted == (began.next.certificate, CA.certificate)
+    last = replica.clock.now() + timedelta(hours=24, seconds=90)
+    assert promoted.retire_after is not None
+    assert timedelta(0) <= promoted.retire_after - last < timedelta(seconds=2)
+    assert replica.step(86400) == promoted
+    assert replica.step(92) == Authorities(current=began.next)
+
+
+@pytest.mark.parametrize("asked", Asked)
+def test_somebody_asks(asked: Asked) -> None:
+    """Then the next CA comes at once, and the request is gone."""
+    began = Replica(Authorities(current=CA, asked=asked)).step()
+
+    assert (began.phase, began.asked) == ("publishing", None)
+    assert began.revoking is (asked is Asked.REVOKE)
+
+
+def test_one_rotation_at_a_time() -> None:
+    """Who asks while one is under way has what was asked for."""
+    replica = Replica(Authorities(current=CA, next=NEXT, asked=Asked.ROTATE))
+
+    assert replica.step() == Authorities(current=CA, next=NEXT)
+
+
+def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
+    """The next CA is made anew too, and the old ones go as soon as replicas have left them."""
+    replica = Replica(Authorities(current=CA, next=NEXT, asked=Asked.REVOKE))
+    began = replica.step()
+    assert began.next not in (None, CA, NEXT)
+    replica.step()
+    promoted = replica.step(120)
+    assert promoted.current == began.next
+    assert promoted.retire_after is None
+    assert not promoted.revoking
+    replica.step()
+    assert replica.step(224) == promoted
+    assert replica.step(1) == Authorities(current=promoted.current)
+
+
+def test_a_wait_begins_anew_where_the_next_ca_was_away() -> None:
+    """Somebody wrote over caBundle meanwhile, so an API server may have missed it."""
+    replica = Replica(Authorities(current=CA, next=NEXT))
+    replica.step()
+    replica.step(119)
+    replica.published.look([])
+    assert replica.step(1).phase == "publishing"
+    assert replica.step(119).phase == "publishing"
+    assert replica.step(1).phase == "draining"
+
+
+def test_a_clock_that_is_ahead_cannot_shorten_a_drain() -> None:
+    """By its own time the day is over; but it has not seen replicas leave the old CA."""
+    over = Ticking().now() - timedelta(minutes=10)
+    draining_ = Authorities(current=CA, previous=(OLD.certificate,), retire_after=over)
+    replica = Replica(draining_)
+
+    assert replica.step() == draining_
+    assert replica.step(224) == draining_
+    assert replica.step(1) == Authorities(current=CA)
+
+
+def test_a_ca_that_has_ended_is_replaced_at_once() -> None:
+    """A cluster was off for a year: nobody can be served by it, so nothing is lost."""
+    ended = issue_ca(lifetime=timedelta(minutes=-1))
+    replaced = Replica(Authorities(current=ended)).step()
+    assert replaced.current != ended
+
+    assert Replica(Authorities(current=ended, next=NEXT)).step().current == NEXT
+
+
+def test_strangers_are_trusted_for_a_drain() -> None:
+    """Once each, however often somebody tells of them."""
+    known = Authorities(current=CA, next=NEXT)
+    more = adopt(known, OLD.certificate, CA.certificate, NEXT.certificate)
+
+    assert more == replace(known, previous=(OLD.certificate,))
+    assert adopt(more, OLD.certificate) == more

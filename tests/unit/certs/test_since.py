@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from certs.since import Since
+from tests.unit.certs.clocks import Ticking
+
+
+def _since() -> tuple[Ticking, Since]:
+    clock = Ticking()
+    return clock, Since(clock, timedelta(seconds=60))
+
+
+def test_lasts_from_the_first_look() -> None:
+    """Until now, and not until the last look."""
+    clock, since = _since()
+    since.look(["a"])
+    clock.tick(5)
+    since.look(["a", "b"])
+    clock.tick(3)
+
+    assert since.lasted("a") == timedelta(seconds=8)
+    assert since.lasted("b") == timedelta(seconds=3)
+    assert since.lasted("c") is None
+
+
+def test_what_was_missed_begins_anew() -> None:
+    """Once is enough."""
+    clock, since = _since()
+    for seen in (["a"], [], ["a"]):
+        clock.tick(5)
+        since.look(seen)
+
+    assert since.lasted("a") == timedelta(0)
+
+
+def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
+    """It may have been away meanwhile."""
+    clock, since = _since()
+    since.look(["a"])
+    clock.tick(61)
+    since.look(["a"])
+
+    assert since.lasted("a") == timedelta(0)
