@@ -32,8 +32,9 @@ from certs.errors import CertificateError
 from certs.serving import ServingContext
 from webhook.app import dev
 from webhook.app.asgi import App
-from webhook.app.certificates import certificate_of
+from webhook.app.certificates import Certificate, certificate_of
 from webhook.app.configuration import Configuration
+from webhook.app.facts import ClusterFacts, facts_of
 from webhook.app.health import Health
 from webhook.app.log import Forward, Log, defect
 from webhook.app.mutate import Mutate
@@ -42,7 +43,6 @@ from webhook.app.options import ServeOptions
 from webhook.app.ports import BACKLOG, bind
 from webhook.app.preview import Preview
 from webhook.app.state import State
-from webhook.config.facts_file import load_facts
 from webhook.config.watch import ConfigWatch
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline import decide
@@ -84,10 +84,12 @@ class WebhookServer:
         self.log = Log(options.log_level)
         self.metrics = Metrics()
         self.state = State()
-        facts = load_facts(options.facts) if options.facts else None
-        self._configuration = Configuration(ConfigWatch(options.fabrics), facts, self.state)
+        self._configuration = Configuration(ConfigWatch(options.fabrics), self.state)
         self._tls = ServingContext(_client_ca(options))
-        self._certificate = certificate_of(options, self._tls, self.state, os.environ)
+        certificate = certificate_of(options, self._tls, self.state, os.environ)
+        facts = facts_of(options, self.state, self.metrics, os.environ)
+        #: What goes on beside the event loop.
+        self._kept_up: tuple[Certificate | ClusterFacts, ...] = (certificate, *facts)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
@@ -115,7 +117,8 @@ class WebhookServer:
                 await self._drain()
                 for listener in listeners.values():
                     listener.should_exit = True
-        self._certificate.stop()
+        for source in self._kept_up:
+            source.stop()
         self.log.write("info", "stopped")
 
     def stop(self) -> None:
@@ -150,7 +153,8 @@ class WebhookServer:
         gc.freeze()  # what is here now stays: the collector need not walk it again
         # A review is thousands of objects without cycles, freed as soon as it is answered.
         gc.set_threshold(*COLLECT_AFTER)
-        self._certificate.start()  # may need the API server, for which no listener waits
+        for source in self._kept_up:
+            source.start()  # may need the API server, for which no listener waits
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
             self._options.announce(self._instructions(self._ca_file))
@@ -174,7 +178,11 @@ class WebhookServer:
 
     async def _poll(self, *, first: bool = False) -> None:
         """Look at the files in a thread, so that a slow disk delays no request."""
-        for source in (self._configuration, self._certificate):
+        sources: tuple[Configuration | Certificate | ClusterFacts, ...] = (
+            self._configuration,
+            *self._kept_up,
+        )
+        for source in sources:
             try:
                 if await asyncio.to_thread(source.poll) or first:
                     source.apply(self.metrics, self.log)

@@ -30,7 +30,7 @@ class Replica:
             sys.executable, "-m", "webhook", "serve", "-c", str(fabrics(folder)),
             "--kubeconfig", str(kubeconfig), "--namespace", namespace,
             "--host", host, "--port", "0", "--preview-port", "0", "--health-port", "0",
-            "--drain-seconds", "0", *more,
+            "--drain-seconds", "0", "--watch", "off", *more,
         ]  # fmt: skip
 
     def launch(self) -> None:

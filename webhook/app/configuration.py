@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from webhook.app.log import Log
 from webhook.app.observe import Metrics
-from webhook.app.state import Check, Snapshot, State
+from webhook.app.state import Check, State
 from webhook.config.watch import ConfigWatch
-from webhook.core.facts import Facts
 
 
 class Configuration:
     """Swaps the snapshot when the fabrics file changes; a broken one keeps the last good."""
 
-    def __init__(self, watch: ConfigWatch, facts: Facts | None, state: State) -> None:
+    def __init__(self, watch: ConfigWatch, state: State) -> None:
         self._watch = watch
-        self._facts = facts
         self._state = state
         self._applied = 0
         state.probes.append(self.check)
@@ -28,7 +26,7 @@ class Configuration:
         now = self._watch
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
-            self._state.snapshot = Snapshot.of(now.loaded.fabrics, self._facts)
+            self._state.configure(now.loaded.fabrics)
             log.write(
                 "info",
                 "configuration loaded",

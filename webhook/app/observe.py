@@ -20,6 +20,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
+from webhook.app.watched import Watches
 from webhook.core.decision import Decision
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -37,6 +38,8 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._counts = _Counts()
         self.registry.register(self._counts)
+        self.watches = Watches()
+        self.registry.register(self.watches)
         self.internal_errors = Counter(
             "rdma_webhook_internal_errors",
             "Defects of the webhook, each answered with HTTP 500.",
@@ -56,6 +59,17 @@ class Metrics:
         self.certificate_not_after = self._gauge(
             "certificate_not_after_timestamp_seconds",
             "When the serving certificate expires; 0 without one.",
+        )
+        self.certificate_successful = self._gauge(
+            "certificate_last_update_successful",
+            "1 if certificates are as they should be, 0 if files, Secret or caBundle are not.",
+        )
+        self.ca_not_after = self._gauge(
+            "ca_not_after_timestamp_seconds",
+            "When the CA in the Secret expires; 0 without one of our own.",
+        )
+        self.ca_rotating = self._gauge(
+            "ca_rotating", "1 while the CA is exchanged for the next and both are trusted."
         )
         build = Gauge(
             "rdma_webhook_build_info",

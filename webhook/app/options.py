@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from certs.lifetimes import Lifetimes
 from webhook.config import EXAMPLE
 
 #: Where the manifests mount the ConfigMap.
@@ -22,6 +23,8 @@ class ServeOptions:
     #: The fabrics file; None: CONFIG, or with `dev` an example.
     config: Path | None = None
     facts: Path | None = None
+    #: In a cluster, or with a kubeconfig, and without `facts`: watch namespaces and their rules.
+    watch: bool = True
     #: "": all addresses of the machine, IPv4 and IPv6.
     host: str = ""
     port: int = 8443
@@ -35,6 +38,7 @@ class ServeOptions:
     service: str = "rdma-webhook"
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
     webhook_configuration: str = "zz-rdma-webhook"
+    lifetimes: Lifetimes = Lifetimes()
     #: None: the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True

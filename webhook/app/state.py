@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from webhook.app.arrivals import Arrivals
 from webhook.core.fabric import Fabrics
 from webhook.core.facts import Facts, NodeInventory
 from webhook.core.scope import Context
@@ -34,6 +35,12 @@ class Snapshot:
         facts = facts or Facts()
         return Snapshot(fabrics=fabrics, facts=facts, inventory=facts.inventory(fabrics))
 
+    def knowing(self, facts: Facts) -> Snapshot:
+        """Return it with other facts; the nodes are looked at only if they are others."""
+        if facts.nodes is not self.facts.nodes:
+            return Snapshot.of(self.fabrics, facts)
+        return Snapshot(fabrics=self.fabrics, facts=facts, inventory=self.inventory)
+
     def context_for(self, namespace: str) -> Context:
         """Return what a decision on a pod of this namespace depends on."""
         return Context(
@@ -49,9 +56,22 @@ class State:
     def __init__(self) -> None:
         #: None until the first valid configuration.
         self.snapshot: Snapshot | None = None
+        #: Who waits for a namespace that `facts` lack; None where they will not come.
+        self.arrivals: Arrivals | None = None
+        self._facts = Facts()
         self.draining = False
         #: Who else is asked by `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
+
+    def configure(self, fabrics: Fabrics) -> None:
+        """Decide by other fabrics from now on."""
+        self.snapshot = Snapshot.of(fabrics, self._facts)
+
+    def learn(self, facts: Facts) -> None:
+        """Decide by other facts from now on."""
+        self._facts = facts
+        if self.snapshot is not None:
+            self.snapshot = self.snapshot.knowing(facts)
 
     def checks(self) -> list[Check]:
         """Ask all probes, and whether the server is on its way out."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from webhook import __version__
+from webhook.cli.duration import duration
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 OUTPUTS = ("text", "json", "yaml", "patch", "diff")
@@ -85,9 +86,17 @@ _OWN_CERTIFICATES = (
         "the MutatingWebhookConfiguration whose caBundle it keeps",
     ),
 )
+#: Of those certificates: with less than a minute, tests see in minutes what takes a year.
+_LIFETIMES = (
+    ("--ca-lifetime", "365d", None),
+    ("--leaf-lifetime", "24h", None),
+    ("--ca-round", "5s", None),
+    ("--ca-propagation", "2m", "until every API server is taken to use a changed caBundle"),
+)
 _KUBECONFIG_HELP = "reach the API server by this file (default: as the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
+_WATCH_HELP = "in a cluster, keep up with namespaces, LimitRanges and quotas (default: on)"
 _DEV_HELP = "127.0.0.1 only, with certificates of its own and, without -c, example fabrics"
 _DRAIN_HELP = "how long to go on serving after SIGTERM (default: 15)"
 _OUTPUT_HELP = """text: for people; json: the documented form; yaml: the patched documents, comments
@@ -140,6 +149,7 @@ def _add_serve(command: _Parser) -> None:
     add = command.add_argument
     add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
     add("--facts", type=Path, metavar="FILE", help=_FACTS_HELP)
+    add("--watch", choices=("on", "off"), default="on", help=_WATCH_HELP)
     add("--dev", action="store_true", help=_DEV_HELP)
     add("--host", default="", help="the address to listen on (default: all of this machine)")
     for flag, port, what in _PORTS:
@@ -149,6 +159,9 @@ def _add_serve(command: _Parser) -> None:
     for flag, name, what in _OWN_CERTIFICATES:
         told = f"{what} (default: {name})" if name else what
         add(flag, type=_name, default=name, metavar="NAME", help=told)
+    for flag, usual, what in _LIFETIMES:
+        told = f"{what} (default: {usual})" if what else argparse.SUPPRESS
+        add(flag, type=duration, default=usual, metavar="DURATION", help=told)
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=("on", "off"), default="on", help="serve the preview (default: on)")
     add(

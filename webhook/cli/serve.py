@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from certs.lifetimes import Lifetimes
 from webhook.cli.fabrics import configured
 from webhook.server import ServeOptions, serve
 
@@ -15,6 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
         ServeOptions(
             config=configured(arguments.config),
             facts=arguments.facts,
+            watch=arguments.watch == "on",
             host=arguments.host,
             port=arguments.port,
             preview_port=arguments.preview_port,
@@ -26,6 +28,12 @@ def run(arguments: argparse.Namespace) -> int:
             service=arguments.service,
             ca_secret=arguments.ca_secret,
             webhook_configuration=arguments.webhook_configuration,
+            lifetimes=Lifetimes(
+                ca=arguments.ca_lifetime,
+                leaf=arguments.leaf_lifetime,
+                propagation=arguments.ca_propagation,
+                round=arguments.ca_round,
+            ),
             kubeconfig=arguments.kubeconfig,
             preview=arguments.preview == "on",
             log_level=arguments.log_level,

@@ -25,7 +25,7 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.configuration = Configuration(ConfigWatch(self.file), None, self.state)
+        self.configuration = Configuration(ConfigWatch(self.file), self.state)
 
     def poll(self) -> None:
         """Do what the server does every second."""
@@ -96,7 +96,8 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
     state, watch = State(), ConfigWatch(tmp_path / "fabrics.yaml")
     (tmp_path / "fabrics.yaml").write_text(GOOD)
-    configuration = Configuration(watch, Facts.from_objects([namespace]), state)
+    configuration = Configuration(watch, state)
+    state.learn(Facts.from_objects([namespace]))
     configuration.poll()
     configuration.apply(Metrics(), Lines().log)
 

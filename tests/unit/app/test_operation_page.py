@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from prometheus_client import Metric
 
+from certs.backoff import delays
+from webhook.app.arrivals import Arrivals
 from webhook.app.asgi import BODIES_IN_ALL, BODY_LIMIT
 from webhook.app.mutate import DEPTH, VALUES
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.preview import PENDING, THREADS
 from webhook.app.query import PARAMETERS
+from webhook.cluster.feed import Feed
+from webhook.cluster.requests import Reads
 from webhook.core.decision import Decision, Outcome, Reason
+from webhook.errors import ClusterError
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation.md"
 BEGIN, END = "<!-- metrics -->\n", "\n<!-- /metrics -->"
@@ -27,7 +32,12 @@ def _families() -> list[Metric]:
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
     metrics.answered("mutate", 200, 0.1)
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
+    metrics.watches.follow(Feed(_nobody, delays), Arrivals())
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
+
+
+def _nobody() -> Reads:
+    raise ClusterError("there is no API server")
 
 
 def _table() -> str:

@@ -1,0 +1,159 @@
+"""An API server in memory, as far as lists and watches need it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from webhook.cluster.requests import Query, RefusedError
+from webhook.errors import ClusterError
+
+NAMESPACES = "/api/v1/namespaces"
+LIMIT_RANGES = "/api/v1/limitranges"
+QUOTAS = "/api/v1/resourcequotas"
+
+
+def namespace(name: str, **metadata: Any) -> dict[str, Any]:
+    """Make a Namespace as it stands in a list: without its kind."""
+    return {"metadata": {"name": name, **metadata}}
+
+
+def limit_range(name: str = "sizes", space: str = "lab", **limit: Any) -> dict[str, Any]:
+    """Make a LimitRange; without a limit one that requires nothing."""
+    limits = [{"type": "Container", **limit}]
+    return {"metadata": {"name": name, "namespace": space}, "spec": {"limits": limits}}
+
+
+def quota(name: str = "team", space: str = "lab", **hard: str) -> dict[str, Any]:
+    """Make a ResourceQuota."""
+    written = {key.replace("_", "."): amount for key, amount in hard.items()}
+    return {"metadata": {"name": name, "namespace": space}, "spec": {"hard": written}}
+
+
+class Stream:
+    """A watch, which a test ends or breaks."""
+
+    def __init__(self, query: Query, silence: float) -> None:
+        self.query, self.silence = query, silence
+        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.closed = False
+
+    def send(self, *events: Any) -> None:
+        """Send events; None ends the watch, an exception breaks it."""
+        for event in events:
+            self._waiting.put(event)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        while (event := self._waiting.get(timeout=20)) is not None:
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+    def interrupt(self) -> None:
+        """End it, as the other end's silence does."""
+        self.send(ClusterError("the connection was closed"))
+
+    def close(self) -> None:
+        """Note that it was given back."""
+        self.closed = True
+
+
+class Cluster:
+    """Objects by path; what is done to them goes to the watches that are open."""
+
+    def __init__(self, page: int = 500) -> None:
+        self.asked: list[tuple[str, Query]] = []
+        self.streams: dict[str, list[Stream]] = {}
+        #: What the next requests end in, the first first.
+        self.failures: list[Exception] = []
+        self.version = 100
+        self._page = page
+        self._objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, path: str, *items: dict[str, Any]) -> None:
+        """Create or change objects."""
+        for item in items:
+            stored = self._objects.setdefault(path, {})
+            kind = "MODIFIED" if _key(item) in stored else "ADDED"
+            stored[_key(item)] = item
+            self._tell(path, kind, item)
+
+    def delete(self, path: str, item: dict[str, Any]) -> None:
+        """Delete an object."""
+        del self._objects[path][_key(item)]
+        self._tell(path, "DELETED", item)
+
+    def forget(self, path: str, *items: dict[str, Any]) -> None:
+        """Have other objects than the watches were told of: their events are lost."""
+        self.version += 1
+        self._objects[path] = {_key(item): item for item in items}
+
+    def watch(self, path: str) -> Stream:
+        """Return the watch that is open."""
+        return self.streams[path][-1]
+
+    def get(self, path: str, query: Query) -> dict[str, Any]:
+        """Return a page of a list."""
+        self._ask(path, query)
+        items = list(self._objects.get(path, {}).values())
+        start = int(query.get("continue") or 0)
+        end = start + self._page
+        metadata = {"resourceVersion": str(self.version)}
+        if end < len(items):
+            metadata["continue"] = str(end)
+        return {"metadata": metadata, "items": items[start:end]}
+
+    def stream(self, path: str, query: Query, silence: float) -> Stream:
+        """Begin a watch."""
+        self._ask(path, query)
+        stream = Stream(query, silence)
+        self.streams.setdefault(path, []).append(stream)
+        return stream
+
+    def _ask(self, path: str, query: Query) -> None:
+        with self._lock:
+            self.asked.append((path, dict(query)))
+            if self.failures:
+                raise self.failures.pop(0)
+
+    def _tell(self, path: str, kind: str, item: dict[str, Any]) -> None:
+        self.version += 1
+        for stream in self.streams.get(path, [])[-1:]:
+            stream.send(event(kind, item, self.version))
+
+
+def event(kind: str, item: dict[str, Any], version: int) -> dict[str, Any]:
+    """Make an event, with its version in the object."""
+    metadata = {**item.get("metadata", {}), "resourceVersion": str(version)}
+    return {"type": kind, "object": {**item, "metadata": metadata}}
+
+
+def bookmark(version: int) -> dict[str, Any]:
+    """Make a bookmark."""
+    return event("BOOKMARK", {}, version)
+
+
+def gone(code: int = 410) -> dict[str, Any]:
+    """Make the event that a watch ends with where the version is too old."""
+    return {"type": "ERROR", "object": {"code": code, "message": "too old\nresource version"}}
+
+
+def refused(code: int) -> RefusedError:
+    """Make the error of a refused request."""
+    return RefusedError(code, "no")
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for what another thread does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.001)
+
+
+def _key(item: dict[str, Any]) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]

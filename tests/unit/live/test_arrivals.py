@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+from webhook.app import arrivals
+from webhook.app.arrivals import Arrivals
+
+
+def test_who_waits_goes_on_when_the_namespace_comes() -> None:
+    """All who wait for it, at once; others go on waiting, and then without."""
+
+    async def run() -> list[bool]:
+        waiting = Arrivals(seconds=0.2)
+        asked = [asyncio.create_task(waiting.of(name)) for name in ("lab", "lab", "other")]
+        await asyncio.sleep(0)
+        waiting.tell({"lab", "elsewhere"})
+        early = await asyncio.wait_for(asyncio.gather(*asked[:2]), 0.1)
+        late = await asked[2]
+        assert waiting.counts == {True: 2, False: 1}
+        return [*early, late]
+
+    assert asyncio.run(run()) == [True, True, False]
+
+
+def test_one_that_gives_up_leaves_the_others() -> None:
+    """Who came later still hears of it."""
+
+    async def run() -> tuple[bool, bool]:
+        waiting = Arrivals(seconds=0.1)
+        first = asyncio.create_task(waiting.of("lab"))
+        await asyncio.sleep(0.06)
+        second = asyncio.create_task(waiting.of("lab"))
+        gave_up = await first
+        waiting.tell(["lab"])
+        return gave_up, await second
+
+    assert asyncio.run(run()) == (False, True)
+
+
+def test_a_client_that_goes_away_is_not_told() -> None:
+    """Its request was cancelled."""
+
+    async def run() -> None:
+        waiting = Arrivals(seconds=20)
+        request = asyncio.create_task(waiting.of("lab"))
+        await asyncio.sleep(0)
+        request.cancel()
+        await asyncio.wait([request])
+        waiting.tell(["lab"])
+        assert waiting.counts == {True: 0, False: 0}
+
+    asyncio.run(run())
+
+
+def test_so_many_wait_and_no_more() -> None:
+    """Each holds its body in memory; the next is decided at once."""
+
+    async def run() -> float:
+        waiting = Arrivals(seconds=0.2)
+        asked = [asyncio.create_task(waiting.of(f"n{n}")) for n in range(arrivals.MOST)]
+        await asyncio.sleep(0)
+        began = time.monotonic()
+        assert await waiting.of("one-more") is False
+        took = time.monotonic() - began
+        assert not any(await asyncio.gather(*asked))
+        assert waiting.counts == {True: 0, False: arrivals.MOST}
+        return took
+
+    assert asyncio.run(run()) < 0.1

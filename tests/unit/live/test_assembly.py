@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.live.cluster import limit_range, namespace, quota
+from webhook.cluster.assembly import Assembly, Batch
+from webhook.cluster.kinds import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
+from webhook.cluster.reflector import Change
+from webhook.core.facts import Facts, NamespaceFacts, key_of
+
+MAX: Any = {"max": {"memory": "1Gi"}}
+
+
+def put(kind: Kind, *items: dict[str, Any]) -> Batch:
+    """Deliver objects."""
+    return kind, [Change(key_of(item), kind.project(item) or None) for item in items]
+
+
+def gone(kind: Kind, *items: dict[str, Any]) -> Batch:
+    """Deliver that they are deleted."""
+    return kind, [Change(key_of(item), None) for item in items]
+
+
+def test_before_anything_came_every_namespace_is_unknown() -> None:
+    """There is a source; it has just not said anything."""
+    assert Assembly().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+
+
+def test_rules_and_namespaces_come_in_any_order() -> None:
+    """A rule alone makes no namespace."""
+    assembly = Assembly()
+    assert assembly.take([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
+    assert assembly.facts == Facts(complete=True)
+    assert assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
+    says = "LimitRange sizes sets max.memory"
+    assert assembly.facts.namespace("lab").memory_limit_required == says
+    assert assembly.facts.namespace("x").memory_limit_required == ""
+
+
+def test_facts_are_new_only_where_something_changed() -> None:
+    """Those of before stay as they were, and so does every other namespace."""
+    assembly = Assembly()
+    assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))])
+    before = assembly.facts
+    assert assembly.take([put(NAMESPACES, namespace("lab", labels={"team": "a"}))]) == set()
+    assert assembly.take([gone(QUOTAS, quota("never", "lab"))]) == set()
+    assert assembly.facts is before
+
+    assert assembly.take([put(QUOTAS, quota(limits_memory="1Ti"))]) == {"lab"}
+    assert before.namespace("lab").memory_limit_required == ""
+    assert assembly.facts.namespace("lab").memory_limit_required != ""
+    assert assembly.facts.namespaces["x"] is before.namespaces["x"]
+    assert assembly.facts.nodes is before.nodes
+
+
+def test_what_is_deleted_is_forgotten() -> None:
+    """A rule with its namespace, in either order; another rule of it stays."""
+    assembly = Assembly()
+    strict, team = limit_range(**MAX), quota(limits_memory="1Ti")
+    both = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
+    assembly.take([put(NAMESPACES, namespace("lab")), *both])
+    assembly.take([gone(LIMIT_RANGES, strict)])
+    says = "ResourceQuota team counts limits.memory"
+    assert assembly.facts.namespace("lab").memory_limit_required == says
+    assert assembly.take([gone(NAMESPACES, namespace("lab"))]) == {"lab"}
+    assert assembly.facts == Facts(complete=True)
+    assembly.take([gone(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
+    assert assembly.facts.namespace("lab").memory_limit_required == ""
+
+
+SPACES, RULES = ("a", "b"), ("x", "y")
+OBJECTS: dict[Kind, Callable[..., Any]] = {
+    NAMESPACES: lambda space, _, how: namespace(
+        space, annotations={"rdma.lab/fabric": "north"} if how else {}
+    ),
+    LIMIT_RANGES: lambda space, name, how: limit_range(name, space, **(MAX if how else {})),
+    QUOTAS: lambda space, name, how: quota(name, space, **({"limits_memory": "1"} if how else {})),
+}
+STEP = st.tuples(
+    st.sampled_from(sorted(OBJECTS, key=lambda kind: kind.resource)),
+    st.sampled_from(SPACES),
+    st.sampled_from(RULES),
+    st.sampled_from([None, False, True]),
+)
+
+
+@given(st.lists(st.lists(STEP, max_size=6), max_size=8))
+def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
+    """Whatever came and went, in whatever batches: as if all that is left had been read at once."""
+    assembly = Assembly()
+    there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
+    for batch in batches:
+        delivered = []
+        before = dict(assembly.facts.namespaces)
+        for kind, space, name, how in batch:
+            item = OBJECTS[kind](space, name, how)
+            key = (kind.resource, key_of(item))
+            delivered.append((gone if how is None else put)(kind, item))
+            there.pop(key, None)
+            if how is not None:
+                # As a list with kinds has it, and with what is kept of it.
+                there[key] = {**item, "kind": KIND_NAMES[kind.resource]}
+        changed = assembly.take(delivered)
+        now = assembly.facts.namespaces
+        assert now == Facts.from_objects(there.values()).namespaces
+        assert changed == {one for one in SPACES if before.get(one) != now.get(one)}
+
+
+KIND_NAMES = {
+    "namespaces": "Namespace",
+    "limitranges": "LimitRange",
+    "resourcequotas": "ResourceQuota",
+}

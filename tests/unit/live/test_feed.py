@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import threading
+from typing import Self
+
+from tests.unit.live.cluster import (
+    LIMIT_RANGES,
+    NAMESPACES,
+    Cluster,
+    eventually,
+    limit_range,
+    namespace,
+)
+from webhook.cluster.feed import Feed
+from webhook.cluster.requests import Reads
+from webhook.errors import ClusterError
+
+
+class Running:
+    """A feed that runs on a cluster in memory."""
+
+    def __init__(self, cluster: Cluster, refusals: int = 0) -> None:
+        self.connections = 0
+        self._refusals = refusals
+        self._cluster = cluster
+        self.woken = threading.Semaphore(0)
+        self.feed = Feed(self._connect, lambda: iter([0.0] * 100))
+
+    def __enter__(self) -> Self:
+        self.feed.start(self.woken.release)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.feed.stop()
+        assert all(one.join(20) for one in self.feed.reflectors)
+
+    def _connect(self) -> Reads:
+        self.connections += 1
+        if self.connections <= self._refusals:
+            raise ClusterError("no token")
+        return self._cluster
+
+    def until(self, wanted: int) -> list[str]:
+        """Take until so many batches came; return of what resource they are."""
+        taken: list[str] = []
+        while len(taken) < wanted:
+            assert self.woken.acquire(timeout=20)
+            taken += [kind.resource for kind, _ in self.feed.take()]
+        return taken
+
+
+def test_each_kind_delivers_its_list_and_its_events() -> None:
+    """All over one connection."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    with Running(cluster) as running:
+        assert sorted(running.until(3)) == ["limitranges", "namespaces", "resourcequotas"]
+        eventually(lambda: LIMIT_RANGES in cluster.streams)
+        cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
+        assert running.until(1) == ["limitranges"]
+    assert running.connections == 1
+
+
+def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
+    """And is not woken for what has been taken."""
+    cluster = Cluster()
+    with Running(cluster) as running:
+        running.until(3)
+        eventually(lambda: NAMESPACES in cluster.streams)
+        cluster.put(NAMESPACES, *(namespace(name) for name in "abc"))
+        eventually(lambda: running.feed.reflectors[0].objects == 3)
+        assert running.woken.acquire(timeout=20)
+        eventually(lambda: not running.woken.acquire(blocking=False))
+        assert len(running.feed.take()) == 3
+
+
+def test_without_a_connection_it_tries_again() -> None:
+    """A token may not be mounted yet."""
+    with Running(Cluster(), refusals=2) as running:
+        running.until(3)
+    assert running.connections == 3
+    assert sum(one.failures for one in running.feed.reflectors) == 2

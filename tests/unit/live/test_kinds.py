@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
+from tests.unit.live.cluster import limit_range, namespace, quota
+from webhook.cluster.kinds import KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
+from webhook.core.facts import NamespaceFacts, namespace_of
+
+LABELS = {
+    "kubernetes.io/metadata.name": "lab",
+    "pod-security.kubernetes.io/enforce": "restricted",
+    "pod-security.kubernetes.io/warn": "restricted",
+    "rdma.lab/enable": "true",
+    "team": "x",
+}
+ANNOTATIONS = {
+    "rdma.lab/fabric": "h100-roce",
+    "rdma.lab/enable": "true",
+    "rdma.lab/memory-limit": "keep",
+    "rdma.lab/skip": "env",
+    "kubectl.kubernetes.io/last-applied-configuration": "{}",
+}
+
+
+def test_where_the_kinds_are() -> None:
+    """Each in the whole cluster, as RBAC names it."""
+    assert [kind.path for kind in KINDS] == [
+        "/api/v1/namespaces",
+        "/api/v1/limitranges",
+        "/api/v1/resourcequotas",
+    ]
+
+
+def test_a_namespace_is_two_values() -> None:
+    """The level of Pod Security that it enforces, and its fabric."""
+    item = namespace("lab", labels=LABELS, annotations=ANNOTATIONS)
+    assert NAMESPACES.project(item) == NamespaceFacts(
+        name="lab",
+        labels={"pod-security.kubernetes.io/enforce": "restricted"},
+        annotations={"rdma.lab/fabric": "h100-roce"},
+    )
+    assert NAMESPACES.project(namespace("x")) == NamespaceFacts(name="x", labels={})
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations"),
+    [
+        *product([{key: LABELS[key]} for key in LABELS], [{}]),
+        *product([{}], [{key: ANNOTATIONS[key]} for key in ANNOTATIONS]),
+        (LABELS, ANNOTATIONS),
+    ],
+)
+def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None:
+    """A decision is the same with the whole namespace and with what is kept of it."""
+    item = namespace("lab", labels=labels, annotations=annotations)
+    asked = pod(gpu(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"})))
+    whole, kept = (
+        decide_on(asked, context(V100, H100, namespace=facts))
+        for facts in (namespace_of(item), NAMESPACES.project(item))
+    )
+    assert whole == kept
+
+
+def test_of_rules_the_sentence_is_kept_that_decisions_say() -> None:
+    """And nothing of those that require no memory limit."""
+    assert LIMIT_RANGES.project(limit_range(max={"memory": "1Gi"})) == (
+        "LimitRange sizes sets max.memory"
+    )
+    assert QUOTAS.project(quota(limits_memory="1Ti")) == "ResourceQuota team counts limits.memory"
+    assert not LIMIT_RANGES.project(limit_range(default={"memory": "1Gi"}))
+    assert not QUOTAS.project(quota(pods="5"))

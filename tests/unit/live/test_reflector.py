@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.unit.live.cluster import (
+    LIMIT_RANGES,
+    NAMESPACES,
+    Cluster,
+    bookmark,
+    event,
+    eventually,
+    gone,
+    limit_range,
+    namespace,
+    refused,
+)
+from webhook.cluster import kinds
+from webhook.cluster.kinds import Kind
+from webhook.cluster.listing import PAGE
+from webhook.cluster.reflector import SILENCE, STEADY, Change, Reflector
+from webhook.errors import ClusterError
+
+MAX: Any = {"max": {"memory": "1Gi"}}
+
+
+class Watching:
+    """A reflector whose attempts a test makes one by one, each with events set beforehand."""
+
+    def __init__(self, cluster: Cluster, kind: Kind = kinds.NAMESPACES) -> None:
+        self.cluster = cluster
+        self.delivered: list[list[Change]] = []
+        self.now = 0.0
+        self.reflector = Reflector(
+            kind, lambda: cluster, self._deliver, lambda: iter(()), lambda: self.now
+        )
+        self._path = kind.path
+
+    def _deliver(self, _: Kind, changes: list[Change]) -> None:
+        self.delivered.append(changes)
+
+    def attempt(self, *events: Any) -> list[list[Change]]:
+        """List and watch, with these events, and return what is delivered."""
+        self.delivered.clear()
+        begin = self.cluster.stream
+
+        def stream(*request: Any) -> Any:
+            begun = begin(*request)
+            begun.send(*events, None)
+            return begun
+
+        self.cluster.stream = stream  # type: ignore[method-assign, assignment]
+        self.reflector.attempt()
+        self.cluster.stream = begin  # type: ignore[method-assign]
+        return self.delivered
+
+    def asked(self) -> list[str]:
+        """Say in a word each what was asked since the last call."""
+        words = [
+            f"watch {q['resourceVersion']}" if "watch" in q else "list"
+            for _, q in self.cluster.asked
+        ]
+        self.cluster.asked.clear()
+        return words
+
+
+def names(changes: list[Change]) -> dict[str, bool]:
+    """Return name → whether something is kept of it."""
+    return {name: kept is not None for (_, name), kept in changes}
+
+
+def test_a_list_comes_first_and_then_the_events_since() -> None:
+    """The list is delivered at once, even an empty one; the watch begins at its version."""
+    watching = Watching(Cluster())
+    assert watching.attempt() == [[]]
+    assert watching.asked() == ["list", "watch 100"]
+
+    watching.cluster.put(NAMESPACES, namespace("a"), namespace("b"))
+    watching = Watching(watching.cluster)
+    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+    assert watching.asked() == ["list", "watch 102"]
+
+
+def test_a_long_list_is_read_in_pages() -> None:
+    """Each as large as it is asked for; none with a resourceVersion, which might be an old one."""
+    cluster = Cluster(page=2)
+    cluster.put(NAMESPACES, *(namespace(name) for name in "abcde"))
+    watching = Watching(cluster)
+
+    (delivered,) = watching.attempt()
+    assert names(delivered) == dict.fromkeys("abcde", True)
+    lists = [query for _, query in cluster.asked[:-1]]
+    limit = str(PAGE)
+    assert lists == [
+        {"limit": limit},
+        {"limit": limit, "continue": "2"},
+        {"limit": limit, "continue": "4"},
+    ]
+
+
+def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
+    """Bookmarks tell a silent watch from a dead one; not all watches end at once."""
+    watching = Watching(Cluster())
+    watching.attempt()
+    watch = watching.cluster.watch(NAMESPACES)
+
+    assert watch.query["allowWatchBookmarks"] == "true"
+    assert 300 <= int(watch.query["timeoutSeconds"]) <= 600
+    assert watch.silence == SILENCE > 60
+    assert watch.closed
+
+
+def test_events_are_delivered_where_they_matter() -> None:
+    """What changes nothing that is kept is dropped here; each event moves the version on."""
+    watching = Watching(Cluster())
+    quiet = namespace("a", labels={"team": "x"}, resourceVersion="7")
+    enforcing = namespace("a", labels={"pod-security.kubernetes.io/enforce": "baseline"})
+    delivered = watching.attempt(
+        event("ADDED", namespace("a"), 101),
+        event("MODIFIED", quiet, 102),
+        event("MODIFIED", enforcing, 103),
+        bookmark(110),
+        event("DELETED", enforcing, 111),
+        event("DELETED", namespace("never-seen"), 112),
+    )
+    assert [names(one) for one in delivered] == [{}, {"a": True}, {"a": True}, {"a": False}]
+    watching.asked()
+    watching.attempt()
+    assert watching.asked() == ["watch 112"]
+
+
+def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
+    """It becomes of consequence, and then is not any more."""
+    watching = Watching(Cluster(), kinds.LIMIT_RANGES)
+    watching.cluster.put(LIMIT_RANGES, limit_range())
+    delivered = watching.attempt(
+        event("MODIFIED", limit_range(**MAX), 102), event("MODIFIED", limit_range(), 103)
+    )
+    key = ("lab", "sizes")
+    assert delivered == [
+        [],
+        [Change(key, "LimitRange sizes sets max.memory")],
+        [Change(key, None)],
+    ]
+    assert watching.reflector.objects == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "next_asked"),
+    [
+        (ClusterError("cannot reach it"), "watch 101"),
+        (refused(429), "watch 101"),
+        (refused(410), "list"),
+        (refused(403), "list"),
+        (refused(504), "list"),
+        (KeyError("ours"), "list"),
+    ],
+    ids=str,
+)
+def test_what_is_done_after_a_failure(failure: Exception, next_asked: str) -> None:
+    """A broken connection goes on where it was; who is told no lists again."""
+    watching = Watching(Cluster())
+    watching.attempt(event("ADDED", namespace("a"), 101))
+    watching.asked()
+    watching.cluster.failures.append(failure)
+    watching.attempt()
+    watching.asked()
+    watching.attempt()
+    assert watching.asked()[0] == next_asked
+
+
+@pytest.mark.parametrize("code", [410, 500])
+def test_an_error_in_the_stream_lists_again(code: int) -> None:
+    """It is the last event of a watch; what was missed is found by comparing."""
+    watching = Watching(Cluster())
+    a, b, c = namespace("a"), namespace("b"), namespace("c")
+    watching.cluster.put(NAMESPACES, a, b)
+    watching.attempt(gone(code), event("ADDED", c, 199))
+    told = watching.reflector.problem
+    labelled = namespace("b", annotations={"rdma.lab/fabric": "north"})
+    watching.cluster.forget(NAMESPACES, labelled, c)
+
+    assert told == f"the API server answered {code}: too old resource version"
+    (delivered,) = watching.attempt()
+    assert names(delivered) == {"a": False, "b": True, "c": True}
+    assert watching.reflector.lists == 2
+    assert (watching.attempt(), watching.reflector.lists) == ([], 2)
+
+
+def test_pages_that_expire_are_read_again_from_the_first() -> None:
+    """A continue token lives for minutes; what is held meanwhile stays."""
+    watching = Watching(Cluster(page=1))
+    watching.cluster.put(NAMESPACES, namespace("a"), namespace("b"))
+    watching.cluster.failures += [refused(410)]
+    assert watching.attempt() == []
+    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+
+
+def test_problems_are_told_until_they_are_over() -> None:
+    """A refusal in one line; a defect by its type alone, with the exception for the log."""
+    watching = Watching(Cluster())
+    reflector = watching.reflector
+    watching.cluster.failures += [ClusterError("cannot reach it"), ValueError("secret")]
+    watching.attempt()
+    assert [reflector.problem, reflector.defect, reflector.heard] == ["cannot reach it", None, None]
+    watching.attempt()
+    assert reflector.problem == "internal error: ValueError"
+    assert isinstance(reflector.defect, ValueError)
+    watching.now = 5.0
+    watching.attempt()
+    assert [reflector.problem, reflector.defect, reflector.heard] == ["", None, 5.0]
+    assert reflector.failures == 2
+
+
+class Paced:
+    """A reflector that runs, and the pauses that it makes, without their time."""
+
+    def __init__(self, cluster: Cluster, attempts: int) -> None:
+        self.now = 0.0
+        self.took: list[float] = []
+        self.pauses: list[int] = []
+        self._left = attempts
+        self.reflector = Reflector(
+            kinds.NAMESPACES, lambda: cluster, lambda *_: None, self._delays, lambda: self.now
+        )
+
+    def _delays(self) -> Iterator[float]:
+        for number in range(100):
+            self.pauses.append(number)
+            self._left -= 1
+            if self._left == 0:
+                self.reflector.stop()
+            self.now += self.took.pop(0) if self.took else 0.0
+            yield 0.0
+
+
+def test_pauses_grow_and_begin_anew_after_a_watch_that_held() -> None:
+    """An API server that is gone is not asked in a loop, nor one that ends each watch at once."""
+    cluster = Cluster()
+    cluster.failures += [ClusterError("gone")] * 100
+    paced = Paced(cluster, 5)
+    paced.reflector.start()
+    assert paced.reflector.join(20)
+    assert paced.pauses == [0, 1, 2, 3, 4]
+    assert paced.reflector.failures == 5
+
+
+def test_a_watch_that_held_is_followed_at_once() -> None:
+    """The pauses of before are over."""
+    cluster = Cluster()
+    paced = Paced(cluster, 5)
+    held = [0.0, STEADY, 0.0, STEADY + 1, 0.0]
+
+    def attempt() -> None:
+        paced.now += held.pop(0)
+
+    paced.reflector.attempt = attempt  # type: ignore[method-assign]
+    paced.reflector.start()
+    assert paced.reflector.join(20)
+    assert paced.pauses == [0, 0, 1, 0, 1]
+
+
+def test_it_ends_while_it_waits_for_events() -> None:
+    """Without waiting for the next one, and without calling it a failure."""
+    cluster = Cluster()
+    listed: list[Any] = []
+    reflector = Reflector(
+        kinds.NAMESPACES, lambda: cluster, lambda *one: listed.append(one), lambda: iter([0.0] * 9)
+    )
+    reflector.start()
+    eventually(lambda: bool(cluster.streams))
+    reflector.stop()
+    assert reflector.join(20)
+    assert (reflector.failures, cluster.watch(NAMESPACES).closed) == (0, True)
+    assert len(listed) == 1

@@ -1,0 +1,71 @@
+"""The facts, put together of what the reflectors deliver.
+
+Facts are immutable, so each batch of changes makes new ones; where nothing that decisions
+read has changed, the old ones stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from webhook.cluster.kinds import NAMESPACES, Kind
+from webhook.cluster.reflector import Change
+from webhook.core.facts import Facts, NamespaceFacts
+
+#: What a reflector delivered at once.
+Batch = tuple[Kind, list[Change]]
+
+
+class Assembly:
+    """Namespaces, and beside them what LimitRanges and quotas say in each."""
+
+    def __init__(self) -> None:
+        self.facts = Facts(complete=True)
+        self._spaces: dict[str, NamespaceFacts] = {}
+        self._rules: dict[str, dict[tuple[str, str], str]] = {}
+
+    def take(self, batches: Iterable[Batch]) -> set[str]:
+        """Make new facts of changes, and return the names of the namespaces that they change."""
+        touched: set[str] = set()
+        for kind, changes in batches:
+            for (space, name), kept in changes:
+                if kind is NAMESPACES:
+                    touched.add(name)
+                    _put(self._spaces, name, kept)
+                else:
+                    touched.add(space)
+                    self._rule(space, (kind.resource, name), kept)
+        before = self.facts.namespaces
+        made = {name: self._facts_of(name) for name in touched}
+        changed = {name for name, facts in made.items() if before.get(name) != facts}
+        if changed:
+            self.facts = replace(self.facts, namespaces=_with(before, made))
+        return changed
+
+    def _rule(self, space: str, rule: tuple[str, str], says: str | None) -> None:
+        rules = self._rules.setdefault(space, {})
+        _put(rules, rule, says)
+        if not rules:
+            del self._rules[space]
+
+    def _facts_of(self, name: str) -> NamespaceFacts | None:
+        space, rules = self._spaces.get(name), self._rules.get(name)
+        return space.under(rules.values()) if space and rules else space
+
+
+def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        held.pop(key, None)
+    else:
+        held[key] = value
+
+
+def _with(
+    before: Mapping[str, NamespaceFacts], made: Mapping[str, NamespaceFacts | None]
+) -> dict[str, NamespaceFacts]:
+    after = dict(before)
+    for name, facts in made.items():
+        _put(after, name, facts)
+    return after

@@ -1,0 +1,68 @@
+"""All reflectors, and a letter box between their threads and whoever reads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from webhook.cluster.assembly import Batch
+from webhook.cluster.kinds import KINDS, Kind
+from webhook.cluster.reflector import Change, Reflector
+from webhook.cluster.requests import Reads
+
+
+class Feed:
+    """Keeps up with a cluster; what it delivers waits until it is taken."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Reads],
+        pauses: Callable[[], Iterator[float]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; `connect`, which may be slow, is called in a thread, until it succeeds once."""
+        self._connect = connect
+        self._reads: Reads | None = None
+        self._connecting = threading.Lock()
+        self._lock = threading.Lock()
+        self._batches: list[Batch] = []
+        self._wake: Callable[[], None] = _nobody
+        self.clock = clock
+        self.reflectors = tuple(
+            Reflector(kind, self._connected, self._deliver, pauses, clock) for kind in KINDS
+        )
+
+    def start(self, wake: Callable[[], None]) -> None:
+        """Begin; `wake` is called, in some thread, when there is something to take."""
+        self._wake = wake
+        for reflector in self.reflectors:
+            reflector.start()
+
+    def stop(self) -> None:
+        """End it; does not wait for that."""
+        for reflector in self.reflectors:
+            reflector.stop()
+
+    def take(self) -> list[Batch]:
+        """Return what was delivered since the last call."""
+        with self._lock:
+            taken, self._batches = self._batches, []
+        return taken
+
+    def _deliver(self, kind: Kind, changes: list[Change]) -> None:
+        with self._lock:
+            self._batches.append((kind, changes))
+            first = len(self._batches) == 1
+        if first:
+            self._wake()
+
+    def _connected(self) -> Reads:
+        with self._connecting:
+            if self._reads is None:
+                self._reads = self._connect()
+            return self._reads
+
+
+def _nobody() -> None:
+    """Wake nobody: it has not been started."""
