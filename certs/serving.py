@@ -14,11 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
 from certs.errors import CertificateError
 from certs.issue import KeyPair
+from certs.pair import check_pair
 
 
 class ServingContext:
@@ -36,9 +34,12 @@ class ServingContext:
         self.not_after: datetime | None = None
         self._current: dict[ssl.SSLContext, ssl.SSLContext] = {}
 
-    def use(self, pair: KeyPair) -> None:
-        """Serve this pair from the next handshake on; CertificateError keeps the last one."""
-        until = check_pair(pair)
+    def use(self, pair: KeyPair, name: str | None = None) -> None:
+        """Serve this pair from the next handshake on; CertificateError keeps the last one.
+
+        `name`: what clients will ask for, where that is known.
+        """
+        until = check_pair(pair, name)
         current = {outer: _context(client_ca) for outer, client_ca in self._client_cas.items()}
         for context in current.values():
             _load(context, pair)
@@ -58,9 +59,13 @@ class ServingContext:
 class CertificateFiles:
     """A pair in two files that somebody else renews (cert-manager, the kubelet)."""
 
-    def __init__(self, certificate: Path, key: Path, serving: ServingContext) -> None:
+    def __init__(
+        self, certificate: Path, key: Path, serving: ServingContext, name: str | None = None
+    ) -> None:
+        """`name`: what the certificate must be for; None: that is not known."""
         self._paths = (certificate, key)
         self._serving = serving
+        self._name = name
         self._seen: tuple[bytes, bytes] | None = None
         #: What is wrong with the files as they are; "" while they are served.
         self.error = ""
@@ -80,7 +85,7 @@ class CertificateFiles:
         if seen == self._seen:
             return False
         try:
-            self._serving.use(KeyPair(certificate=seen[0], key=seen[1]))
+            self._serving.use(KeyPair(certificate=seen[0], key=seen[1]), self._name)
         except CertificateError as error:
             return self._failed(seen, f"{certificate} with {key}: {error}")
         self._seen, self.error = seen, ""
@@ -90,27 +95,6 @@ class CertificateFiles:
         changed = error != self.error
         self._seen, self.error = seen, error
         return changed
-
-
-def check_pair(pair: KeyPair) -> datetime:
-    """Return the end of a pair's validity; CertificateError if it cannot be served."""
-    try:
-        leaf = x509.load_pem_x509_certificates(pair.certificate)[0]
-    except ValueError as error:
-        msg = "the certificate is no PEM certificate"
-        raise CertificateError(msg) from error
-    try:
-        key = load_pem_private_key(pair.key, password=None)
-    except (TypeError, ValueError) as error:
-        msg = "the key is no PEM private key without a password"
-        raise CertificateError(msg) from error
-    if key.public_key() != leaf.public_key():
-        msg = "the key does not belong to the certificate"
-        raise CertificateError(msg)
-    if leaf.not_valid_after_utc <= datetime.now(UTC):
-        msg = f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}"
-        raise CertificateError(msg)
-    return leaf.not_valid_after_utc
 
 
 def _context(client_ca: bytes | None) -> ssl.SSLContext:

@@ -14,6 +14,7 @@ CONFIG = Path("/etc/rdma-webhook/fabrics.yaml")
 #: The name of the webhook in its MutatingWebhookConfiguration; never changed, because server-side
 #: apply finds its entry by it.
 WEBHOOK = "pods.rdma.lab"
+_LIFETIMES = Lifetimes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class ServeOptions:
     service: str = "rdma-webhook"
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
     webhook_configuration: str = "zz-rdma-webhook"
-    lifetimes: Lifetimes = Lifetimes()
+    lifetimes: Lifetimes = _LIFETIMES
     #: None: the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True

@@ -159,8 +159,8 @@ def _add_serve(command: _Parser) -> None:
     for flag, name, what in _OWN_CERTIFICATES:
         told = f"{what} (default: {name})" if name else what
         add(flag, type=_name, default=name, metavar="NAME", help=told)
-    for flag, usual, what in _LIFETIMES:
-        told = f"{what} (default: {usual})" if what else argparse.SUPPRESS
+    for flag, usual, why in _LIFETIMES:
+        told = f"{why} (default: {usual})" if why else argparse.SUPPRESS
         add(flag, type=duration, default=usual, metavar="DURATION", help=told)
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=("on", "off"), default="on", help="serve the preview (default: on)")

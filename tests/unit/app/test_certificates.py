@@ -11,7 +11,8 @@ from certs.serving import ServingContext
 from tests.unit.app.client import Lines
 from tests.unit.certs.objects import SITE, Objects
 from webhook.app import certificates
-from webhook.app.certificates import IN_CLUSTER, SelfManagedCertificate, certificate_of
+from webhook.app.certificate_sources import SelfManagedCertificate
+from webhook.app.certificates import IN_CLUSTER, certificate_of
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import State
@@ -62,8 +63,10 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
     assert ready
     assert re.fullmatch(r"valid until 20[-0-9T:]+Z, its CA is in caBundle", detail)
     assert server.told() == [
+        ("info", "certificates changed", None),
         ("info", "certificate loaded", None),
         ("warning", "certificate not trusted yet", missing),
+        ("info", "certificates changed", None),
         ("info", "certificate trusted", None),
     ]
     assert server.serving.not_after is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 from certs.issue import KeyPair, issue_ca, issue_leaf
 from certs.serving import CertificateFiles, ServingContext
 from tests.unit.app.client import Lines
-from webhook.app.certificates import FileCertificate
+from webhook.app.certificate_sources import FileCertificate
 from webhook.app.configuration import Configuration
 from webhook.app.observe import Metrics
 from webhook.app.state import Check, State

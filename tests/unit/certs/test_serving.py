@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -8,10 +9,12 @@ import pytest
 
 from certs.errors import CertificateError
 from certs.issue import KeyPair, issue_ca, issue_leaf
-from certs.serving import CertificateFiles, ServingContext, check_pair
+from certs.pair import check_pair
+from certs.serving import CertificateFiles, ServingContext
 
 CA = issue_ca()
 NAME = "localhost"
+SERVICE = "web.lab.svc"
 
 
 def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
@@ -115,6 +118,34 @@ def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
     """Each fault is told apart: no certificate, no key, another's key, expired."""
     with pytest.raises(CertificateError, match=why):
         check_pair(pair)
+
+
+@pytest.mark.parametrize(
+    "names", [[SERVICE], ["a", SERVICE.upper()], [f"*.{SERVICE.partition('.')[2]}"]]
+)
+def test_names_that_the_api_server_accepts(names: list[str]) -> None:
+    """Among others, in any case, or by a wildcard for the first label."""
+    check_pair(issue_leaf(CA, names), SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], "none"),
+        (["web.other.svc"], "web.other.svc"),
+        (["*.svc"], "*.svc"),
+        (
+            [f"{SERVICE}.cluster.local", "b", "c", "d", "e", "f"],
+            f"{SERVICE}.cluster.local, b, c, d, e",
+        ),
+    ],
+)
+def test_names_that_it_does_not(names: list[str], told: str) -> None:
+    """A good pair is not replaced by one that would fail every call; nor by a subject's name."""
+    pair = issue_leaf(CA, names, ["127.0.0.1"])
+    why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
+    with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
+        check_pair(pair, SERVICE)
 
 
 def test_a_bad_pair_leaves_the_last_one_in_place() -> None:
