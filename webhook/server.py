@@ -40,6 +40,7 @@ from webhook.app.log import Forward, Log, defect
 from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
+from webhook.app.pod_events import tell_broken_by
 from webhook.app.ports import BACKLOG, bind
 from webhook.app.preview import Preview
 from webhook.app.state import State
@@ -84,7 +85,9 @@ class WebhookServer:
         self.log = Log(options.log_level)
         self.metrics = Metrics()
         self.state = State()
-        self._configuration = Configuration(ConfigWatch(options.fabrics), self.state)
+        tell_broken = tell_broken_by(options, self.log, os.environ)
+        watch = ConfigWatch(options.fabrics)
+        self._configuration = Configuration(watch, self.state, tell_broken)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.app.log import Log
 from webhook.app.observe import Metrics
+from webhook.app.pod_events import TellBroken
 from webhook.app.state import Check, State
 from webhook.config.watch import ConfigWatch
 
@@ -11,8 +12,9 @@ from webhook.config.watch import ConfigWatch
 class Configuration:
     """Swaps the snapshot when the fabrics file changes; a broken one keeps the last good."""
 
-    def __init__(self, watch: ConfigWatch, state: State) -> None:
+    def __init__(self, watch: ConfigWatch, state: State, tell_broken: TellBroken) -> None:
         self._watch = watch
+        self._tell_broken = tell_broken
         self._state = state
         self._applied = 0
         state.probes.append(self.check)
@@ -37,6 +39,7 @@ class Configuration:
             )
         if now.error:
             log.write("error", "configuration not usable", problem=now.error)
+            self._tell_broken(now.generation, now.error)
         metrics.config_generation.set(now.generation)
         metrics.config_successful.set(0 if now.error else 1)
         metrics.config_reloaded.set(now.loaded_at or 0)

@@ -25,7 +25,10 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.configuration = Configuration(ConfigWatch(self.file), self.state)
+        self.broken: list[tuple[int, str]] = []
+        self.configuration = Configuration(
+            ConfigWatch(self.file), self.state, lambda *told: self.broken.append(told)
+        )
 
     def poll(self) -> None:
         """Do what the server does every second."""
@@ -75,6 +78,8 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
+    ((generation, problem),) = server.broken
+    assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
     server.file.write_text(GOOD)
     server.poll()
     assert server.configuration.check().detail == "generation 1 (v100-ib, a100-ib)"
@@ -96,7 +101,7 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
     state, watch = State(), ConfigWatch(tmp_path / "fabrics.yaml")
     (tmp_path / "fabrics.yaml").write_text(GOOD)
-    configuration = Configuration(watch, state)
+    configuration = Configuration(watch, state, lambda *_: None)
     state.learn(Facts.from_objects([namespace]))
     configuration.poll()
     configuration.apply(Metrics(), Lines().log)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.unit.live.cluster import eventually
+from webhook.cluster.events import ATTEMPTS, LONGEST, Pod, PodEvents, Warned, event
+from webhook.errors import ClusterError
+
+POD = Pod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
+BROKEN = Warned("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")
+PATH = "/apis/events.k8s.io/v1/namespaces/rdma-webhook/events"
+NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
+
+
+class Api:
+    """An API server that creates, or fails in these ways first."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.asked = 0
+        self.created: list[tuple[str, dict[str, Any]]] = []
+        self.open = threading.Event()
+        self.open.set()
+
+    def create(self, path: str, body: dict[str, Any]) -> bool:
+        """Create it."""
+        self.asked += 1
+        assert self.open.wait(20)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.created.append((path, body))
+        return True
+
+
+def events_on(api: Api, lost: list[str], pause: float = 0.0) -> PodEvents:
+    """Make the events of a pod."""
+    return PodEvents(POD, lambda: api, lambda: iter([pause] * 100), lost.append)
+
+
+def test_an_event_is_about_the_pod() -> None:
+    """In the namespace of the pod, which the API demands."""
+    assert event(POD, BROKEN, NOW) == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "rdma-webhook-x.f558843b7057057b", "namespace": "rdma-webhook"},
+        "eventTime": "2026-11-21T12:00:00.000005Z",
+        "type": "Warning",
+        "reason": "ConfigurationNotUsable",
+        "action": "Load",
+        "note": "fabrics.yaml: line 3: no",
+        "reportingController": "rdma.lab/webhook",
+        "reportingInstance": "rdma-webhook-x",
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "rdma-webhook-x",
+            "namespace": "rdma-webhook",
+            "uid": "7e57",
+        },
+    }
+
+
+def test_the_name_says_whether_it_is_the_same_event() -> None:
+    """Another occasion or note is another event; another time is not."""
+    later = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
+    names = [
+        event(POD, warned, now)["metadata"]["name"]
+        for warned, now in (
+            (BROKEN, NOW),
+            (BROKEN, later),
+            (BROKEN._replace(occasion="2"), NOW),
+            (BROKEN._replace(note="line 4"), NOW),
+        )
+    ]
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+
+
+def test_a_long_note_is_cut_to_what_kubernetes_takes() -> None:
+    """Bytes are counted, and no character is cut in two."""
+    note = event(POD, BROKEN._replace(note="ä" * LONGEST), NOW)["note"]
+    assert note.endswith("ä...")
+    assert LONGEST - 2 <= len(note.encode()) <= LONGEST
+
+
+def test_it_is_told_until_it_is_there() -> None:
+    """In a thread; a defect of ours is tried again too."""
+    api, lost = Api(ClusterError("cannot reach it"), ValueError("ours")), list[str]()
+    events_on(api, lost).warn(BROKEN)
+    eventually(lambda: len(api.created) == 1)
+    ((path, body),) = api.created
+    assert (path, body["note"], lost) == (PATH, BROKEN.note, [])
+
+
+def test_what_cannot_be_told_is_given_up() -> None:
+    """And the log is told why; the next one is tried all the same."""
+    api, lost = Api(*[ClusterError("forbidden")] * ATTEMPTS), list[str]()
+    events = events_on(api, lost)
+    events.warn(BROKEN)
+    eventually(lambda: lost == ["forbidden"])
+    assert api.asked == ATTEMPTS
+    events.warn(BROKEN._replace(occasion="2"))
+    eventually(lambda: len(api.created) == 1)
+
+
+def test_only_what_is_newest_is_told() -> None:
+    """What was wrong meanwhile has been repaired, or is wrong in another way."""
+    api, lost = Api(ClusterError("cannot reach it")), list[str]()
+    api.open.clear()
+    events = events_on(api, lost, pause=20.0)
+    events.warn(BROKEN._replace(note="first"))
+    eventually(lambda: api.asked == 1)
+    events.warn(BROKEN._replace(note="second"))
+    events.warn(BROKEN._replace(note="third"))
+    api.open.set()
+    eventually(lambda: len(api.created) == 1)
+    assert [body["note"] for _, body in api.created] == ["third"]
