@@ -61,6 +61,7 @@ class Cluster:
         self.network = network
         self.processes = Processes(namespaces, self.logs)
         self._owned = owned
+        self._loaded: set[Path] = set()
 
     @property
     def kubeconfig(self) -> Path:
@@ -96,8 +97,10 @@ class Cluster:
         return self.namespaces.run(argv, stdin=input)
 
     def load(self, archive: Path) -> None:
-        """Give the node the images of an archive."""
-        load(self.namespaces, archive)
+        """Give the node the images of an archive, which it may have already."""
+        if archive not in self._loaded:
+            load(self.namespaces, archive)
+            self._loaded.add(archive)
 
     def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> None:
         """Make a node say that it has these amounts of resources, such as `nvidia.com/v100`."""

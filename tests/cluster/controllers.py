@@ -8,12 +8,13 @@ from __future__ import annotations
 from tests.cluster import own_webhooks
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
+from tests.cluster.kinds import bring
 from tests.cluster.processes import Process
 
 
 def start_mpi_operator(cluster: Cluster) -> Process:
     """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
-    _kinds(cluster, "mpi-operator", "manifests/base/kubeflow.org_mpijobs.yaml")
+    bring(cluster, str(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml"))
     # Where it takes its lease.
     cluster.kubectl("create", "namespace", "mpi-operator")
     flags = [f"-kubeConfig={cluster.kubeconfig}", "-monitoring-port=0", "-kube-api-qps=50"]
@@ -22,7 +23,7 @@ def start_mpi_operator(cluster: Cluster) -> Process:
 
 def start_kuberay(cluster: Cluster) -> Process:
     """Run KubeRay's operator: RayCluster, RayJob, RayService (ray.io/v1)."""
-    _kinds(cluster, "kuberay", "config/crd/bases")
+    bring(cluster, str(module_dir("kuberay") / "config/crd/bases"))
     flags = ["-enable-leader-election=false", "-metrics-addr=0", "-health-probe-bind-address=0"]
     environ = {"KUBECONFIG": str(cluster.kubeconfig), "ENABLE_WEBHOOKS": "false"}
     return cluster.start("ray-operator", [binary("ray-operator"), *flags], environ)
@@ -30,7 +31,7 @@ def start_kuberay(cluster: Cluster) -> Process:
 
 def start_lws(cluster: Cluster) -> Process:
     """Run LeaderWorkerSet's controller, with its webhooks for pods and LeaderWorkerSets."""
-    _kinds(cluster, "lws", "config/crd/bases")
+    bring(cluster, str(module_dir("lws") / "config/crd/bases"))
     return own_webhooks.start(
         cluster, own_webhooks.Manager("lws", "config.lws.x-k8s.io/v1alpha1", "config/webhook", 9443)
     )
@@ -38,18 +39,10 @@ def start_lws(cluster: Cluster) -> Process:
 
 def start_jobset(cluster: Cluster) -> Process:
     """Run JobSet's controller, with its webhooks for pods and JobSets."""
-    _kinds(cluster, "jobset", "config/components/crd/bases")
+    bring(cluster, str(module_dir("jobset") / "config/components/crd/bases"))
     return own_webhooks.start(
         cluster,
         own_webhooks.Manager(
             "jobset", "config.jobset.x-k8s.io/v1alpha1", "config/components/webhook", 9444
         ),
     )
-
-
-def _kinds(cluster: Cluster, module: str, path: str) -> None:
-    """Bring the CustomResourceDefinitions below a module's folder, and wait until they serve."""
-    where = str(module_dir(module) / path)
-    # Those of Ray are too long for the annotation in which a client-side apply keeps them.
-    cluster.kubectl("apply", "--server-side", "--filename", where)
-    cluster.kubectl("wait", "--for=condition=Established", "--filename", where, "--timeout=30s")

@@ -104,4 +104,4 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.5)
+        time.sleep(0.2)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster, running
+from tests.cluster.images import mpi_image
 from tests.cluster.install import Webhook, equip, install
 from tests.cluster.missing import require
 from tests.cluster.versions import DEFAULT_MINOR
@@ -57,6 +58,15 @@ def webhook(cluster: Cluster, a100_node: str, request: pytest.FixtureRequest) ->
     assert a100_node
     with _shown(request.config):
         return install(cluster)
+
+
+@pytest.fixture(scope="session")
+def image(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """Give the node an image for workloads, with Open MPI and `rank`, and return its name."""
+    with _shown(request.config):
+        made = mpi_image()
+    cluster.load(made.archive)
+    return made.name
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,15 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
     names = [server, f"{server}-headless", f"first.{server}-headless"]
     program = f"import socket; [print(socket.gethostbyname(name)) for name in {names}]"
 
-    service, headless, pod = _python(cluster, server, program).split()
+    found: list[str] = []
 
+    def all_found() -> bool:
+        with suppress(KubectlError):  # a name that CoreDNS has not learned of yet
+            found[:] = _python(cluster, server, program).split()
+        return bool(found)
+
+    assert _until(all_found)
+    service, headless, pod = found
     assert service == _field(cluster, f"service/{server}", "{.spec.clusterIP}")
     assert headless == pod == _field(cluster, f"pod/{server}", "{.status.podIP}")
 

@@ -15,6 +15,7 @@ import yaml
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
 from tests.cluster.images import webhook_image
+from tests.cluster.kinds import bring
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -95,14 +96,11 @@ def foreign(cluster: Cluster) -> Iterator[Cluster]:
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
     crds = [crd for text in texts for crd in yaml.safe_load_all(text) if crd]
-    names = [f"crd/{crd['metadata']['name']}" for crd in crds]
-    there = cluster.kubectl("get", "crd", "--output=name")
-    ours = [name for name in names if name.removeprefix("crd/") not in there]
+    there = cluster.kubectl("get", "crd", "--output=name").split()
     many = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=many)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    names = bring(cluster, "-", many)
     yield cluster
-    cluster.kubectl("delete", *ours)
+    cluster.kubectl("delete", "--wait=false", *(name for name in names if name not in there))
 
 
 def build(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
@@ -262,25 +260,29 @@ def test_the_sites_fabrics_win(cluster: Cluster) -> None:
     """In the Deployment's volume our empty file is read, until the site's ConfigMap is there."""
     image = webhook_image()
     cluster.load(image.archive)
-    space = "fabrics-volume"
-    cluster.kubectl("create", "namespace", space)
     documents = build(cluster, MANIFESTS / "overlays/self-managed")
     found = {(one["kind"], one["metadata"]["name"]): one for one in documents}
     default = found["ConfigMap", "rdma-webhook-fabrics-default"]
-    default["metadata"]["namespace"] = space
-    cluster.kubectl("create", "--filename=-", input=json.dumps(default))
     spec = found["Deployment", "rdma-webhook"]["spec"]["template"]["spec"]
-    assert read_by(cluster, space, "before", image.name, spec).startswith("0 fabrics")
+    spaces = ("fabrics-before", "fabrics-after")
+    for space in spaces:
+        cluster.kubectl("create", "namespace", space)
+        default["metadata"]["namespace"] = space
+        cluster.kubectl("create", "--filename=-", input=json.dumps(default))
     cluster.kubectl(
-        *("create", "configmap", "rdma-webhook-fabrics", f"--namespace={space}"),
+        *("create", "configmap", "rdma-webhook-fabrics", "--namespace=fabrics-after"),
         f"--from-literal=fabrics.yaml={SITE}",
     )
-    assert read_by(cluster, space, "after", image.name, spec).startswith("1 fabric,")
-    cluster.kubectl("delete", "--wait=false", "namespace", space)
+    for space in spaces:
+        check(cluster, space, image.name, spec)
+    before, after = (checked(cluster, space) for space in spaces)
+    assert before.startswith("0 fabrics")
+    assert after.startswith("1 fabric,")
+    cluster.kubectl("delete", "--wait=false", "namespace", *spaces)
 
 
-def read_by(cluster: Cluster, space: str, name: str, image: str, template: dict[str, Any]) -> str:
-    """Return what `check-config` says of the mounted file, in a pod with the template's volumes."""
+def check(cluster: Cluster, space: str, image: str, template: dict[str, Any]) -> None:
+    """Start `check-config` on the mounted file, in a pod with the template's volumes."""
     (container,) = template["containers"]
     spec = {
         "restartPolicy": "Never",
@@ -298,10 +300,14 @@ def read_by(cluster: Cluster, space: str, name: str, image: str, template: dict[
             }
         ],
     }
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "check"}, "spec": spec}
     where = f"--namespace={space}"
     cluster.kubectl("wait", where, "--for=create", "--timeout=30s", "serviceaccount/default")
     cluster.kubectl("create", where, "--filename=-", input=json.dumps(pod))
-    done = "--for=jsonpath={.status.phase}=Succeeded"
-    cluster.kubectl("wait", where, done, "--timeout=90s", f"pod/{name}")
-    return cluster.kubectl("logs", where, name)
+
+
+def checked(cluster: Cluster, space: str) -> str:
+    """Return what it says."""
+    where, done = f"--namespace={space}", "--for=jsonpath={.status.phase}=Succeeded"
+    cluster.kubectl("wait", where, done, "--timeout=90s", "pod/check")
+    return cluster.kubectl("logs", where, "check")

@@ -86,9 +86,9 @@ def _bundle(cluster: Cluster) -> str:
     return str(_published(cluster)["webhooks"][0]["clientConfig"].get("caBundle", ""))
 
 
-@pytest.fixture
-def kubeconfig(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """Make the namespace, and connect as a ServiceAccount with the shipped rights and no more."""
+@pytest.fixture(scope="module")
+def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make the namespace, and a kubeconfig of a ServiceAccount with the shipped rights, no more."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount"}
     metadata = {"name": NAME, "namespace": NAME}
     _apply(cluster, _namespace(NAME), _namespace(f"{NAME}-lab"), {**account, "metadata": metadata})
@@ -98,11 +98,20 @@ def kubeconfig(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
     token = cluster.kubectl("create", "token", NAME, "-n", NAME).strip()
     for user in config["users"]:
         user["user"] = {"token": token}
-    (tmp_path / "config").write_text(yaml.safe_dump(config))
-    yield tmp_path / "config"
-    cluster.kubectl("delete", "mutatingwebhookconfigurations", CONFIGURATION, "--ignore-not-found")
-    cluster.kubectl("delete", "namespace", NAME, f"{NAME}-lab")
+    path = tmp_path_factory.mktemp(NAME) / "config"
+    path.write_text(yaml.safe_dump(config))
+    yield path
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", input=rights)
+    cluster.kubectl("delete", "namespace", NAME, f"{NAME}-lab", "--wait=false")
+
+
+@pytest.fixture
+def kubeconfig(cluster: Cluster, account: Path) -> Iterator[Path]:
+    """Connect as that account; afterwards there is nothing again that a replica made or reads."""
+    yield account
+    cluster.kubectl("delete", "mutatingwebhookconfigurations", CONFIGURATION, "--ignore-not-found")
+    kinds = "services,endpointslices,secrets"
+    cluster.kubectl("delete", kinds, "--all", "-n", NAME)
 
 
 @pytest.fixture

@@ -7,17 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.images import mpi_image
 from tests.cluster.install import Webhook
 from tests.e2e.controllers.lab import Lab, opened
-
-
-@pytest.fixture(scope="session")
-def image(cluster: Cluster) -> str:
-    """Give the node the image with Open MPI, and return its name."""
-    made = mpi_image()
-    cluster.load(made.archive)
-    return made.name
 
 
 @pytest.fixture(scope="module")

@@ -6,21 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.cluster import Cluster
-from tests.cluster.images import mpi_image
 from tests.cluster.install import Webhook
 from tests.e2e.asking import apply, namespace, until
 from tests.e2e.installed.space import Space
-
-
-@pytest.fixture(scope="session")
-def image(cluster: Cluster) -> str:
-    """Give the node an image for workloads, if it has it not yet, and return its name."""
-    made = mpi_image()
-    there = cluster.exec("ctr", "--namespace=k8s.io", "images", "list", "--quiet").split()
-    if made.name not in there:
-        cluster.load(made.archive)
-    return made.name
 
 
 @pytest.fixture(scope="module")

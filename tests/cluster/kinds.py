@@ -1,0 +1,23 @@
+"""CustomResourceDefinitions: the kinds of other projects."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster
+
+
+def bring(cluster: Cluster, where: str, definitions: str | None = None) -> list[str]:
+    """Apply the definitions of a file or a folder, or those given where that is `-`.
+
+    Returns their names once the API server serves them.
+    """
+    # Those of Ray are too long for the annotation in which a client-side apply keeps them.
+    apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", where)
+    names = cluster.kubectl(*apply, input=definitions).split()
+    wait = ("wait", "--for=condition=Established", "--timeout=30s", *names)
+
+    def served() -> bool:
+        # It fails, rather than waits, on a definition that has no condition yet.
+        return cluster.kubectl(*wait, check=False).count("condition met") == len(names)
+
+    cluster.processes.until("kinds served", served)
+    return names
