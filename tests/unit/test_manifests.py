@@ -13,7 +13,9 @@ import yaml
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
+from webhook.app.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
+from webhook.cluster.kinds import KINDS
 from webhook.config.load import load_fabrics
 from webhook.config.read import Limits, read_documents
 from webhook.core.annotations import ENABLE, STATUS
@@ -176,13 +178,28 @@ def test_the_image_is_this_version() -> None:
 
 def test_roles_give_their_reasons() -> None:
     """Every RBAC rule has a comment above it, and none uses a wildcard."""
-    for file in ("overlays/self-managed/rbac.yaml", "base/preview-role.yaml"):
+    for file in ("base/rbac.yaml", "overlays/self-managed/rbac.yaml", "base/preview-role.yaml"):
         lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines()
         rules = [place for place, line in enumerate(lines) if line.startswith("- apiGroups:")]
         assert rules
         assert all(lines[place - 1].startswith("# ") for place in rules), file
         for document in documents(file):
             assert "*" not in json.dumps(document.get("rules", []))
+
+
+def test_what_is_watched_may_be_watched() -> None:
+    """The rules of the ClusterRole are the kinds that the code watches, and no verb more."""
+    rules = documents("base/rbac.yaml")[0]["rules"]
+    assert {one for rule in rules for one in rule["resources"]} == {one.resource for one in KINDS}
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
+    assert {group for rule in rules for group in rule["apiGroups"]} == {""}
+    assert POD["automountServiceAccountToken"] is True
+
+
+def test_the_pod_knows_itself() -> None:
+    """Events are about it; the variables are those that the server reads."""
+    fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in CONTAINER["env"]}
+    assert fields == {variable: f"metadata.{field}" for field, variable in EVENTS_POD.items()}
 
 
 def test_comments_fit_a_screen() -> None:
