@@ -4,6 +4,9 @@ import os
 
 from hypothesis import settings
 
+#: Here, and not in a folder's own conftest, so that folders share one cluster.
+pytest_plugins = ["tests.cluster.fixtures"]
+
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")

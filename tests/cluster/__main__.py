@@ -12,12 +12,10 @@ import sys
 from pathlib import Path
 
 from tests.cluster import lifetime, progress, state
-from tests.cluster.binaries import BuildError, binary
-from tests.cluster.buildah import ImageError
-from tests.cluster.cluster import Cluster, attach, up
+from tests.cluster.binaries import binary
+from tests.cluster.cluster import ERRORS, Cluster, attach, up
 from tests.cluster.install import equip, install
 from tests.cluster.missing import missing
-from tests.cluster.namespaces import NamespaceError
 from tests.cluster.processes import ClusterError
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES
 
@@ -35,7 +33,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         status: int = arguments.run(arguments)
-    except (BuildError, ClusterError, FileExistsError, ImageError, NamespaceError) as error:
+    except ERRORS as error:
         progress.say(str(error))
         return 1
     except KeyboardInterrupt:

@@ -39,16 +39,14 @@ def binary(name: str, minor: str = DEFAULT_MINOR) -> Path:
 
 
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
-    """Return every program of a cluster, building what the cache lacks.
+    """Return every program that runs in or beside a cluster, building what the cache lacks.
 
     The API server comes first: what takes its time are libraries that the others share.
     """
-    names = [
-        "kube-apiserver",
-        *(name for name in MODULES[f"kubernetes-{minor}"].commands if name != "kube-apiserver"),
-        *("coredns", "kwok"),
-    ]
-    return {name: binary(name, minor) for name in names}
+    kubernetes = MODULES[f"kubernetes-{minor}"]
+    others = (one for one in MODULES.values() if one.path != kubernetes.path)
+    names = [name for module in (kubernetes, *others) for name in module.commands]
+    return {name: binary(name, minor) for name in sorted(names, key="kube-apiserver".__ne__)}
 
 
 def module_dir(name: str) -> Path:

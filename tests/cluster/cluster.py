@@ -16,14 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import bringup, kwok, lifetime, state
-from tests.cluster.binaries import binary
+from tests.cluster.binaries import BuildError, binary
+from tests.cluster.buildah import ImageError
 from tests.cluster.images import pause_image
 from tests.cluster.lifetime import Guard
-from tests.cluster.namespaces import Namespaces, environ
+from tests.cluster.namespaces import NamespaceError, Namespaces, environ
 from tests.cluster.network import Network
 from tests.cluster.node import NAME, load
 from tests.cluster.processes import ClusterError, Process, Processes
 from tests.cluster.versions import DEFAULT_MINOR
+
+#: What `up` and `running` raise; the messages are for whoever starts a cluster.
+ERRORS = (BuildError, ClusterError, FileExistsError, ImageError, NamespaceError)
 
 
 @dataclass(frozen=True)
@@ -171,8 +175,7 @@ def attach(directory: Path) -> Cluster | None:
 def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
     """Start a cluster, which stands until it is taken down; a `bound` one at most as long as we do.
 
-    That is, as the thread that calls. Raises ClusterError, NamespaceError and BuildError, and
-    FileExistsError for a directory that is in use.
+    That is, as the thread that calls. Raises ERRORS; FileExistsError is for a directory in use.
     """
     lifetime.sweep()
     directory = _claimed(directory)

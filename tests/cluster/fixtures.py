@@ -1,4 +1,7 @@
-"""One cluster for all tests of this folder: `make test-e2e`, `make test-e2e K8S=1.34`."""
+"""The cluster that tests share, and what is in it: one for all folders of a pytest run.
+
+Its Kubernetes is the minor that K8S names.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import Cluster, running
+from tests.cluster import progress
+from tests.cluster.binaries import build_all
+from tests.cluster.cluster import ERRORS, Cluster, running
 from tests.cluster.images import mpi_image
 from tests.cluster.install import Webhook, equip, install
-from tests.cluster.missing import require
+from tests.cluster.missing import missing, require
 from tests.cluster.versions import DEFAULT_MINOR
 
-_HERE = Path(__file__).parent
 #: Where the logs of a cluster go in which a test failed: they end with it otherwise.
-_LOGS = _HERE.parents[1] / ".cache" / "e2e-logs"
+_LOGS = Path(__file__).parents[2] / ".cache" / "e2e-logs"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a cluster: this folder's tests."""
-    for item in items:
-        if _HERE in item.path.parents:
-            item.add_marker("cluster")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs a cluster; where none can stand leave one such test: its skip tells why."""
+    needing = [item for item in items if "cluster" in getattr(item, "fixturenames", ())]
+    for item in needing:
+        item.add_marker("cluster")
+    others = needing[1:]
+    if others and not os.environ.get("CI") and missing():
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
 
 
 @pytest.fixture(scope="session")
@@ -35,12 +43,24 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
         pytest.fail("these tests share one cluster: run them with -n 0", pytrace=False)
     with ExitStack() as stack:
-        with _shown(request.config):  # it may take minutes where programs have to be built
-            minor = os.environ.get("K8S") or DEFAULT_MINOR
-            started = stack.enter_context(running(minor))
+        started = _start(stack, request.config)
         yield started
         if request.session.testsfailed:
-            shutil.copytree(started.logs, _LOGS, dirs_exist_ok=True)
+            shutil.rmtree(_LOGS, ignore_errors=True)
+            shutil.copytree(started.logs, _LOGS)
+            with _shown(request.config):
+                progress.say(f"\nthe logs of the cluster's programs: {_LOGS}")
+
+
+def _start(stack: ExitStack, config: pytest.Config) -> Cluster:
+    """Start the cluster; where that fails, say so once and not for each test."""
+    minor = os.environ.get("K8S") or DEFAULT_MINOR
+    try:
+        with _shown(config):  # it may take minutes where programs have to be built
+            build_all(minor)
+            return stack.enter_context(running(minor))
+    except ERRORS as error:
+        pytest.exit(f"there is no cluster to test on: {error}", returncode=1)
 
 
 @pytest.fixture(scope="session")
