@@ -1,0 +1,120 @@
+"""An API server over HTTP that lists and streams what a cluster in memory has."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.unit.live.cluster import Cluster
+from webhook.cluster.requests import RefusedError
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
+users: [{name: u, user: {token: hunter2}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, port: int, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.open: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def cut(self) -> None:
+        """End, and every connection at once."""
+        self.shutdown()
+        self.server_close()
+        for one in list(self.open):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.open.add(self.request)
+
+    def finish(self) -> None:
+        self.server.open.discard(self.request)
+        super().finish()
+
+    def do_GET(self) -> None:
+        """List or watch."""
+        where = urlsplit(self.path)
+        query = dict(parse_qsl(where.query))
+        try:
+            if "watch" in query:
+                self._stream(where.path, query)
+            else:
+                self._answer(200, self.server.cluster.get(where.path, query))
+        except RefusedError as error:
+            self._answer(error.code, {"kind": "Status", "message": str(error)})
+
+    def _stream(self, path: str, query: dict[str, str]) -> None:
+        events: Iterable[Any] = self.server.cluster.stream(path, query, 0.0)
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        with suppress(OSError):
+            for event in events:
+                raw = event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n"
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _answer(self, status: int, body: dict[str, Any]) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class LiveApi:
+    """Serves a cluster on a port that stays the same, also after it was gone."""
+
+    def __init__(self, folder: Path, cluster: Cluster | None = None) -> None:
+        self.cluster = cluster or Cluster()
+        self._server = _Server(0, self.cluster)
+        self._port = self._server.server_address[1]
+        self.kubeconfig = folder / "kubeconfig"
+        self.kubeconfig.write_text(KUBECONFIG % self._port)
+
+    def _serve(self) -> None:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @contextmanager
+    def serving(self) -> Iterator[LiveApi]:
+        """Answer requests during the block."""
+        self._serve()
+        try:
+            yield self
+        finally:
+            self._server.cut()
+
+    @contextmanager
+    def gone(self) -> Iterator[None]:
+        """Refuse connections during the block, and cut those that there are."""
+        self._server.cut()
+        yield
+        self._server = _Server(self._port, self.cluster)
+        self._serve()
