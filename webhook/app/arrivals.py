@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 #: The watch brings a namespace within some milliseconds; the API server waits for seconds.
 SECONDS = 0.3
-#: Requests that may wait at once, each with its body; more are not made to.
-MOST = 256
+#: Bytes of the requests that may wait at once, and what each costs besides its body; more are
+#: not made to wait. A thousand usual ones.
+MOST, EACH = 32 << 20, 16 << 10
 
 
 class Arrivals:
@@ -21,21 +22,22 @@ class Arrivals:
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
         self._awaited: dict[str, set[asyncio.Future[None]]] = {}
-        self._waiting = 0
+        self._held = 0
         #: Whether the namespace came → how many requests.
         self.counts = {True: 0, False: 0}
 
-    async def of(self, namespace: str) -> bool:
-        """Wait for a namespace, and return whether it has come."""
-        if self._waiting >= MOST:
+    async def of(self, namespace: str, octets: int) -> bool:
+        """Wait with a body of so many bytes for a namespace, and return whether it has come."""
+        octets += EACH
+        if self._held + octets > MOST:
             return False
-        self._waiting += 1
+        self._held += octets
         arrival = asyncio.get_running_loop().create_future()
         self._awaited.setdefault(namespace, set()).add(arrival)
         try:
             await asyncio.wait([arrival], timeout=self._seconds)
         finally:
-            self._waiting -= 1
+            self._held -= octets
             self._leave(namespace, arrival)
         self.counts[arrival.done()] += 1
         return arrival.done()

@@ -12,6 +12,8 @@ would only add waiting, since nothing here does I/O.
     too large, too slow, not JSON by its type  413, 408, 415
     a defect of ours                           500 with the uid: failurePolicy decides
     before the first valid configuration       503 with the uid: the same
+
+A pod of a namespace that the watch has not brought yet waits for it, see `arrivals`.
 """
 
 from __future__ import annotations
@@ -63,6 +65,8 @@ class Answer(NamedTuple):
     problem: str | None = None
     uid: str = ""
     error: Exception | None = None
+    #: The namespace that nothing is known of yet: not decided before it is waited for.
+    awaits: str = ""
 
 
 class Mutate:
@@ -81,7 +85,10 @@ class Mutate:
         headers: Headers = dict(scope["headers"])
         try:
             _check(scope, headers)
-            result = self.answer(await self._bodies.read(headers, receive))
+            body = await self._bodies.read(headers, receive)
+            result = self.answer(body, patient=True)
+            if result.awaits:
+                result = await self._answer_later(body, result.awaits)
             close = self._state.draining
         except RequestError as error:
             result = _text(error.status, str(error))
@@ -94,12 +101,12 @@ class Mutate:
         self._metrics.answered(endpoint, result.status, seconds)
         self._tell(result, headers, seconds)
 
-    def answer(self, body: bytes) -> Answer:
-        """Answer a body, whatever it holds; never raises."""
+    def answer(self, body: bytes, *, patient: bool = False) -> Answer:
+        """Answer a body, whatever it holds; never raises. `patient`: or say what to wait for."""
         document: Any = None
         try:
             document = _parse(body)
-            return self._review(document)
+            return self._review(document, patient=patient)
         except ReviewError as error:
             return _refused(uid_of(document) or _legible_uid(body), str(error))
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
@@ -107,7 +114,13 @@ class Mutate:
                 return _refused(uid_of(document), f"the body nests deeper than {DEPTH} levels")
             return _broken(uid_of(document), error)
 
-    def _review(self, document: Any) -> Answer:
+    async def _answer_later(self, body: bytes, namespace: str) -> Answer:
+        """Answer when the watch has brought the namespace, or without it."""
+        if self._state.arrivals is not None:
+            await self._state.arrivals.of(namespace, len(body))
+        return self.answer(body)
+
+    def _review(self, document: Any, *, patient: bool) -> Answer:
         request = read_review(document)
         if request.ignored:
             left = orjson.dumps(leave(request.uid, request.ignored))
@@ -118,7 +131,10 @@ class Mutate:
             return Answer(
                 503, orjson.dumps(refuse(request.uid, 503, why)), request=request, problem=why
             )
-        decision = self._decide(request.pod, snapshot.context_for(request.namespace))
+        context = snapshot.context_for(request.namespace)
+        if patient and not context.namespace.known and self._state.arrivals is not None:
+            return Answer(503, b"", awaits=request.namespace)  # never sent
+        decision = self._decide(request.pod, context)
         if decision.error is not None:
             raise decision.error
         return Answer(

@@ -12,7 +12,7 @@ def test_who_waits_goes_on_when_the_namespace_comes() -> None:
 
     async def run() -> list[bool]:
         waiting = Arrivals(seconds=0.2)
-        asked = [asyncio.create_task(waiting.of(name)) for name in ("lab", "lab", "other")]
+        asked = [asyncio.create_task(waiting.of(name, 5_000)) for name in ("lab", "lab", "other")]
         await asyncio.sleep(0)
         waiting.tell({"lab", "elsewhere"})
         early = await asyncio.wait_for(asyncio.gather(*asked[:2]), 0.1)
@@ -28,9 +28,9 @@ def test_one_that_gives_up_leaves_the_others() -> None:
 
     async def run() -> tuple[bool, bool]:
         waiting = Arrivals(seconds=0.1)
-        first = asyncio.create_task(waiting.of("lab"))
+        first = asyncio.create_task(waiting.of("lab", 5_000))
         await asyncio.sleep(0.06)
-        second = asyncio.create_task(waiting.of("lab"))
+        second = asyncio.create_task(waiting.of("lab", 5_000))
         gave_up = await first
         waiting.tell(["lab"])
         return gave_up, await second
@@ -43,7 +43,7 @@ def test_a_client_that_goes_away_is_not_told() -> None:
 
     async def run() -> None:
         waiting = Arrivals(seconds=20)
-        request = asyncio.create_task(waiting.of("lab"))
+        request = asyncio.create_task(waiting.of("lab", 5_000))
         await asyncio.sleep(0)
         request.cancel()
         await asyncio.wait([request])
@@ -53,18 +53,23 @@ def test_a_client_that_goes_away_is_not_told() -> None:
     asyncio.run(run())
 
 
-def test_so_many_wait_and_no_more() -> None:
-    """Each holds its body in memory; the next is decided at once."""
+def test_so_much_waits_and_no_more() -> None:
+    """Bodies are in memory while they wait; what does not fit is decided at once."""
 
     async def run() -> float:
         waiting = Arrivals(seconds=0.2)
-        asked = [asyncio.create_task(waiting.of(f"n{n}")) for n in range(arrivals.MOST)]
+        large = arrivals.MOST // 4 - arrivals.EACH
+        asked = [asyncio.create_task(waiting.of(f"n{n}", large)) for n in range(4)]
         await asyncio.sleep(0)
         began = time.monotonic()
-        assert await waiting.of("one-more") is False
+        assert await waiting.of("one-more", 0) is False
         took = time.monotonic() - began
         assert not any(await asyncio.gather(*asked))
-        assert waiting.counts == {True: 0, False: arrivals.MOST}
+        assert waiting.counts == {True: 0, False: 4}
+        small = asyncio.create_task(waiting.of("one-more", 0))
+        await asyncio.sleep(0)
+        waiting.tell(["one-more"])
+        assert await small
         return took
 
     assert asyncio.run(run()) < 0.1
