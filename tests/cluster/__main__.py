@@ -21,7 +21,8 @@ from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES
 
 #: What to try once the webhook is there.
 TRY = """
-The webhook runs. The node real-0 says that it has V100s, {fake} seems to have A100s. For example:
+The webhook runs. The node real-0 says that it has V100s, {fake} seems to have A100s. No images are
+pulled: pods of this example are made and patched, but do not start.
   {kubectl} create --filename manifests/examples/trainer.yaml
   {kubectl} get pods --namespace lab --output=yaml
 make cluster again installs what you have changed; make cluster-down ends it.
@@ -75,7 +76,7 @@ def _up(arguments: argparse.Namespace) -> int:
     elif cluster.minor == arguments.kubernetes:
         progress.say(f"It is running already: Kubernetes {cluster.minor}.")
     else:
-        raise ClusterError(f"Kubernetes {cluster.minor} is running there: take it down first.")
+        raise ClusterError(f"Kubernetes {cluster.minor} is running there: make cluster-down first.")
     sys.stdout.write(f"export KUBECONFIG={cluster.kubeconfig}\n")
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from tests.cluster.network import Network
 from tests.cluster.node import NAME, configure, load, start_node, start_runtime, wait_runtime
 from tests.cluster.pki import Authority
 from tests.cluster.processes import Processes
-from tests.cluster.state import ProcessId, State
+from tests.cluster.state import State
 
 #: The programs of a cluster. The API server is first: what takes its build time are libraries
 #: that the others share.
@@ -56,8 +55,7 @@ def build(minor: str) -> None:
 
 def enter(directory: Path, minor: str, *, bound: bool) -> Site:
     """Make the cluster's namespaces and join them to the machine; keep the directory's record."""
-    record = State(minor, ProcessId.of(os.getpid()))
-    record.write(directory)
+    record = _record(directory)
     cgroup = cgroups.name_for(directory)
     cgroups.create(cgroup)
     inside, outer = namespaces.create(directory, cgroup, bound=bound)
@@ -83,11 +81,11 @@ def start(site: Site, processes: Processes, pause: Image) -> None:
         start_node(processes, identities, site.network, site.minor)
         start_dns(processes, site.network, site.directory)
         _wait(site, processes, api)
-    replace(_record(site), complete=True).write(site.directory)
+    replace(_record(site.directory), complete=True).write(site.directory)
 
 
-def _record(site: Site) -> State:
-    found = state.read(site.directory)
+def _record(directory: Path) -> State:
+    found = state.read(directory)
     assert found is not None
     return found
 

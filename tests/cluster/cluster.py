@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from tests.cluster.namespaces import NamespaceError, Namespaces, environ
 from tests.cluster.network import Network
 from tests.cluster.node import NAME, load
 from tests.cluster.processes import ClusterError, Process, Processes
+from tests.cluster.state import ProcessId, State
 from tests.cluster.versions import DEFAULT_MINOR
 
 #: What `up` and `running` raise; the messages are for whoever starts a cluster.
@@ -178,7 +179,7 @@ def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
     That is, as the thread that calls. Raises ERRORS; FileExistsError is for a directory in use.
     """
     lifetime.sweep()
-    directory = _claimed(directory)
+    directory = _claimed(directory, minor)
     guard: Guard | None = None
     try:
         bringup.build(minor)
@@ -189,8 +190,6 @@ def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
         bringup.start(site, cluster.processes, pause)
     except BaseException:
         lifetime.remove(directory)
-        with suppress(FileNotFoundError):  # before there was a record of it
-            directory.rmdir()
         if guard is not None:
             guard.dismiss()
         raise
@@ -213,8 +212,8 @@ def running(minor: str = DEFAULT_MINOR, directory: Path | None = None) -> Iterat
         cluster.down()
 
 
-def _claimed(directory: Path) -> Path:
-    """Return the directory as an absolute path, made, empty and for us alone."""
+def _claimed(directory: Path, minor: str) -> Path:
+    """Return the directory as an absolute path, made, for us alone, and with the record only."""
     directory = directory.absolute()
     found = state.read(directory)
     if found is not None and found.alive():
@@ -224,4 +223,5 @@ def _claimed(directory: Path) -> Path:
     directory.chmod(0o700)
     if any(directory.iterdir()):
         raise FileExistsError(f"{directory} is not empty")
+    State(minor, ProcessId.of(os.getpid())).write(directory)
     return directory

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from tests.cluster import archives, buildah, pip_settings, progress, rootfs
 from webhook import __version__
 
-SOURCES = Path(__file__).parent / "images"
+SOURCES = Path(__file__).parent / "dockerfiles"
 ROOT = SOURCES.parents[2]
 
 

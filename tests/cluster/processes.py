@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Process:
     name: str
     log: Path
     id: ProcessId
+    argv: tuple[str | os.PathLike[str], ...] = ()
+    env: Mapping[str, str] | None = None
 
     def ended(self) -> bool:
         """Tell whether it has ended, by itself or not."""
@@ -80,10 +82,24 @@ class Processes:
         )
         assert launcher.stdout is not None
         launcher.stdout.readline()
-        process = Process(name, log, ProcessId.of(child(child(launcher.pid))))
+        process = Process(name, log, ProcessId.of(child(child(launcher.pid))), tuple(argv), env)
         launcher.communicate()
         self.started.append(process)
         return process
+
+    @contextmanager
+    def without(self, name: str, seconds: float = 10.0) -> Iterator[None]:
+        """Stop a program for the time of the block, then start it again as it was.
+
+        With `seconds` 0 it is killed. Who needs it to answer again waits for that.
+        """
+        (stopped,) = (process for process in self.started if process.name == name)
+        stopped.stop(seconds)
+        self.started.remove(stopped)
+        try:
+            yield
+        finally:
+            self.start(name, stopped.argv, stopped.env)
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         """Wait for a condition; ClusterError where time runs out or a program ends before."""

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import bringup, lifetime, state
+from tests.cluster.cluster import up
+from tests.cluster.processes import ClusterError
+from tests.cluster.state import ProcessId, State
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the user's clusters in a folder of the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return state.home()
+
+
+def test_a_start_is_on_record_before_it_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is killed while programs are built leaves a folder that the next start can judge."""
+    found: list[State | None] = []
+
+    def build(minor: str) -> None:
+        found.append(state.read(home / "cluster"))
+        raise ClusterError(minor)
+
+    monkeypatch.setattr(bringup, "build", build)
+    with pytest.raises(ClusterError, match=r"1\.36"):
+        up("1.36", home / "cluster")
+
+    assert found == [State("1.36", ProcessId.of(os.getpid()))]
+    assert not (home / "cluster").exists()
+
+
+def test_folders_of_the_dead_are_removed_and_no_others(home: Path) -> None:
+    """A process number says nothing without the time at which the process started."""
+    mine = ProcessId.of(os.getpid())
+    for name, owner in {"mine": mine, "dead": ProcessId(mine.pid, mine.started - 1)}.items():
+        (home / name).mkdir(parents=True)
+        State("1.36", owner).write(home / name)
+    (home / "somebody's").mkdir()
+
+    lifetime.sweep()
+
+    assert {each.name for each in home.iterdir()} == {"mine", "somebody's"}
