@@ -27,6 +27,7 @@ pulled: pods of this example are made and patched, but do not start.
   {kubectl} get pods --namespace lab --output=yaml
 make cluster again installs what you have changed; make cluster-down ends it.
 """
+_RUNS = "the cluster goes on running, and make cluster-down ends it"
 
 
 def main() -> int:
@@ -38,7 +39,7 @@ def main() -> int:
         progress.say(str(error))
         return 1
     except KeyboardInterrupt:
-        progress.say("Interrupted; what was being started is gone.")
+        progress.say(f"Interrupted; {arguments.interrupted}.")
         return 130
     return status
 
@@ -50,15 +51,17 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
     starting = verbs.add_parser("up", parents=[where], help="start it")
     starting.add_argument("--kubernetes", choices=list(KUBERNETES), default=DEFAULT_MINOR)
-    starting.set_defaults(run=_up)
-    verbs.add_parser("down", parents=[where], help="end it").set_defaults(run=_down)
-    verbs.add_parser(
+    starting.set_defaults(run=_up, interrupted="what was being started is gone")
+    ending = verbs.add_parser("down", parents=[where], help="end it")
+    ending.set_defaults(run=_down, interrupted="call it again: something may be left")
+    installing = verbs.add_parser(
         "install", parents=[where], help="put this working tree's webhook into it"
-    ).set_defaults(run=_install)
+    )
+    installing.set_defaults(run=_install, interrupted=_RUNS)
     loading = verbs.add_parser("load", help="give its node the images of an archive")
     loading.add_argument("archive", type=Path)
     loading.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
-    loading.set_defaults(run=_load)
+    loading.set_defaults(run=_load, interrupted=_RUNS)
     return parser
 
 
