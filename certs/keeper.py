@@ -78,7 +78,7 @@ class Keeper:
         raise ClusterError(f"{self._secret} is changed all the time by somebody else")
 
     def _wanted(self, found: Found, published: Published) -> Authorities:
-        authorities = adopt(self._known(found), *self._strangers(published))
+        authorities = adopt(self._known(found), *self._strangers(found, published))
         self._draining.look([draining(authorities)])
         return step(authorities, self._view)
 
@@ -101,12 +101,13 @@ class Keeper:
             raise CertificateError(msg)
         return Authorities(current=fresh(self._view))
 
-    def _strangers(self, published: Published) -> list[bytes]:
+    def _strangers(self, found: Found, published: Published) -> list[bytes]:
         """Return the CAs in `caBundle` that somebody may serve, though the Secret lacks them.
 
-        Who has just started cannot know, so takes all of them; who has not, knows its own.
+        Who has just started, or restores the Secret, cannot know what was before: so all of
+        them. Anybody else knows its own.
         """
-        if self.authorities is None:
+        if self.authorities is None or found.authorities is None:
             return authorities_in(published.pem, self._clock.now()) if published.pem else []
         issuer = self.served.issuer
         return [issuer.certificate] if issuer and published.holds(issuer.certificate) else []

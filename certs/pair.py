@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -13,8 +13,8 @@ from certs.issue import KeyPair
 _SHOWN = 5  # names of a certificate that has none of the right ones
 
 
-def check_pair(pair: KeyPair, name: str | None = None) -> datetime:
-    """Return the end of a pair's validity; CertificateError if it cannot be served.
+def check_pair(pair: KeyPair, now: datetime, name: str | None = None) -> datetime:
+    """Return the end of a pair's validity; CertificateError if it cannot be served now.
 
     `name`: what clients will ask for, where that is known.
     """
@@ -26,7 +26,7 @@ def check_pair(pair: KeyPair, name: str | None = None) -> datetime:
         raise CertificateError(msg) from error
     if key.public_key() != leaf.public_key():
         raise CertificateError("the key does not belong to the certificate")
-    if leaf.not_valid_after_utc <= datetime.now(UTC):
+    if leaf.not_valid_after_utc <= now:
         until = leaf.not_valid_after_utc
         raise CertificateError(f"the certificate expired at {until:%Y-%m-%dT%H:%M:%SZ}")
     if name is not None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from certs.clock import Clock
 from certs.errors import CertificateError
 from certs.issue import KeyPair
 from certs.pair import check_pair
@@ -22,8 +23,9 @@ from certs.pair import check_pair
 class ServingContext:
     """A server's TLS, with the certificate of the moment; without one, handshakes fail."""
 
-    def __init__(self, client_ca: bytes | None = None) -> None:
+    def __init__(self, client_ca: bytes | None = None, clock: Clock | None = None) -> None:
         """Ask clients of `context` for a certificate of `client_ca` (PEM) where it is given."""
+        self._clock = clock or Clock()
         self.context = _context(client_ca)
         #: The same certificate for clients who have none of their own.
         self.anonymous = self.context if client_ca is None else _context(None)
@@ -39,7 +41,7 @@ class ServingContext:
 
         `name`: what clients will ask for, where that is known.
         """
-        until = check_pair(pair, name)
+        until = check_pair(pair, self._clock.now(), name)
         current = {outer: _context(client_ca) for outer, client_ca in self._client_cas.items()}
         for context in current.values():
             _load(context, pair)
@@ -48,7 +50,7 @@ class ServingContext:
 
     def valid(self) -> bool:
         """Whether there is a certificate that has not expired."""
-        return self.not_after is not None and datetime.now(UTC) < self.not_after
+        return self.not_after is not None and self._clock.now() < self.not_after
 
     def _choose(self, tls: ssl.SSLObject, _name: str | None, outer: ssl.SSLContext) -> None:
         current = self._current.get(outer)

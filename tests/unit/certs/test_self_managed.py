@@ -19,7 +19,7 @@ GONE = ClusterError("cannot reach the API server https://10.0.0.1: Connection re
 
 
 def _managed(api: Objects, clock: Ticking | None = None) -> SelfManaged:
-    return SelfManaged(SITE, ServingContext(), lambda: api, clock=clock)
+    return SelfManaged(SITE, ServingContext(clock=clock), lambda: api, clock=clock)
 
 
 def _issuer(managed: SelfManaged) -> KeyPair | None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from certs.issue import KeyPair, issue_ca, issue_leaf
 from certs.pair import check_pair
 from certs.serving import CertificateFiles, ServingContext
 
+NOW = datetime.now(UTC)
 CA = issue_ca()
 NAME = "localhost"
 SERVICE = "web.lab.svc"
@@ -117,7 +118,7 @@ def test_client_ca_must_be_a_certificate() -> None:
 def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
     """Each fault is told apart: no certificate, no key, another's key, expired."""
     with pytest.raises(CertificateError, match=why):
-        check_pair(pair)
+        check_pair(pair, NOW)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
 )
 def test_names_that_the_api_server_accepts(names: list[str]) -> None:
     """Among others, in any case, or by a wildcard for the first label."""
-    check_pair(issue_leaf(CA, names), SERVICE)
+    check_pair(issue_leaf(CA, names), NOW, SERVICE)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_names_that_it_does_not(names: list[str], told: str) -> None:
     pair = issue_leaf(CA, names, ["127.0.0.1"])
     why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
     with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
-        check_pair(pair, SERVICE)
+        check_pair(pair, NOW, SERVICE)
 
 
 def test_a_bad_pair_leaves_the_last_one_in_place() -> None:

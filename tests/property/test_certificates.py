@@ -1,0 +1,229 @@
+"""Replicas that exchange their CA: whatever comes between, whom they serve is trusted.
+
+Any number of replicas do their rounds in any order, also within each other's requests;
+requests and answers get lost; replicas come and go; clocks are wrong; the Secret is deleted
+or overwritten; rotations and revocations are asked for. All the while each leaf that is
+served must be one that is trusted by an API server which is behind by up to `propagation`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import dropwhile
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from certs.authorities import Asked
+from certs.bundle import published
+from certs.errors import CertificateError, ClusterError
+from certs.lifetimes import Lifetimes
+from certs.pem import fingerprint_of
+from certs.self_managed import SelfManaged
+from certs.serving import ServingContext
+from tests.unit.certs.clocks import Ticking
+from tests.unit.certs.objects import SECRET, SITE, Objects
+
+TIMES = Lifetimes(
+    ca=timedelta(hours=1),
+    leaf=timedelta(seconds=60),
+    propagation=timedelta(seconds=20),
+    round=timedelta(seconds=5),
+    idle=timedelta(seconds=20),
+)
+#: Until nothing is left of an exchange.
+QUIET = 200
+WRONG = st.integers(-600, 600).map(lambda seconds: timedelta(seconds=seconds))
+
+
+class Interleaved(Objects):
+    """Between any two requests of one replica, others may do a round; requests get lost."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+        self._within = 0
+
+    def _answer(self) -> None:
+        super()._answer()
+        chance = self._world.chance
+        if self._world.calm or self._within > 2:
+            return
+        self._within += 1
+        try:
+            while chance.random() < 0.15:
+                chance.choice(self._world.replicas).managed.round()
+        finally:
+            self._within -= 1
+        if chance.random() < 0.03:
+            raise ClusterError("the request was lost")
+
+    def create(self, path: str, body: dict[str, Any]) -> bool:
+        """Store it, and perhaps not say so."""
+        return self._lossy(super().create(path, body))
+
+    def replace(self, path: str, body: dict[str, Any]) -> bool:
+        """Store it, and perhaps not say so."""
+        return self._lossy(super().replace(path, body))
+
+    def apply(self, path: str, body: dict[str, Any]) -> bool:
+        """Store it, and perhaps not say so."""
+        return self._lossy(super().apply(path, body))
+
+    def _lossy(self, done: bool) -> bool:
+        if not self._world.calm and self._world.chance.random() < 0.1:
+            raise ClusterError("the answer was lost")
+        return done
+
+
+@dataclass
+class Replica:
+    """One replica, and what is wrong with it."""
+
+    managed: SelfManaged
+    clock: Ticking
+    #: Seconds for which it does not reach the API server.
+    away: int = 0
+
+    @property
+    def issuer(self) -> str:
+        """The CA of the leaf that is served; "" while the API server would not be sent here."""
+        keeper = self.managed._keeper
+        if keeper is None or keeper.served.issuer is None or not self.managed.status.trusted:
+            return ""
+        return fingerprint_of(keeper.served.issuer.certificate)
+
+
+class World:
+    """Some replicas, one API server, and how the last seconds of it look."""
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.calm = False
+        self.api = Interleaved(self)
+        self.api.configure()
+        self.passed = 0
+        self.replicas: list[Replica] = []
+        #: What `caBundle` was, second by second.
+        self.trusted: list[frozenset[str]] = []
+        #: CAs that were announced before they issued, and those that were not.
+        self.announced: set[str] = set()
+        self.sudden: set[str] = set()
+
+    def start(self, wrong: timedelta) -> None:
+        """Start a replica, whose clock is wrong."""
+        clock = Ticking(wrong)
+        clock.tick(self.passed)
+        managed = SelfManaged(SITE, ServingContext(clock=clock), lambda: self.api, TIMES, clock)
+        self.replicas.append(Replica(managed, clock))
+
+    def pass_time(self, seconds: int) -> None:
+        """Let time pass, second by second; each replica does a round every five."""
+        for _ in range(seconds):
+            self.passed += 1
+            for number, replica in enumerate(self.replicas):
+                replica.clock.tick(1)
+                replica.away = max(0, replica.away - 1)
+                if not replica.away and (self.passed + number) % 5 == 0:
+                    replica.managed.round()
+            self.look()
+
+    def look(self) -> None:
+        """Check that whoever is served is trusted by API servers that are behind, and by others.
+
+        But for a CA of a cold start: who knows of no CA makes one and waits for nobody.
+        """
+        now = published(self.api.bundle, {}).fingerprints
+        self.announced |= self._in_secret("next.crt")
+        self.sudden |= self._in_secret("ca.crt") - self.announced
+        self.trusted.append(now)
+        for issuer in {one.issuer for one in self.replicas} - {""}:
+            assert issuer in now, self.passed
+            behind = [one for one in self.trusted[-20:] if one]
+            if issuer in self.sudden:
+                behind = list(dropwhile(lambda one: issuer not in one, behind))  # noqa: B023
+            assert all(issuer in one for one in behind), self.passed
+
+    def _in_secret(self, key: str) -> set[str]:
+        data = self.api.stored.get(SECRET, {}).get("data", {})
+        try:
+            return {fingerprint_of(b64decode(data.get(key, "")))}
+        except CertificateError:
+            return set()
+
+    def annotate(self, asked: Asked) -> None:
+        """Ask for a rotation, as kubectl annotate does."""
+        if SECRET in self.api.stored:
+            metadata = self.api.stored[SECRET]["metadata"]
+            metadata["annotations"] = {
+                **metadata.get("annotations", {}),
+                "rdma.lab/rotate": asked.value,
+            }
+            metadata["resourceVersion"] += "'"
+
+    def overwrite(self) -> None:
+        """Write garbage into the Secret."""
+        if SECRET in self.api.stored:
+            self.api.stored[SECRET]["data"] = {"ca.crt": "Z2FyYmFnZQ=="}
+            self.api.stored[SECRET]["metadata"]["resourceVersion"] += "'"
+
+    def repair(self) -> None:
+        """Delete a Secret that nobody could restore, as the message says."""
+        if any("repair it" in one.managed.status.problem for one in self.replicas):
+            del self.api.stored[SECRET]
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("pass"), st.integers(1, 40)),
+    st.tuples(st.just("start"), WRONG),
+    st.tuples(st.just("stop"), st.integers(0, 5)),
+    st.tuples(st.just("away"), st.integers(0, 5)),
+    st.tuples(st.just("ask"), st.sampled_from(Asked)),
+    st.tuples(st.sampled_from(["lose", "overwrite"]), st.none()),
+)
+
+
+def _act(world: World, what: str, value: Any) -> None:
+    replica = world.replicas[value % len(world.replicas)] if isinstance(value, int) else None
+    match what:
+        case "pass":
+            world.pass_time(value)
+        case "start" if len(world.replicas) < 5:
+            world.start(value)
+        case "stop" if replica and len(world.replicas) > 1:
+            world.replicas.remove(replica)
+        case "away" if replica:
+            replica.away = 20
+        case "ask":
+            world.annotate(value)
+        case "lose":
+            world.api.stored.pop(SECRET, None)
+        case "overwrite":
+            world.overwrite()
+
+
+@given(st.integers(0, 1 << 32), WRONG, st.lists(ACTIONS, min_size=5, max_size=25))
+@settings(deadline=None, max_examples=40)
+def test_whom_replicas_serve_is_trusted(
+    seed: int, wrong: timedelta, actions: list[tuple[str, Any]]
+) -> None:
+    """All the while; and when it has been quiet for long enough, there is one CA for all."""
+    world = World(Random(seed))
+    world.start(wrong)
+    world.pass_time(30)
+    for what, value in actions:
+        _act(world, what, value)
+        world.pass_time(1)
+    world.calm = True
+    world.pass_time(60)
+    world.repair()
+    world.pass_time(QUIET)
+
+    (only,) = world.trusted[-1]
+    assert {replica.issuer for replica in world.replicas} == {only}
+    assert all(not replica.managed.status.problem for replica in world.replicas)
+    assert {replica.managed.status.phase for replica in world.replicas} == {"settled"}
