@@ -8,83 +8,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
+from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
 from tests.integration.serving import wait_for
-from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS, Objects
+from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS
 from webhook.cluster.client import Client
 from webhook.errors import ClusterError
 
 NAME = "rdma-webhook.rdma-webhook.svc"
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
-users: [{name: u, user: {token: hunter2}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
-
-
-class ApiServer:
-    """Serves `Objects` over HTTP, and keeps what it was asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self.objects = Objects()
-        self.asked: list[tuple[str, str, str | None]] = []
-        #: What every answer is instead, as (status, body).
-        self.instead: tuple[int, bytes] | None = None
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length) or b"{}")
-                server.asked.append((self.command, self.path, self.headers.get("Content-Type")))
-                status, answer = server.instead or server.answer(self.command, self.path, body)
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815 -- http.server's names
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.kubeconfig = folder / "config"
-        self.kubeconfig.write_text(KUBECONFIG % self._server.server_address[1])
-
-    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
-        """Answer as an API server does: objects, or a Status."""
-        path = path.partition("?")[0]
-        if method == "POST" and not self.objects.create(path, body):
-            return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'
-        if method == "PUT" and not self.objects.replace(path, body):
-            return 409, b'{"kind": "Status", "reason": "Conflict", "message": "changed"}'
-        if method == "PATCH":
-            self.objects.apply(path, body)
-        found = body if method == "POST" else self.objects.read(path)
-        if found is None:
-            return 404, b'{"kind": "Status", "reason": "NotFound", "message": "not found"}'
-        return 200, json.dumps(found).encode()
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,)).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture
@@ -132,7 +70,8 @@ def test_what_is_sent(api: ApiServer) -> None:
     stored = cluster.read(SECRET)
     assert stored is not None
     assert [cluster.replace(SECRET, stored), cluster.replace(SECRET, stored)] == [True, False]
-    cluster.apply(CONFIGURATION, {"metadata": {"uid": "7e57"}, "webhooks": []})
+    mine: dict[str, Any] = {"metadata": {"uid": "7e57", "resourceVersion": "1"}, "webhooks": []}
+    assert [cluster.apply(CONFIGURATION, mine), cluster.apply(CONFIGURATION, mine)] == [True, False]
     query = "?fieldManager=rdma-webhook&force=true"
     assert api.asked == [
         ("GET", SECRET, None),
@@ -141,6 +80,7 @@ def test_what_is_sent(api: ApiServer) -> None:
         ("GET", SECRET, None),
         ("PUT", SECRET, "application/json"),
         ("PUT", SECRET, "application/json"),
+        ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
         ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
     ]
 

@@ -1,0 +1,140 @@
+"""A rotation of the CA, over real sockets, with lifetimes of seconds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from base64 import b64decode
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from certs.issue import issue_ca
+from tests.integration.objects_api import ApiServer
+from tests.integration.replica import Replica
+from tests.integration.serving import review, wait_for
+from tests.integration.test_client_certificates import client_pair
+from tests.unit.certs.objects import CONFIGURATION, SECRET
+
+NAME = "rdma-webhook.rdma-webhook.svc"
+FLAGS = ("--ca-propagation", "3s", "--ca-round", "1s", "--leaf-lifetime", "9s")
+CLIENTS = issue_ca("clients")
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    """Run an API server with the MutatingWebhookConfiguration."""
+    with ApiServer(tmp_path) as running:
+        running.objects.configure()
+        yield running
+
+
+def _rotate(api: ApiServer) -> None:
+    """Ask, as kubectl annotate does."""
+    secret = api.objects.read(SECRET)
+    assert secret is not None
+    secret["metadata"]["annotations"] = {"rdma.lab/rotate": "rotate"}
+    assert api.objects.replace(SECRET, secret)
+
+
+def _issuer(api: ApiServer) -> str:
+    return str(api.objects.stored[SECRET]["data"]["ca.crt"])
+
+
+def _trusting(bundle: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=b64decode(bundle).decode())
+    context.check_hostname = False
+    return context
+
+
+def _connection(replica: Replica, context: ssl.SSLContext) -> http.client.HTTPSConnection:
+    port = replica.ports["mutate"]
+    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+
+
+def _ask(connection: http.client.HTTPSConnection) -> bool:
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", "/mutate", review(), headers)
+    answer = connection.getresponse()
+    return bool(json.loads(answer.read())["response"]["allowed"])
+
+
+def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> None:
+    """Neither by what is trusted now, nor by what was two seconds ago; open connections stay."""
+    with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
+        wait_for(lambda: replica.ready()[0] == 200)
+        before = _issuer(api)
+        kept = _connection(replica, _trusting(api.objects.bundle))
+        assert _ask(kept)
+        seen = deque([api.objects.bundle], maxlen=20)
+        _rotate(api)
+        shaken, until = 0, time.monotonic() + 12
+        while time.monotonic() < until:
+            for bundle in {seen[0], seen[-1]}:
+                assert replica.handshake(bundle, NAME)[0] == NAME
+                shaken += 1
+            time.sleep(0.1)
+            seen.append(api.objects.bundle)
+        assert _ask(kept)
+        kept.close()
+        both = b64decode(api.objects.bundle).count(b"BEGIN CERTIFICATE")
+
+        assert (_issuer(api) != before, both) == (True, 2)
+        with pytest.raises(ssl.SSLError, match="certificate verify failed"):
+            replica.handshake(before, NAME)
+        print(f"{shaken} handshakes during a rotation, none failed")  # noqa: T201 -- a figure
+
+
+def test_a_rotation_keeps_asking_clients_for_a_certificate(api: ApiServer, tmp_path: Path) -> None:
+    """What is exchanged is the certificate; who has none of the client CA is refused as before."""
+    file = tmp_path / "clients.crt"
+    file.write_bytes(CLIENTS.certificate)
+    flags = (*FLAGS, "--client-ca", str(file))
+    with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *flags) as replica:
+        wait_for(lambda: replica.ready()[0] == 200)
+        _rotate(api)
+        wait_for(lambda: "previous.crt" in api.objects.stored[SECRET]["data"])
+        known = _trusting(_issuer(api))
+        known.load_cert_chain(*client_pair(tmp_path, CLIENTS))
+        wait_for(lambda: _answers(replica, known))
+
+        with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+            _answers(replica, _trusting(_issuer(api)))
+
+
+def _answers(replica: Replica, context: ssl.SSLContext) -> bool:
+    with closing(_connection(replica, context)) as connection:
+        return _ask(connection)
+
+
+def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
+    """Within a round or two: how long it took is printed."""
+    with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
+        wait_for(lambda: replica.ready()[0] == 200)
+        bundle, secret = api.objects.bundle, dict(api.objects.stored[SECRET]["data"])
+
+        def whole() -> bool:
+            stored = api.objects.stored.get(SECRET, {}).get("data")
+            return stored == secret and api.objects.bundle == bundle
+
+        changes: dict[str, Callable[[], object]] = {
+            "Secret deleted": lambda: api.objects.stored.pop(SECRET),
+            "Secret garbage": lambda: api.objects.stored[SECRET].update(data={"ca.crt": "eA=="}),
+            "caBundle emptied": lambda: api.objects.configure(""),
+            "configuration deleted": lambda: api.objects.stored.pop(CONFIGURATION),
+        }
+        for what, change in changes.items():
+            change()
+            if what == "configuration deleted":
+                wait_for(lambda: "but now: there is no Mutating" in replica.ready()[1])
+                assert replica.ready()[0] == 200
+                api.objects.configure()
+            took = wait_for(whole, 30)
+            print(f"{what}: healed after {took:.1f} s")  # noqa: T201 -- a figure
+        assert replica.handshake(bundle, NAME)[0] == NAME
