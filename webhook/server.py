@@ -22,11 +22,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from certs.errors import CertificateError
 from certs.serving import ServingContext
@@ -45,14 +43,13 @@ from webhook.app.ports import BACKLOG, bind
 from webhook.app.preview import Preview
 from webhook.app.state import State
 from webhook.config.watch import ConfigWatch
+from webhook.connection import Connection
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline import decide
 
 #: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
 #: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
 KEEP_ALIVE_SECONDS = 120
-#: A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
-HEAD_BYTES = 64 * 1024
 #: A preview computes in a thread; with Python's 5 ms between switches, each request for
 #: /mutate would wait that long for its turn.
 SWITCH_SECONDS = 0.0005
@@ -221,12 +218,12 @@ class WebhookServer:
         contexts = {"mutate": self._tls.context, "preview": self._tls.anonymous}
         tls = contexts.get(name)
 
-        class Connection(_Connection):
+        class Timed(Connection):
             seconds = self._options.request_seconds
 
         config = uvicorn.Config(
             self._apps[name],
-            http=Connection,
+            http=Timed,
             ws="none",
             interface="asgi3",
             lifespan="off",
@@ -259,73 +256,6 @@ class _Listener(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone."""
         yield
-
-
-class _Connection(HttpToolsProtocol):
-    """Bounds a request's head in size, and head and body in time, which uvicorn does not.
-
-    A request that arrives in one piece, as nearly all do, pays for two flags and no timer.
-    """
-
-    #: How long a request may take to arrive.
-    seconds: float
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._arriving = True  # a connection that says nothing is no better than a slow one
-        self._head_bytes = 0  # -1 as soon as the head is complete
-        self._deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.seconds, self._too_slow)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._in_time()
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._arriving = True
-        self._head_bytes = 0
-
-    def on_headers_complete(self) -> None:
-        self._head_bytes = -1
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._arriving = False
-        super().on_message_complete()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if not self._arriving:
-            if self._deadline is not None:
-                self._in_time()
-            return
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
-        if self._head_bytes >= 0:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self._end(431)
-
-    def _too_slow(self) -> None:
-        self._end(408)
-
-    def _end(self, status: int) -> None:
-        """Answer the request that is arriving, unless it has its answer, and close."""
-        if self.transport.is_closing():
-            return
-        if self._head_bytes > 0 or (self._head_bytes < 0 and not self.cycle.response_started):
-            head = STATUS_LINE[status] + b"connection: close\r\ncontent-length: 0\r\n\r\n"
-            self.transport.write(head)
-        self.transport.close()
-
-    def _in_time(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 def _client_ca(options: ServeOptions) -> bytes | None:
