@@ -38,6 +38,7 @@ from webhook.errors import ClusterError
 MAX: Any = {"max": {"memory": "1Gi"}}
 FEW = 5.0
 UNREACHABLE = r"^cannot reach the API server http://127\.0\.0\.1:\d+: "
+TIMED_OUT = UNREACHABLE + "timed out$"
 
 
 @pytest.fixture
@@ -122,10 +123,10 @@ def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
             took = wait_for(lambda: keeps_limit(server, "team-77"))
             memory = server.memory()
     print(  # noqa: T201 -- figures
-        f"10,000 namespaces: ready after {server.took:.1f} s, {memory:.0f} MiB; "
+        f"10,000 namespaces: ready after {server.took:.1f} s of processor time, {memory:.0f} MiB; "
         f"a new LimitRange counted after {took * 1000:.0f} ms"
     )
-    assert server.took < 8  # the goal is 2, but other tests run at the same time
+    assert server.took < 3
     assert memory < 150
     assert took < 2
 
@@ -157,7 +158,7 @@ def test_a_watch_that_says_nothing_is_broken(api: LiveApi, reads: ApiReads) -> N
     assert api.cluster.asked == []
     with (
         closing(reads.stream(NAMESPACES, {"watch": "true"}, 0.1)) as events,
-        pytest.raises(ClusterError, match=UNREACHABLE),
+        pytest.raises(ClusterError, match=TIMED_OUT),
     ):
         list(events)
 

@@ -47,9 +47,9 @@ def test_stops_cleanly(process: Process, number: signal.Signals) -> None:
 def test_ready_within_two_seconds(process: Process) -> None:
     """From the start of the process, with configuration and certificate loaded.
 
-    Twice the goal, because other tests run at the same time.
+    Of processor time: how long that takes depends on what else the machine does.
     """
-    assert process.took < 4
+    assert process.took < 2
 
 
 def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
