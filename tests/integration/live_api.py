@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -72,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        with suppress(OSError):
+        with suppress(OSError, queue.Empty):  # nobody reads any more
             for event in events:
                 raw = event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n"
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))

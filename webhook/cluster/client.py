@@ -19,6 +19,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
 from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
 
@@ -172,6 +173,8 @@ def _why(error: BaseException) -> str:
     for one in _causes(error):
         if isinstance(one, OSError) and one.strerror:
             return one.strerror
+    if any(isinstance(one, TimeoutError | NoAnswerError) for one in _causes(error)):
+        return "timed out"  # theirs names an object by its address, another one each time
     reason = error.reason if isinstance(error, ApiException) else error
     return f"{' '.join(str(reason).split()) or type(error).__name__:.{_LONGEST}}"
 

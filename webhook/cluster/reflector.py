@@ -8,7 +8,8 @@ listed. What it would leave to write around it is longer than this.
     a watch ends, as it does every few minutes      watch again from the last version
     the connection breaks, or says nothing          the same, after a pause
     the API server is busy (429)                    the same
-    it refuses, or has forgotten the version (410)  list again, after a pause
+    it has forgotten the version (410)              list again, at once: it may have been restarted
+    it refuses                                      list again, after a pause
 
 Pauses grow while it goes on like that, and are short again after a watch that lasted.
 """
@@ -114,10 +115,7 @@ class Reflector:
     def attempt(self) -> None:
         """List, if it has to be, and watch until that ends; never raises."""
         try:
-            reads = self._connect()
-            if not self._version:
-                self._list(reads)
-            self._watch(reads)
+            self._keep_up(self._connect())
         except RefusedError as error:
             if error.code != HTTPStatus.TOO_MANY_REQUESTS:
                 self._version = ""
@@ -127,6 +125,21 @@ class Reflector:
         except Exception as error:  # noqa: BLE001 -- this thread is all that keeps up
             self._version = ""
             self._failed(error)
+
+    def _keep_up(self, reads: Reads) -> None:
+        if self._version and self._resumed(reads):
+            return
+        self._list(reads)
+        self._watch(reads)
+
+    def _resumed(self, reads: Reads) -> bool:
+        try:
+            self._watch(reads)
+        except RefusedError as error:
+            if error.code != HTTPStatus.GONE:
+                raise
+            return False
+        return True
 
     def _failed(self, error: Exception) -> None:
         if self._stop.is_set():

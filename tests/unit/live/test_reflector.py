@@ -152,7 +152,6 @@ def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
     [
         (ClusterError("cannot reach it"), "watch 101"),
         (refused(429), "watch 101"),
-        (refused(410), "list"),
         (refused(403), "list"),
         (refused(504), "list"),
         (KeyError("ours"), "list"),
@@ -171,22 +170,38 @@ def test_what_is_done_after_a_failure(failure: Exception, next_asked: str) -> No
     assert watching.asked()[0] == next_asked
 
 
-@pytest.mark.parametrize("code", [410, 500])
-def test_an_error_in_the_stream_lists_again(code: int) -> None:
+def test_an_error_in_the_stream_lists_again() -> None:
     """It is the last event of a watch; what was missed is found by comparing."""
     watching = Watching(Cluster())
     a, b, c = namespace("a"), namespace("b"), namespace("c")
     watching.cluster.put(NAMESPACES, a, b)
-    watching.attempt(gone(code), event("ADDED", c, 199))
+    watching.attempt(gone(500), event("ADDED", c, 199))
     told = watching.reflector.problem
     labelled = namespace("b", annotations={"rdma.lab/fabric": "north"})
     watching.cluster.forget(NAMESPACES, labelled, c)
 
-    assert told == f"the API server answered {code}: too old resource version"
+    assert told == "the API server answered 500: too old resource version"
     (delivered,) = watching.attempt()
     assert names(delivered) == {"a": False, "b": True, "c": True}
     assert watching.reflector.lists == 2
     assert (watching.attempt(), watching.reflector.lists) == ([], 2)
+
+
+def test_a_forgotten_version_is_listed_at_once() -> None:
+    """As after a restart of the API server: no failure, and no pause; but only once."""
+    watching = Watching(Cluster())
+    watching.attempt(event("ADDED", namespace("a"), 101))
+    watching.asked()
+    watching.cluster.failures.append(refused(410))
+    watching.attempt()
+    assert watching.asked() == ["watch 101", "list", "watch 100"]
+    assert (watching.reflector.problem, watching.reflector.failures) == ("", 0)
+
+    watching.attempt(gone())
+    assert watching.asked() == ["watch 100", "list", "watch 100"]
+    assert watching.reflector.failures == 1
+    watching.attempt()
+    assert watching.asked() == ["list", "watch 100"]
 
 
 def test_pages_that_expire_are_read_again_from_the_first() -> None:
