@@ -96,6 +96,7 @@ class Processes:
         (stopped,) = (process for process in self.started if process.name == name)
         stopped.stop(seconds)
         self.started.remove(stopped)
+        self.until(f"{name} ended", stopped.ended)
         try:
             yield
         finally:

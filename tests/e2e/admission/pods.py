@@ -123,7 +123,8 @@ def _request(cluster: Cluster, method: str, path: str, kind: str, document: Docu
     finally:
         connection.close()
     if said["kind"] == "Status":
-        return Answer(refusal=said["message"], warnings=warnings)
+        # Of a deletion that was made there is no message.
+        return Answer(refusal=said.get("message", ""), warnings=warnings)
     return Answer(said, warnings=warnings)
 
 

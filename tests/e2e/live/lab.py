@@ -1,0 +1,89 @@
+"""A namespace that changes, and what is decided in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cluster.install import Webhook
+from tests.e2e.admission import pods
+from tests.e2e.admission.pods import Answer, create
+from tests.e2e.asking import Document, apply, namespace, until
+
+#: The goal: seconds from a change until all replicas decide by it.
+GOAL = 2.0
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A labelled namespace."""
+
+    webhook: Webhook
+    name: str
+
+    def begin(self) -> None:
+        """Make it, and wait until pods can be created in it."""
+        apply(self.webhook.cluster, namespace(self.name, "true"))
+        until(lambda: "default" in self.kubectl("get", "serviceaccounts", "--output=name"))
+        self.decided(lambda answer: answer.memory()[1] is None, 30.0)
+
+    def end(self) -> None:
+        """Take it away."""
+        self.webhook.cluster.kubectl("delete", "namespace", self.name, "--wait=false")
+
+    def kubectl(self, *arguments: str, **how: Any) -> str:
+        """Run kubectl in it."""
+        return self.webhook.cluster.kubectl(f"--namespace={self.name}", *arguments, **how)
+
+    def put(self, kind: str, **spec: Any) -> None:
+        """Create an object of this kind."""
+        made = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "lab"}, "spec": spec}
+        send(self.webhook, "POST", f"namespaces/{self.name}/{kind.lower()}s", made)
+
+    def remove(self, kind: str) -> None:
+        """Delete it."""
+        send(self.webhook, "DELETE", f"namespaces/{self.name}/{kind.lower()}s/lab")
+
+    def label(self, key: str, value: str | None) -> None:
+        """Put a label on the namespace, or take it off."""
+        labels = {"metadata": {"labels": {key: value}}}
+        send(self.webhook, "PATCH", f"namespaces/{self.name}", labels)
+
+    def ask(self) -> Answer:
+        """Ask what would become of a trainer with a memory limit."""
+        return ask(self.webhook, self.name)
+
+    def decided(self, condition: Callable[[Answer], bool], seconds: float = GOAL) -> float:
+        """Wait until answers are as they should be; return how long it took.
+
+        From then on all must be, whichever replica gives them, within `seconds` from now.
+        """
+        began = time.monotonic()
+        while not condition(self.ask()):
+            assert time.monotonic() - began < seconds, self.ask()
+        took = time.monotonic() - began
+        while not all(condition(self.ask()) for _ in range(10)):
+            assert time.monotonic() - began < seconds, self.ask()
+        return took
+
+
+def send(webhook: Webhook, method: str, path: str, document: Document | None = None) -> None:
+    """Change something at once: kubectl ends a while after the API server has it."""
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    pods._request(webhook.cluster, method, f"/api/v1/{path}", kind, document or {})
+
+
+def ask(webhook: Webhook, name: str) -> Answer:
+    """Ask what would become of a pod with a GPU and a memory limit in a namespace."""
+    return create(webhook.cluster, trainer(name))
+
+
+def trainer(name: str) -> Document:
+    """Return that pod."""
+    limits = {"nvidia.com/v100": "1", "memory": "64Gi"}
+    container = {"name": "trainer", "image": "example.com/none", "resources": {"limits": limits}}
+    metadata = {"name": "probe", "namespace": name, "annotations": {"rdma.lab/enable": "true"}}
+    spec = {"containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -1,0 +1,69 @@
+"""One replica, asked at its own address: it answers also while the API server does not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.cluster.install import NAME, Webhook, add
+
+
+class Cost(NamedTuple):
+    """What a replica has used since its start."""
+
+    failures: int
+    cpu_seconds: float
+    resident_bytes: float
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A replica that runs."""
+
+    name: str
+    address: str
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask its health port; return status and answer."""
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=5)) as asked:
+            asked.request("GET", path)
+            answer = asked.getresponse()
+            return answer.status, answer.read().decode()
+
+    def cost(self) -> Cost:
+        """Read what it has used."""
+        text = self.get("/metrics")[1]
+        return Cost(
+            sum(_samples(text, "rdma_webhook_facts_failures_total").values()),
+            _number(text, "process_cpu_seconds_total"),
+            _number(text, "process_resident_memory_bytes"),
+        )
+
+    def metric(self, name: str) -> float:
+        """Read a metric without labels."""
+        return _number(self.get("/metrics")[1], name)
+
+
+def replicas(webhook: Webhook) -> list[Replica]:
+    """Return those that run."""
+    found = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
+    return [
+        Replica(pod["metadata"]["name"], pod["status"]["podIP"])
+        for pod in found
+        if "deletionTimestamp" not in pod["metadata"]
+    ]
+
+
+def _samples(text: str, name: str) -> Counter[tuple[str, ...]]:
+    counts: Counter[tuple[str, ...]] = Counter()
+    add(counts, text, name, ("resource",))
+    return counts
+
+
+def _number(text: str, name: str) -> float:
+    (line,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
+    return float(line.rpartition(" ")[2])

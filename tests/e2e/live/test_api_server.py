@@ -1,0 +1,65 @@
+"""An API server that is gone for a while: the replicas stay, and find it again by themselves."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.cluster.api import Api
+from tests.cluster.cluster import Cluster
+from tests.cluster.controlplane import server
+from tests.cluster.install import Webhook
+from tests.e2e.asking import until
+from tests.e2e.live.lab import GOAL, Lab
+from tests.e2e.live.replica import Replica, replicas
+
+GONE = 15.0
+#: The longest pause between two attempts of ours, and what it takes to list again.
+BACK = 20.0
+MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
+
+
+@pytest.mark.parametrize("patience", [10.0, 0.0], ids=["stopped", "killed"])
+def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: float) -> None:
+    """Ready all the while, without a busy loop or growing memory; then changes count as before."""
+    running = replicas(webhook)
+    before = [one.cost() for one in running]
+    with webhook.cluster.processes.without("kube-apiserver", patience):
+        until(lambda: all(_cut_off(one) for one in running))
+        began = time.monotonic()
+        time.sleep(GONE)
+        assert [one.get("/readyz")[0] for one in running] == [200] * len(running)
+        after = [one.cost() for one in running]
+        gone = time.monotonic() - began
+    _answers(webhook.cluster)
+    back = time.monotonic()
+    until(lambda: not any(_cut_off(one) for one in running), BACK)
+    found = time.monotonic() - back
+    until(lambda: lab.ask().refusal == "")
+    lab.put("LimitRange", limits=MAXIMUM)
+    took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
+
+    assert {one.name for one in replicas(webhook)} == {one.name for one in running}
+    for name, early, late in zip((one.name for one in running), before, after, strict=True):
+        failures = late.failures - early.failures
+        cpu = late.cpu_seconds - early.cpu_seconds
+        grown = (late.resident_bytes - early.resident_bytes) / (1 << 20)
+        print(f"{name}: {failures} failures, {cpu:.2f} s of CPU, {grown:.1f} MiB in {gone:.0f} s")  # noqa: T201
+        assert failures <= 3 * 10
+        assert cpu < gone / 10
+        assert grown < 8
+    print(f"found again after {found:.1f} s; a new LimitRange counted after {took:.2f} s")  # noqa: T201
+    assert took < GOAL
+
+
+def _cut_off(replica: Replica) -> bool:
+    return "kept, because now" in replica.get("/readyz")[1]
+
+
+def _answers(cluster: Cluster) -> None:
+    """Wait until it answers, and by the address that pods use, which kube-proxy has to restore."""
+    api = Api(server(cluster.network), cluster.directory / "pki")
+    inside = Api(f"https://{cluster.network.kubernetes}", cluster.directory / "pki")
+    for one in (api, inside):
+        cluster.processes.until("API server ready", lambda one=one: one.text("/readyz") is not None)  # type: ignore[misc]

@@ -1,0 +1,102 @@
+"""The fabrics ConfigMap of a cluster that runs: changed, broken, repaired."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.asking import until
+from tests.e2e.live.lab import Lab
+from tests.e2e.live.replica import Replica, replicas
+from webhook.config import EXAMPLE
+
+#: The kubelet looks at a mounted ConfigMap each minute, and once more if it is unlucky.
+KUBELET = 150.0
+GOOD = EXAMPLE.read_text()
+
+
+@pytest.fixture
+def restored(webhook: Webhook) -> Iterator[Webhook]:
+    """Give the replicas their fabrics back."""
+    yield webhook
+    before = webhook.fabrics.read_text()
+    put(webhook, before)
+    until(lambda: all(successful(one) for one in replicas(webhook)), KUBELET)
+
+
+def put(webhook: Webhook, text: str) -> None:
+    """Change the ConfigMap as docs/installation.md says."""
+    metadata = {"name": f"{NAME}-fabrics", "namespace": NAME}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    webhook.kubectl(
+        "apply", "--filename=-", input=json.dumps({**made, "data": {"fabrics.yaml": text}})
+    )
+
+
+def successful(replica: Replica) -> bool:
+    """Tell whether the file as it is now is in use."""
+    return replica.metric("rdma_webhook_config_last_reload_successful") == 1
+
+
+def generation(replica: Replica) -> float:
+    """Return how many configurations it has used."""
+    return replica.metric("rdma_webhook_config_generation")
+
+
+def changed(rate: Any) -> str:
+    """Write the fabrics with another rate."""
+    document = yaml.safe_load(GOOD)
+    document["fabrics"][0]["rateGbps"] = rate
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def test_the_configuration_changes_under_running_replicas(restored: Webhook, lab: Lab) -> None:
+    """A good one is used, a broken one is told and not used, the next good one is used again."""
+    running = replicas(restored)
+    first = {one.name: generation(one) for one in running}
+    before = lab.ask().status["config"]
+
+    took = [_until(restored, changed(200), lambda one: generation(one) == first[one.name] + 1)]
+    used = lab.ask().status["config"]
+    assert used != before
+    assert all(lab.ask().status["config"] == used for _ in range(10))
+
+    took.append(_until(restored, changed("fast"), lambda one: not successful(one)))
+    assert all(lab.ask().status["config"] == used for _ in range(10))
+    for replica in running:
+        status, lines = replica.get("/readyz")
+        assert (status, "kept, because its file is now broken" in lines) == (200, True)
+        _told(restored, replica)
+
+    took.append(_until(restored, changed(400), successful))
+    assert lab.ask().status["config"] not in (before, used)
+    good, broken, repaired = took
+    print(f"used after {good:.0f} s, told after {broken:.0f} s, repaired after {repaired:.0f} s")  # noqa: T201
+
+
+def _until(webhook: Webhook, text: str, seen: Any) -> float:
+    put(webhook, text)
+    began = time.monotonic()
+    until(lambda: all(seen(one) for one in replicas(webhook)), KUBELET)
+    return time.monotonic() - began
+
+
+def _told(webhook: Webhook, replica: Replica) -> None:
+    """Find the one Event at the pod."""
+    of = f"--field-selector=involvedObject.name={replica.name},reason=ConfigurationNotUsable"
+
+    def events() -> list[Any]:
+        found: list[Any] = json.loads(webhook.kubectl("get", "events", of, "-o", "json"))["items"]
+        return found
+
+    until(lambda: len(events()) == 1)
+    (event,) = events()
+    assert event["type"] == "Warning"
+    assert event["involvedObject"]["kind"] == "Pod"
+    assert "fabrics[0].rateGbps" in event["message"]

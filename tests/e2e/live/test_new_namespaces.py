@@ -1,0 +1,70 @@
+"""A pod that comes with its namespace: patched, or decided as unknown, but always answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.cluster.install import Webhook
+from tests.e2e.admission.pods import Answer
+from tests.e2e.asking import ENABLE, namespace
+from tests.e2e.live.lab import Lab, ask, send
+
+ROUNDS = 20
+
+
+@pytest.fixture
+def clean() -> Iterator[ExitStack]:
+    """Take away what a test makes."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) -> None:
+    """Namespace with label and service account, then a pod, without a pause: twenty times."""
+    seen = Counter(
+        _outcome(_made(webhook, f"live-new-{number}", clean)) for number in range(ROUNDS)
+    )
+    waited = webhook.counted("rdma_webhook_namespace_waits_total", "came")
+    print(f"pods right behind their namespaces: {dict(seen)}; waits by `came`: {dict(waited)}")  # noqa: T201
+    assert set(seen) <= {"patched", "unknown"}
+    assert seen["patched"] > ROUNDS / 2
+
+
+def test_a_pod_right_behind_the_label(lab: Lab) -> None:
+    """The label comes and goes; whenever the API server calls, the answer is a patch."""
+    seen: Counter[str] = Counter()
+    for _ in range(5):
+        lab.label(ENABLE, None)
+        while _outcome(lab.ask()) != "not called":
+            pass
+        lab.label(ENABLE, "true")
+        outcome = ""
+        while outcome != "patched":
+            outcome = _outcome(lab.ask())
+            seen[outcome] += 1
+    print(f"pods right behind the label: {dict(seen)}")  # noqa: T201 -- figures
+    # The API server learns of the label from a watch of its own: until then it does not call.
+    assert set(seen) <= {"patched", "not called"}
+
+
+def _made(webhook: Webhook, name: str, clean: ExitStack) -> Answer:
+    send(webhook, "POST", "namespaces", namespace(name, "true"))
+    clean.callback(send, webhook, "DELETE", f"namespaces/{name}")
+    # Without one no pod is taken. Its controller may have made it meanwhile.
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    send(webhook, "POST", f"namespaces/{name}/serviceaccounts", account)
+    return ask(webhook, name)
+
+
+def _outcome(answer: Answer) -> str:
+    assert answer.object, answer.refusal
+    if "rdma.lab/status" not in answer.object["metadata"].get("annotations", {}):
+        return "not called"
+    unknown = "NamespaceUnknown" in str(answer.status.get("skipped", {}))
+    if unknown:
+        assert answer.memory() == ("64Gi", "64Gi")
+    return "unknown" if unknown else "patched"

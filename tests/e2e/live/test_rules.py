@@ -1,0 +1,47 @@
+"""What is added to a namespace counts for the next pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.admission.pods import Answer
+from tests.e2e.live.lab import GOAL, Lab
+
+MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
+LEVEL = "pod-security.kubernetes.io/enforce"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [("LimitRange", {"limits": MAXIMUM}), ("ResourceQuota", {"hard": {"limits.memory": "1Ti"}})],
+)
+def test_a_rule_that_is_added_keeps_the_limit(lab: Lab, kind: str, spec: Any) -> None:
+    """And one that is taken away lets it go again."""
+    lab.put(kind, **spec)
+    added = lab.decided(_kept)
+    lab.remove(kind)
+    removed = lab.decided(lambda answer: not _kept(answer))
+    _tell(kind, added, removed)
+
+
+def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
+    """The label is put on a namespace in which pods are created already."""
+    assert lab.ask().added_capabilities() == ["IPC_LOCK"]
+    lab.label(LEVEL, "baseline")
+    added = lab.decided(lambda answer: bool(answer.object) and not answer.added_capabilities())
+    lab.label(LEVEL, None)
+    removed = lab.decided(lambda answer: answer.added_capabilities() == ["IPC_LOCK"])
+    _tell("Pod Security", added, removed)
+
+
+def _kept(answer: Answer) -> bool:
+    """Tell whether the limit is there; a pod that was refused had lost it."""
+    return bool(answer.object) and answer.memory()[1] == "64Gi"
+
+
+def _tell(what: str, added: float, removed: float) -> None:
+    figures = f"seen {added * 1000:.0f} ms after it came, {removed * 1000:.0f} ms after it went"
+    print(f"{what}: {figures}")  # noqa: T201
+    assert max(added, removed) < GOAL
