@@ -43,14 +43,15 @@ def _leaf(pem: bytes) -> x509.Certificate:
 
 def _check_name(leaf: x509.Certificate, name: str) -> None:
     """Compare as Go does (crypto/x509, VerifyHostname): the subject is never looked at."""
-    names = _names(leaf)
+    names = dns_names(leaf)
     if not any(_covers(one.lower(), name) for one in names):
         shown = ", ".join(names[:_SHOWN]) or "none"
         msg = f"the certificate is not for {name}, as the API server needs it, but for {shown}"
         raise CertificateError(msg)
 
 
-def _names(leaf: x509.Certificate) -> list[str]:
+def dns_names(leaf: x509.Certificate) -> list[str]:
+    """Return the names that a certificate is for; its subject is none of them."""
     try:
         found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except (ValueError, x509.ExtensionNotFound):

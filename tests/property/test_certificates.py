@@ -204,6 +204,8 @@ def _act(world: World, what: str, value: Any) -> None:
             world.api.stored.pop(SECRET, None)
         case "overwrite":
             world.overwrite()
+        case _:  # nobody to start, to stop or to send away
+            pass
 
 
 @given(st.integers(0, 1 << 32), WRONG, st.lists(ACTIONS, min_size=5, max_size=25))

@@ -110,6 +110,13 @@ def test_version(shell: Shell) -> None:
         ["serve", "--drain-seconds", "-1"],
         ["serve", "--drain-seconds", "nan"],
         ["serve", "--drain-seconds", "soon"],
+        ["serve", "--ca-propagation", "2"],
+        ["serve", "--ca-round", "1.5s"],
+        ["certs"],
+        ["certs", "renew"],
+        ["certs", "verify", "--address", "127.0.0.1"],
+        ["certs", "verify", "--address", ":443"],
+        ["certs", "verify", "--address", "a:65536"],
     ],
 )
 def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:

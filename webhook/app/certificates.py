@@ -98,10 +98,13 @@ def site_of(options: ServeOptions, environment: Mapping[str, str]) -> Site:
 
 def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> str:
     """Return the namespace that is given, or that of the pod; "" if neither is known."""
-    return options.namespace or environment.get(NAMESPACE_VARIABLE, "") or _mounted_namespace()
+    return options.namespace or own_namespace(environment)
 
 
-def _mounted_namespace() -> str:
+def own_namespace(environment: Mapping[str, str]) -> str:
+    """Return the namespace of the pod that this runs in; "" where that is not known."""
+    if named := environment.get(NAMESPACE_VARIABLE, ""):
+        return named
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:

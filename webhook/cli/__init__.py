@@ -1,4 +1,4 @@
-"""The command line: `rdma-webhook serve | preview | check-config | schema`.
+"""The command line: `rdma-webhook serve | preview | check-config | certs | schema`.
 
 Each command is a module that is imported when it runs, so that a preview starts
 without a web server. Exit codes: 0 done, 1 a negative answer (a pod would be

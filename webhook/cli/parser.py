@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from webhook import __version__
+from webhook.cli.certs_parser import add_certs
 from webhook.cli.duration import duration
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
@@ -118,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     _add_serve(_command(commands, "serve", "run the webhook"))
     _add_preview(_command(commands, "preview", "show what would happen to pods, and why"))
     _add_check_config(_command(commands, "check-config", "check a fabrics file"))
+    _add_certs(_command(commands, "certs", "show certificates, or exchange the CA"))
     _add_schema(_command(commands, "schema", "print a JSON Schema"))
     return root
 
@@ -156,9 +158,7 @@ def _add_serve(command: _Parser) -> None:
         add(flag, type=_port, default=port, metavar="PORT", help=f"{what} (default: {port})")
     for flag, what in _TLS_FILES:
         add(flag, type=Path, metavar="FILE", help=what)
-    for flag, name, what in _OWN_CERTIFICATES:
-        told = f"{what} (default: {name})" if name else what
-        add(flag, type=_name, default=name, metavar="NAME", help=told)
+    _add_names(command)
     for flag, usual, why in _LIFETIMES:
         told = f"{why} (default: {usual})" if why else argparse.SUPPRESS
         add(flag, type=duration, default=usual, metavar="DURATION", help=told)
@@ -171,6 +171,17 @@ def _add_serve(command: _Parser) -> None:
         help="least level that is logged (default: info)",
     )
     add("--drain-seconds", type=_seconds, default=15.0, metavar="SECONDS", help=_DRAIN_HELP)
+
+
+def _add_certs(command: _Parser) -> None:
+    add_certs(command)
+    _add_names(command)
+
+
+def _add_names(command: _Parser) -> None:
+    for flag, name, what in _OWN_CERTIFICATES:
+        told = f"{what} (default: {name})" if name else what
+        command.add_argument(flag, type=_name, default=name, metavar="NAME", help=told)
 
 
 def _add_preview(command: _Parser) -> None:

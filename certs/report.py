@@ -1,0 +1,169 @@
+"""How the certificates of an installation are: the Secret, `caBundle`, and what is served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from certs.api import Api
+from certs.authorities import Authorities
+from certs.bundle import Bundle, Published
+from certs.clock import Clock
+from certs.handshake import Shaken, shake
+from certs.leaf import service_name
+from certs.pair import dns_names
+from certs.pem import certificates, fingerprint
+from certs.places import places
+from certs.secret import CaSecret
+from certs.site import Site
+
+_Roles = list[tuple[str, x509.Certificate]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authority:
+    """A CA that is in the Secret or in `caBundle`."""
+
+    #: current, next, previous; or unknown, where it is in `caBundle` alone.
+    role: str
+    #: SHA-256, in hex.
+    fingerprint: str
+    not_before: datetime
+    not_after: datetime
+    in_bundle: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handshake:
+    """A handshake with one address, as the API server makes it."""
+
+    address: str
+    #: Why it failed; "" if it did not.
+    problem: str
+    #: Which CA issued what is served, by its role; "" where that is not known.
+    issuer: str = ""
+    names: tuple[str, ...] = ()
+    not_after: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All of it at one moment."""
+
+    #: settled, publishing, draining; "" where there is no CA to tell of.
+    phase: str
+    #: Of the Secret and of `caBundle`: what is wrong; "" if nothing is.
+    secret_problem: str
+    bundle_problem: str
+    #: Before this the previous CA stays.
+    retire_after: datetime | None
+    #: What somebody has asked for and no replica has begun: rotate or revoke; "" if nothing.
+    asked: str
+    authorities: tuple[Authority, ...]
+    handshakes: tuple[Handshake, ...]
+
+    @property
+    def served(self) -> bool:
+        """Whether an API server reaches all there is to reach."""
+        return bool(self.handshakes) and not any(one.problem for one in self.handshakes)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is to be done by anybody."""
+        return self.served and not self.secret_problem and not self.bundle_problem
+
+
+def report(api: Api, site: Site, addresses: Sequence[str] = ()) -> Report:
+    """Look at everything; ClusterError where the API server does not let us.
+
+    `addresses`: HOST:PORT of replicas, in the place of those that the cluster knows.
+    """
+    clock = Clock()
+    published = Bundle(api, site.configuration, site.webhook, clock).read()
+    secret = CaSecret(api, site.namespace, site.ca_secret)
+    found = secret.read(clock.now())
+    known = found.authorities
+    roles = _roles(known, published)
+    authorities = tuple(_authority(role, one, published) for role, one in roles)
+    return Report(
+        phase=known.phase if known else "",
+        secret_problem="" if known else found.problem or f"there is no CA in {secret}",
+        bundle_problem=_bundle_problem(authorities, published),
+        retire_after=known.retire_after if known else None,
+        asked=(known.asked or "") if known else "",
+        authorities=authorities,
+        handshakes=_handshakes(api, site, addresses, published, roles),
+    )
+
+
+def verify(api: Api, site: Site, addresses: Sequence[str] = ()) -> tuple[Handshake, ...]:
+    """Only shake hands: needs no right to read the Secret, and any certificate will do."""
+    published = Bundle(api, site.configuration, site.webhook, Clock()).read()
+    return _handshakes(api, site, addresses, published, _roles(None, published))
+
+
+def _roles(known: Authorities | None, published: Published) -> _Roles:
+    """Return each CA that is known of, the Secret's first."""
+    pems: list[tuple[str, bytes]] = []
+    if known is not None:
+        pems.append(("current", known.current.certificate))
+        pems += [("next", known.next.certificate)] if known.next else []
+        pems += [("previous", one) for one in known.previous]
+    found = [(role, one) for role, pem in pems for one in certificates(pem)]
+    there = {fingerprint(one) for _, one in found}
+    trusted = certificates(published.pem) if published.pem else []
+    return found + [("unknown", one) for one in trusted if fingerprint(one) not in there]
+
+
+def _authority(role: str, one: x509.Certificate, published: Published) -> Authority:
+    mark = fingerprint(one)
+    return Authority(
+        role=role,
+        fingerprint=mark,
+        not_before=one.not_valid_before_utc,
+        not_after=one.not_valid_after_utc,
+        in_bundle=mark in published.fingerprints,
+    )
+
+
+def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:
+    if published.problem:
+        return published.problem
+    missing = [one.role for one in authorities if not one.in_bundle]
+    if missing:
+        return f"it lacks the {' and the '.join(missing)} CA"
+    strangers = sum(one.role == "unknown" for one in authorities)
+    return f"it trusts {strangers} CA that the Secret does not have" if strangers else ""
+
+
+def _handshakes(
+    api: Api, site: Site, addresses: Sequence[str], published: Published, roles: _Roles
+) -> tuple[Handshake, ...]:
+    name = service_name(site.service, site.namespace)
+    found = addresses or places(api, site)
+    return tuple(_told(shake(one, name, published.pem), roles) for one in found)
+
+
+def _told(shaken: Shaken, roles: _Roles) -> Handshake:
+    leaf = shaken.leaf
+    if leaf is None:
+        return Handshake(address=shaken.address, problem=shaken.problem)
+    return Handshake(
+        address=shaken.address,
+        problem=shaken.problem,
+        issuer=next((role for role, ca in roles if _issued(leaf, ca)), ""),
+        names=tuple(dns_names(leaf)),
+        not_after=leaf.not_valid_after_utc,
+    )
+
+
+def _issued(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(ca)
+    except (InvalidSignature, TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,163 @@
+"""`rdma-webhook certs`, beside a replica and an API server of two objects."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs.issue import issue_ca
+from tests.integration.objects_api import ApiServer
+from tests.integration.replica import Replica
+from tests.integration.serving import wait_for
+from tests.unit.certs.objects import SECRET
+from webhook.cli import main
+
+#: No replica undoes what a test breaks before it has looked.
+FLAGS = ("--ca-round", "1h", "--leaf-lifetime", "6h")
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run it in this process, which spares the imports; return exit code, output and errors."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(["certs", *arguments])
+    return code, out.buffer.getvalue().decode(), err.getvalue()
+
+
+class Command:
+    """Runs it by a kubeconfig, and has it shake hands with a replica."""
+
+    def __init__(self, api: ApiServer, replica: Replica) -> None:
+        self.api = api
+        self.address = f"127.0.0.1:{replica.ports['mutate']}"
+
+    def __call__(self, *arguments: str, address: str | None = None) -> tuple[int, str, str]:
+        """Return exit code, output and errors."""
+        where = ("--kubeconfig", str(self.api.kubeconfig), "--address", address or self.address)
+        return run(*arguments, *where)
+
+    def json(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """Return exit code and answer."""
+        code, out, _ = self(*arguments, "-o", "json")
+        return code, json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """Run a replica that is trusted."""
+    folder = tmp_path_factory.mktemp("certs")
+    with ApiServer(folder) as api:
+        api.objects.configure()
+        with Replica(api.kubeconfig, folder, "rdma-webhook", *FLAGS) as replica:
+            wait_for(lambda: replica.ready()[0] == 200)
+            yield Command(api, replica)
+
+
+def test_all_is_well(certs: Command) -> None:
+    """What is in the Secret, in caBundle and served, with its ends; exit code 0."""
+    code, out, _ = certs("status")
+    assert code == 0, out
+    lines = out.splitlines()
+    assert lines[0] == "✔ Secret    settled: one CA, no rotation under way"
+    assert lines[1] == "✔ caBundle  trusts what the Secret says, and nothing else"
+    assert lines[2].split()[0] == "current"
+    assert lines[2].endswith("in caBundle")
+    assert lines[-1].startswith(f"✔ {certs.address} ")
+    assert lines[-1].endswith("by the current CA")
+
+
+def test_for_scripts(certs: Command) -> None:
+    """The same as JSON; no key is in it."""
+    code, told = certs.json("status")
+    assert (code, told["good"], told["phase"]) == (0, True, "settled")
+    (authority,) = told["authorities"]
+    assert (authority["role"], authority["inBundle"]) == ("current", True)
+    (handshake,) = told["handshakes"]
+    assert (handshake["problem"], handshake["issuer"]) == ("", "current")
+    assert handshake["names"][0] == "rdma-webhook.rdma-webhook.svc"
+    assert "PRIVATE" not in json.dumps(told)
+
+
+def test_verify_needs_no_secret(certs: Command) -> None:
+    """Only caBundle: so it tells of certificates by cert-manager too."""
+    certs.api.asked.clear()
+    code, told = certs.json("verify")
+    assert (code, told["good"]) == (0, True)
+    assert not [path for _, path, _ in certs.api.asked if "secrets" in path]
+    assert certs("verify")[1].startswith(f"✔ {certs.address}")
+
+
+def test_a_bundle_of_another_ca(certs: Command) -> None:
+    """Each thing that is wrong is told, and what is served all the same; exit code 1."""
+    before = certs.api.objects.bundle
+    certs.api.objects.configure(b64encode(issue_ca().certificate).decode())
+    code, out, _ = certs("status")
+    certs.api.objects.configure(before)
+
+    assert code == 1
+    assert "✘ caBundle  it lacks the current CA" in out
+    assert "unknown" in out
+    assert f"✘ {certs.address} " in out
+    assert out.rstrip().endswith("by the current CA")
+
+
+def test_an_empty_bundle(certs: Command) -> None:
+    """Nobody is trusted: the API server would take the system's CAs, none of which is ours."""
+    before = certs.api.objects.bundle
+    certs.api.objects.configure("")
+    code, out, _ = certs("verify")
+    certs.api.objects.configure(before)
+
+    assert (code, out.split()[0]) == (1, "✘")
+
+
+def test_nobody_answers(certs: Command) -> None:
+    """The reason is that of the operating system."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    code, out, _ = certs("verify", address=f"127.0.0.1:{port}")
+    assert (code, "cannot connect: Connection refused" in out) == (1, True)
+
+
+def test_who_speaks_no_tls(certs: Command) -> None:
+    """It is told as that."""
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+
+        def answer() -> None:
+            with plain.accept()[0] as connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        code, out, _ = certs("verify", address=f"127.0.0.1:{plain.getsockname()[1]}")
+        answering.join()
+    assert (code, "no TLS" in out) == (1, True)
+
+
+def test_rotate_asks_the_replicas(certs: Command) -> None:
+    """It makes no key itself; until one of them has begun, status says who is waited for."""
+    for flags, asked in (((), "rotate"), (("--revoke",), "revoke")):
+        code, out, err = certs("rotate", *flags)
+        assert (code, out) == (0, "")
+        assert "the replicas make the next CA now" in err
+        metadata = certs.api.objects.stored[SECRET]["metadata"]
+        assert metadata["annotations"]["rdma.lab/rotate"] == asked
+        assert f"somebody asked to {asked}" in certs("status")[1]
+
+
+def test_an_api_server_that_is_gone(tmp_path: Path) -> None:
+    """Nothing can be told: exit code 2."""
+    with ApiServer(tmp_path) as gone:
+        pass
+    code, out, err = run("status", "--kubeconfig", str(gone.kubeconfig))
+    assert (code, out) == (2, "")
+    assert err.startswith("rdma-webhook: error: cannot reach the API server")

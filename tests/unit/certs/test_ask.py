@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from certs.ask import ask
+from certs.authorities import Asked
+from certs.errors import ClusterError
+from certs.issue import issue_ca
+from certs.secret import CaSecret
+from tests.unit.certs.objects import SECRET, SITE, Objects, secret_of
+
+CA = issue_ca()
+
+
+def _api(**annotations: str) -> Objects:
+    api = Objects()
+    metadata = {"name": "rdma-webhook-ca", "annotations": annotations}
+    api.stored[SECRET] = {**secret_of(CA), "metadata": metadata}
+    return api
+
+
+@pytest.mark.parametrize("asked", Asked)
+def test_what_is_asked_is_what_replicas_read(asked: Asked) -> None:
+    """Nothing else of the Secret changes."""
+    api = _api(other="a")
+    ask(api, SITE, asked)
+
+    found = CaSecret(api, SITE.namespace, SITE.ca_secret).read(datetime.now(UTC)).authorities
+    assert found is not None
+    assert (found.asked, found.current) == (asked, CA)
+    assert api.stored[SECRET]["metadata"]["annotations"]["other"] == "a"
+
+
+def test_without_a_secret_there_is_nothing_to_exchange() -> None:
+    """With cert-manager, or before the first start."""
+    with pytest.raises(ClusterError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
+        ask(Objects(), SITE, Asked.ROTATE)
+
+
+def test_a_replica_was_faster() -> None:
+    """It is tried again, and not for ever."""
+
+    class Busy(Objects):
+        tries = 0
+
+        def replace(self, path: str, body: dict[str, Any]) -> bool:
+            self.tries += 1
+            return self.tries == 3 and super().replace(path, body)
+
+    api = Busy()
+    api.stored.update(_api().stored)
+    ask(api, SITE, Asked.ROTATE)
+    with pytest.raises(ClusterError, match="changes all the time"):
+        ask(api, SITE, Asked.ROTATE)

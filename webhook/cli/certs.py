@@ -1,0 +1,92 @@
+"""`rdma-webhook certs`: how certificates are, and a new CA where somebody wants one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from certs.api import Api
+from certs.ask import ask
+from certs.authorities import Asked
+from certs.errors import CertificateError
+from certs.errors import ClusterError as Unanswered
+from certs.report import report, verify
+from certs.site import Site
+from webhook.app.certificate_api import connect
+from webhook.app.certificates import IN_CLUSTER, own_namespace
+from webhook.app.options import WEBHOOK
+from webhook.cli.certs_text import handshakes_text, report_text, told
+from webhook.cli.output import say, write
+from webhook.errors import ClusterError
+
+_GOOD, _NOT_GOOD = 0, 1
+#: Where the manifests install it.
+_NAMESPACE = "rdma-webhook"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked, and return the exit code."""
+    try:
+        api, site = connect(_kubeconfig(arguments)), _site(arguments)
+        if arguments.what == "rotate":
+            return _rotate(api, site, arguments)
+        if arguments.what == "verify":
+            return _verify(api, site, arguments)
+        return _status(api, site, arguments)
+    except (CertificateError, Unanswered) as error:
+        raise ClusterError(str(error)) from error
+
+
+def _status(api: Api, site: Site, arguments: argparse.Namespace) -> int:
+    found = report(api, site, arguments.address)
+    if arguments.output == "json":
+        _write_json({**told(found), "good": found.good})
+    else:
+        write(report_text(found))
+    return _GOOD if found.good else _NOT_GOOD
+
+
+def _verify(api: Api, site: Site, arguments: argparse.Namespace) -> int:
+    found = verify(api, site, arguments.address)
+    good = bool(found) and not any(one.problem for one in found)
+    if arguments.output == "json":
+        _write_json({"handshakes": [told(one) for one in found], "good": good})
+    else:
+        write(handshakes_text(found))
+    return _GOOD if good else _NOT_GOOD
+
+
+def _rotate(api: Api, site: Site, arguments: argparse.Namespace) -> int:
+    asked = Asked.REVOKE if arguments.revoke else Asked.ROTATE
+    ask(api, site, asked)
+    if arguments.output == "json":
+        _write_json({"asked": asked.value})
+    else:
+        say("note", "the replicas make the next CA now; `rdma-webhook certs status` shows it")
+    return _GOOD
+
+
+def _site(arguments: argparse.Namespace) -> Site:
+    return Site(
+        namespace=arguments.namespace or own_namespace(os.environ) or _NAMESPACE,
+        service=arguments.service,
+        ca_secret=arguments.ca_secret,
+        configuration=arguments.webhook_configuration,
+        webhook=WEBHOOK,
+    )
+
+
+def _kubeconfig(arguments: argparse.Namespace) -> Path | None:
+    """Return what kubectl would take; None in a pod without any."""
+    if arguments.kubeconfig is not None:
+        given: Path = arguments.kubeconfig
+        return given
+    if variable := os.environ.get("KUBECONFIG"):
+        return Path(variable)
+    return None if os.environ.get(IN_CLUSTER) else Path.home() / ".kube" / "config"
+
+
+def _write_json(what: object) -> None:
+    write(f"{json.dumps(what, indent=2)}\n")

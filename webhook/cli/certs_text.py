@@ -1,0 +1,78 @@
+"""What `rdma-webhook certs` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from certs.report import Authority, Handshake, Report
+
+_SHORT = 16  # hex digits of a fingerprint, to tell a few CAs apart
+_PHASES = {
+    "settled": "one CA, no rotation under way",
+    "publishing": "the next CA is in caBundle; it issues as soon as every API server sees it",
+    "draining": "the next CA issues; the previous one stays until nobody can be serving it",
+}
+
+
+def report_text(report: Report) -> str:
+    """Render a report for reading."""
+    return "\n".join([*_state(report), "", *_lines(report.handshakes), ""])
+
+
+def handshakes_text(handshakes: Sequence[Handshake]) -> str:
+    """Render handshakes for reading."""
+    return "\n".join([*_lines(handshakes), ""])
+
+
+def told(record: Report | Authority | Handshake) -> dict[str, Any]:
+    """Return a record in JSON's types, with names as Kubernetes writes them."""
+    return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
+
+
+def _state(report: Report) -> Iterator[str]:
+    if report.secret_problem:
+        yield f"✘ Secret    {report.secret_problem}"
+    else:
+        yield f"✔ Secret    {report.phase}: {_PHASES[report.phase]}"
+    if report.bundle_problem:
+        yield f"✘ caBundle  {report.bundle_problem}"
+    else:
+        yield "✔ caBundle  trusts what the Secret says, and nothing else"
+    for one in report.authorities:
+        where = "in caBundle" if one.in_bundle else "not in caBundle"
+        ends = _moment(one.not_after)
+        yield f"    {one.role:<9} {one.fingerprint[:_SHORT]}  until {ends}  {where}"
+    if report.retire_after is not None:
+        yield f"  the previous CA stays until {_moment(report.retire_after)} at least"
+    if report.asked:
+        yield f"  somebody asked to {report.asked}; the next round of a replica begins it"
+
+
+def _lines(handshakes: Sequence[Handshake]) -> Iterator[str]:
+    if not handshakes:
+        yield "✘ served    by nobody: the Service has no ready endpoint"
+    for one in handshakes:
+        sign, verdict = ("✘", one.problem) if one.problem else ("✔", "verified")
+        leaf = f"  until {_moment(one.not_after)}" if one.not_after else ""
+        issuer = f"  by the {one.issuer} CA" if one.issuer else ""
+        yield f"{sign} {one.address:<22} {verdict}{leaf}{issuer}"
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else ""
+
+
+def _camel(name: str) -> str:
+    first, *more = name.split("_")
+    return first + "".join(word.capitalize() for word in more)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (Report, Authority, Handshake)):
+        return told(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return _moment(value) if isinstance(value, datetime) else value
