@@ -31,10 +31,16 @@ LOCK_VENV := .cache/lock
 COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
 
+# `make audit` looks with these, in a venv of their own too.
+PIP_AUDIT_VERSION := 2.10.1
+BANDIT_VERSION := 1.9.4
+AUDIT_VENV := .cache/audit
+AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
+
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench bench-cluster schema lock clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +131,10 @@ lock: $(LOCK_VENV)/.uv-$(UV_VERSION)  ## resolve both locks again (UPGRADE=--upg
 	$(COMPILE) $(UPGRADE) --group build --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
+audit: $(AUDIT)  ## look for known vulnerabilities of what is installed (network), and weak spots of the code
+	$(AUDIT_VENV)/bin/bandit --quiet --recursive --configfile pyproject.toml webhook certs
+	$(AUDIT_VENV)/bin/pip-audit --strict --requirement requirements.lock --require-hashes --disable-pip
+
 clean:  ## remove caches and build products
 	rm -rf .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache build dist htmlcov
@@ -158,4 +168,10 @@ $(BIN)/python:
 $(LOCK_VENV)/.uv-$(UV_VERSION): | $(BIN)/python
 	@$(BIN)/python -m venv --clear $(LOCK_VENV)
 	@$(LOCK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(AUDIT): | $(BIN)/python
+	@$(BIN)/python -m venv --clear $(AUDIT_VENV)
+	@$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		pip-audit==$(PIP_AUDIT_VERSION) 'bandit[toml]==$(BANDIT_VERSION)'
 	@touch $@
