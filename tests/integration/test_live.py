@@ -74,7 +74,6 @@ def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path:
         api.cluster.delete(LIMIT_RANGES, limit_range())
         wait_for(lambda: not keeps_limit(server))
     print(f"a new LimitRange counted after {took * 1000:.0f} ms")  # noqa: T201 -- a figure
-    assert took < 2
 
 
 def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
@@ -128,7 +127,6 @@ def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
     )
     assert server.took < 3
     assert memory < 150
-    assert took < 2
 
 
 def _large(name: str) -> dict[str, Any]:
