@@ -6,10 +6,11 @@ errors a second), asks for no bookmarks, has no read timeout and cannot say whet
 listed. What it would leave to write around it is longer than this.
 
     a watch ends, as it does every few minutes      watch again from the last version
-    the connection breaks, or says nothing          the same, after a pause
-    the API server is busy (429)                    the same
-    it has forgotten the version (410)              list again, at once: it may have been restarted
-    it refuses                                      list again, after a pause
+    the API server has forgotten the version (410)  list again, at once: it was restarted
+    anything goes wrong                             list again, after a pause
+
+A version is not kept over a break, although it could be: if etcd was restored meanwhile, the
+API server has not reached that version yet, and sends nothing until it has (seen on 1.36).
 
 Pauses grow while it goes on like that, and are short again after a watch that lasted.
 """
@@ -116,12 +117,6 @@ class Reflector:
         """List, if it has to be, and watch until that ends; never raises."""
         try:
             self._keep_up(self._connect())
-        except RefusedError as error:
-            if error.code != HTTPStatus.TOO_MANY_REQUESTS:
-                self._version = ""
-            self._failed(error)
-        except ClusterError as error:
-            self._failed(error)
         except Exception as error:  # noqa: BLE001 -- this thread is all that keeps up
             self._version = ""
             self._failed(error)
