@@ -123,7 +123,8 @@ def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = 
 
 
 def uninstall(cluster: Cluster) -> None:
-    """Do what docs/installation.md says about removing, but for `zz-rdma-webhook` first."""
+    """Do what docs/installation.md says about removing."""
+    cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     with site("removed", EXAMPLE) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
 

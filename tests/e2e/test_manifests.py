@@ -20,6 +20,7 @@ from tests.e2e.openapi_schemas import LOCATION, write_schemas
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring")
+EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
 
 #: cert-manager's CRDs, as its library ships them; Go checks them against its sum.
@@ -146,37 +147,50 @@ NAMED = re.compile(
 )
 
 
-@each_shipped
-def test_what_ships_is_valid(foreign: Cluster, tmp_path: Path, folder: str) -> None:
-    """Kubeconform finds no unknown or wrong field, by the running API server's own schemas."""
-    documents = build(foreign, MANIFESTS / folder)
-    assert conform(foreign, documents, tmp_path)["invalid"] == 0
+Documents = list[dict[str, Any]]
 
 
-@pytest.mark.parametrize("file", sorted((MANIFESTS / "examples").glob("*.yaml")), ids=str)
-def test_examples_are_valid(foreign: Cluster, tmp_path: Path, file: Path) -> None:
-    """So are the examples."""
-    documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    assert conform(foreign, documents, tmp_path)["invalid"] == 0
+@pytest.fixture(scope="module")
+def shipped(foreign: Cluster) -> dict[str, Documents]:
+    """Build what ships, and read the examples; return the documents by folder or file."""
+    built = {folder: build(foreign, MANIFESTS / folder) for folder in SHIPPED}
+    return built | {
+        file.name: list(yaml.safe_load_all(file.read_text(encoding="utf-8"))) for file in EXAMPLES
+    }
 
 
-def test_a_wrong_field_is_found(foreign: Cluster, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def schemas(
+    foreign: Cluster, shipped: dict[str, Documents], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Write the running API server's own schemas of all that."""
+    folder = tmp_path_factory.mktemp("schemas")
+    versions = {one["apiVersion"] for documents in shipped.values() for one in documents}
+    write_schemas(lambda path: foreign.kubectl("get", "--raw", path), versions, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *(file.name for file in EXAMPLES)])
+def test_what_ships_is_valid(shipped: dict[str, Documents], schemas: Path, name: str) -> None:
+    """Kubeconform finds no unknown or wrong field, in the examples neither."""
+    assert conform(shipped[name], schemas)["invalid"] == 0
+
+
+def test_a_wrong_field_is_found(foreign: Cluster, schemas: Path) -> None:
     """The check above can fail: a misspelt field deep inside is not passed over."""
     documents = build(foreign, MANIFESTS / "overlays/self-managed")
     (deployment,) = (one for one in documents if one["kind"] == "Deployment")
     deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
-    summary = conform(foreign, documents, tmp_path)
+    summary = conform(documents, schemas)
     assert (summary["invalid"], summary["valid"]) == (1, len(documents) - 1)
 
 
-def conform(cluster: Cluster, documents: list[dict[str, Any]], folder: Path) -> dict[str, int]:
+def conform(documents: Documents, schemas: Path) -> dict[str, int]:
     """Run kubeconform on all documents, and return its counts; none is skipped."""
-    versions = {document["apiVersion"] for document in documents}
-    write_schemas(lambda path: cluster.kubectl("get", "--raw", path), versions, folder)
     ran = subprocess.run(
         [
             *(binary("kubeconform"), "-strict", "-summary", "-output=json"),
-            *("-schema-location", f"{folder}/{LOCATION}", "-"),
+            *("-schema-location", f"{schemas}/{LOCATION}", "-"),
         ],
         input=yaml.safe_dump_all(documents),
         capture_output=True,

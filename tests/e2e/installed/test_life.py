@@ -164,17 +164,18 @@ def test_an_upgrade_under_load_loses_no_pod(webhook: Webhook, space: Space, tmp_
 
 
 def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """After `kubectl delete -k` pods that ask are created at once, without what they asked for."""
+    """Removed as the docs say, with pods being created: none is refused, and later ones are plain.
+
+    Without the webhook configuration's deletion first, pods would be refused for the seconds
+    between that of the Service and its own, which kustomize puts last.
+    """
     pod = space.pod("left", "nvidia.com/v100")
     with creating(space, pod, tmp_path) as load:
         load.last(1)
         uninstall(webhook.cluster)
         after = space.proposed(pod)
     assert "rdma.lab/status" not in after["metadata"]["annotations"]
-    # Between the deletion of the Service and that of the webhook configuration, which kustomize
-    # puts last; docs/installation.md says how to avoid it.
-    assert set(load.codes) <= {201, 500}, load.refusals
-    assert load.blocked < 5
+    assert set(load.codes) == {201}, (load.refusals, load.blocked)
     assert 0 < load.patched < load.created
     kinds = (
         *("mutatingwebhookconfigurations", "validatingadmissionpolicies", "clusterroles"),
