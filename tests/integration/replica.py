@@ -15,19 +15,37 @@ from typing import Any, Self
 from tests.integration.serving import fabrics, wait_for
 
 _ROOT = Path(__file__).parents[2]
+#: The webhook on a machine whose clock is wrong, as far as certificates look at it.
+_WRONG = """\
+import sys
+from datetime import timedelta
+from certs.clock import Clock
+right, wrong = Clock.now, timedelta(seconds=int(sys.argv.pop(1)))
+Clock.now = lambda self: right(self) + wrong
+from webhook.cli import main
+sys.exit(main())
+"""
 
 
 class Replica:
     """`rdma-webhook serve` as the manifests start it, but with a kubeconfig, on free ports."""
 
     def __init__(
-        self, kubeconfig: Path, folder: Path, namespace: str, *more: str, host: str = "127.0.0.1"
+        self,
+        kubeconfig: Path,
+        folder: Path,
+        namespace: str,
+        *more: str,
+        host: str = "127.0.0.1",
+        clock: int = 0,
     ) -> None:
+        """`clock`: by how many seconds its clock is ahead."""
         folder.mkdir(exist_ok=True)
         self._host = host
         self._log = folder / "log"
         self._command = [
-            sys.executable, "-m", "webhook", "serve", "-c", str(fabrics(folder)),
+            sys.executable, *(("-c", _WRONG, str(clock)) if clock else ("-m", "webhook")),
+            "serve", "-c", str(fabrics(folder)),
             "--kubeconfig", str(kubeconfig), "--namespace", namespace,
             "--host", host, "--port", "0", "--preview-port", "0", "--health-port", "0",
             "--drain-seconds", "0", "--watch", "off", *more,

@@ -1,24 +1,29 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from certs.errors import ClusterError
+from certs.issue import issue_ca, issue_leaf
+from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.app.client import Lines
-from tests.unit.certs.objects import SITE, Objects
+from tests.unit.certs.clocks import Ticking
+from tests.unit.certs.objects import SECRET, SITE, Objects
 from webhook.app import certificates
 from webhook.app.certificate_sources import SelfManagedCertificate
-from webhook.app.certificates import IN_CLUSTER, certificate_of
+from webhook.app.certificates import IN_CLUSTER, NAMESPACE_VARIABLE, certificate_of
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import State
 from webhook.errors import ConfigError
 
 EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"
+METRICS = ("certificate_last_update_successful", "ca_rotating", "ca_not_after_timestamp_seconds")
 DEFECTS = "rdma_webhook_internal_errors_total"
 
 
@@ -28,12 +33,14 @@ class Server:
     def __init__(self) -> None:
         self.api = Objects()
         self.state, self.metrics, self.lines = State(), Metrics(), Lines()
-        self.serving = ServingContext()
-        self.managed = SelfManaged(SITE, self.serving, lambda: self.api)
+        self.clock = Ticking()
+        self.serving = ServingContext(clock=self.clock)
+        self.managed = SelfManaged(SITE, self.serving, lambda: self.api, clock=self.clock)
         self.certificate = SelfManagedCertificate(self.managed, self.serving, self.state)
 
     def round(self) -> tuple[bool, str]:
         """Let one round pass; return what `/readyz` says of it."""
+        self.clock.tick(5)
         self.managed.round()
         if self.certificate.poll():
             self.certificate.apply(self.metrics, self.lines.log)
@@ -72,6 +79,28 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
     assert server.serving.not_after is not None
     until = server.serving.not_after.timestamp()
     assert server.metrics.registry.get_sample_value(EXPIRY) == until
+
+
+def test_what_is_measured() -> None:
+    """The end of the CA, whether all is as it should be, and whether a rotation is under way."""
+    server = Server()
+
+    def measured() -> list[float | None]:
+        server.round()
+        return [server.metrics.registry.get_sample_value(f"rdma_webhook_{one}") for one in METRICS]
+
+    problem = measured()
+    server.api.configure()
+    settled = measured()
+    metadata = server.api.stored[SECRET]["metadata"]
+    metadata["annotations"] = {"rdma.lab/rotate": "rotate"}
+    metadata["resourceVersion"] += "'"
+    until = server.managed.status.ca_not_after
+    assert until is not None
+    assert problem == [0, 0, until.timestamp()]
+    assert settled == [1, 0, until.timestamp()]
+    assert measured() == [1, 1, until.timestamp()]
+    assert "made the next CA" in [line.get("what") for line in server.lines.read()]
 
 
 def test_stays_ready_when_the_api_server_is_gone() -> None:
@@ -113,6 +142,11 @@ def test_a_defect_is_counted_and_told_without_its_text() -> None:
         ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key: one is of no use"),
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
         ({}, {IN_CLUSTER: "10.0.0.1"}, "which namespace is the webhook in? Give --namespace"),
+        (
+            {"namespace": "lab", "lifetimes": Lifetimes(leaf=timedelta(seconds=1))},
+            {IN_CLUSTER: "10.0.0.1"},
+            "certificates' lifetimes: a leaf needs 30 s at least",
+        ),
     ],
 )
 def test_what_cannot_start(
@@ -142,3 +176,36 @@ def test_in_a_cluster_it_looks_after_its_own() -> None:
     site = chosen._managed.site
     assert (site.namespace, site.service, site.webhook) == ("lab", "rdma-webhook", "pods.rdma.lab")
     assert chosen.check().detail == "not tried yet"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "problem"),
+    [
+        ({}, {}, ""),
+        ({"namespace": "web"}, {}, ""),
+        ({}, {NAMESPACE_VARIABLE: "lab"}, "the certificate is not for rdma-webhook.lab.svc"),
+        ({"namespace": "lab", "service": "web"}, {}, "the certificate is not for web.lab.svc"),
+    ],
+)
+def test_files_are_for_the_name_that_is_known(
+    options: dict[str, str],
+    environment: dict[str, str],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the namespace is known, so is what the API server asks for; else any name will do."""
+    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)
+    pair = issue_leaf(issue_ca(), ["rdma-webhook.web.svc"])
+    files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
+    files["tls_cert"].write_bytes(pair.certificate)
+    files["tls_key"].write_bytes(pair.key)
+    given = ServeOptions(**files, **options)  # type: ignore[arg-type]
+    chosen = certificate_of(given, ServingContext(), State(), environment)
+    chosen.poll()
+    metrics, lines = Metrics(), Lines()
+    chosen.apply(metrics, lines.log)
+
+    assert problem in lines.read()[-1].get("problem", "")
+    value = metrics.registry.get_sample_value(f"rdma_webhook_{METRICS[0]}")
+    assert value == (not problem)

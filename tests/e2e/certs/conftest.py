@@ -1,0 +1,73 @@
+"""What these tests share: an account with the shipped rights, and replicas that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.asking import namespace
+from tests.e2e.certs.lab import CONFIGURATION, FLAGS, NAME, RBAC, Lab
+from tests.integration.replica import Replica
+
+#: Starts so many replicas at the same moment, told so, and leads the Service to them.
+Start = Callable[..., list[Replica]]
+
+
+@pytest.fixture(scope="session")
+def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make the namespace, and a kubeconfig of a ServiceAccount with the shipped rights, no more."""
+    lab = Lab(cluster)
+    metadata = {"name": NAME, "namespace": NAME}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    lab.apply(namespace(NAME, None), namespace(f"{NAME}-lab", None), account)
+    rights = RBAC.read_text().replace("rdma-webhook", NAME)
+    cluster.kubectl("apply", "-f", "-", input=rights)
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    token = cluster.kubectl("create", "token", NAME, "-n", NAME).strip()
+    for user in config["users"]:
+        user["user"] = {"token": token}
+    path = tmp_path_factory.mktemp(NAME) / "config"
+    path.write_text(yaml.safe_dump(config))
+    yield path
+    cluster.kubectl("delete", "-f", "-", "--ignore-not-found", input=rights)
+    cluster.kubectl("delete", "namespace", NAME, f"{NAME}-lab", "--wait=false")
+
+
+@pytest.fixture
+def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
+    """Give the installation; afterwards there is nothing again that a replica made or reads."""
+    assert account.is_file()
+    yield Lab(cluster)
+    cluster.kubectl("delete", "mutatingwebhookconfigurations", CONFIGURATION, "--ignore-not-found")
+    kinds = "services,endpointslices,secrets"
+    cluster.kubectl("delete", kinds, "--all", "-n", NAME)
+
+
+@pytest.fixture
+def start(lab: Lab, account: Path, tmp_path: Path) -> Iterator[Start]:
+    """Give what starts replicas; they end with the test."""
+    with ExitStack() as running:
+        started: list[Replica] = []
+
+        def begin(count: int, *flags: str, clock: int = 0) -> list[Replica]:
+            host = lab.cluster.network.machine
+            made = []
+            for _ in range(count):
+                folder = tmp_path / str(len(started))
+                told = (*FLAGS, *flags)
+                replica = Replica(account, folder, NAME, *told, host=host, clock=clock)
+                replica.launch()
+                running.callback(replica.end)
+                started.append(replica)
+                made.append(replica)
+            for replica in made:
+                replica.listening()
+            lab.lead_to(made)
+            return made
+
+        yield begin

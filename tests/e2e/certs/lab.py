@@ -1,0 +1,151 @@
+"""An installation whose replicas are processes of this machine, beside one that is in the cluster.
+
+Its Service leads to them, and its ServiceAccount has the rights of the manifests and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.cluster.cluster import Cluster
+from tests.integration.replica import Replica
+from tests.integration.serving import pod, wait_for
+from webhook.cluster.client import Client
+
+Document = dict[str, Any]
+RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "rbac.yaml"
+#: Everything here has this in the place of `rdma-webhook`.
+NAME = "own-certificates"
+SERVER_NAME = f"{NAME}.{NAME}.svc"
+CONFIGURATION = f"zz-{NAME}"
+#: What serve and certs are told of it.
+FLAGS = (
+    "--service", NAME, "--ca-secret", f"{NAME}-ca", "--webhook-configuration", CONFIGURATION,
+)  # fmt: skip
+
+_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
+_SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
+_PODS = f"/api/v1/namespaces/{NAME}-lab/pods"
+
+
+class Lab:
+    """The objects of the installation, as an administrator sees and breaks them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._api = Client(cluster.kubeconfig)
+
+    @property
+    def bundle(self) -> str:
+        """What the API server trusts; "" if nobody."""
+        found = self._api.read(_PATH)
+        assert found is not None
+        return str(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
+
+    @property
+    def secret(self) -> Document:
+        """The Secret of the CA; empty if there is none."""
+        return self._api.read(_SECRET) or {}
+
+    def configure(self) -> None:
+        """Install the MutatingWebhookConfiguration."""
+        self.apply(_configuration())
+
+    def trust(self, pem: bytes | None) -> None:
+        """Write over caBundle; None: take it away."""
+        found = self._api.read(_PATH)
+        assert found is not None
+        client = found["webhooks"][0]["clientConfig"]
+        client.pop("caBundle", None)
+        if pem is not None:
+            client["caBundle"] = b64encode(pem).decode()
+        assert self._api.replace(_PATH, found)
+
+    def delete(self, what: str) -> None:
+        """Delete the Secret or the configuration."""
+        status, _ = self._api.send("DELETE", {"secret": _SECRET, "configuration": _PATH}[what])
+        assert status == 200
+
+    def overwrite(self) -> None:
+        """Write garbage into the Secret."""
+        secret = self.secret
+        secret["data"] = {key: b64encode(b"garbage").decode() for key in secret["data"]}
+        assert self._api.replace(_SECRET, secret)
+
+    def patched(self) -> bool:
+        """Ask what would become of a pod; False if the API server did not get through to us."""
+        asked = deepcopy(pod())
+        asked["spec"]["containers"][0]["image"] = "example.com/trainer"
+        status, answer = self._api.send(
+            "POST", _PODS, asked, "application/json", [("dryRun", "All")]
+        )
+        return status == 201 and "rdma.lab/status" in answer["metadata"]["annotations"]
+
+    def lead_to(self, replicas: Sequence[Replica]) -> None:
+        """Have the Service lead to these, and to no others."""
+        self.cluster.kubectl("delete", "endpointslices", "--all", "-n", NAME)
+        host = self.cluster.network.machine
+        self.apply(_service(), *(_endpoint(replica, host) for replica in replicas))
+
+    def apply(self, *objects: Document) -> None:
+        """Apply objects."""
+        self.cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+
+    def published(self) -> Document:
+        """Return the configuration with who owns its fields."""
+        shown = ("get", "mutatingwebhookconfigurations", CONFIGURATION, "-o", "json")
+        found: Document = json.loads(self.cluster.kubectl(*shown, "--show-managed-fields"))
+        return found
+
+
+def all_ready(replicas: Sequence[Replica]) -> float:
+    """Wait until all are ready, and return how long it took."""
+    return wait_for(lambda: all(replica.ready()[0] == 200 for replica in replicas), 90)
+
+
+def _service() -> Document:
+    """Write a Service without a selector: its endpoints are processes on this machine."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": NAME, "namespace": NAME},
+        "spec": {"ports": [{"name": "https", "port": 443}]},
+    }
+
+
+def _endpoint(replica: Replica, host: str) -> Document:
+    port = replica.ports["mutate"]
+    labels = {"kubernetes.io/service-name": NAME}
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": f"{NAME}-{port}", "namespace": NAME, "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [host]}],
+        "ports": [{"name": "https", "port": port}],
+    }
+
+
+def _configuration() -> Document:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    webhook = {
+        "name": "pods.rdma.lab",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"service": {"name": NAME, "namespace": NAME, "path": "/mutate"}},
+        "rules": [{**rule, "resources": ["pods"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": f"{NAME}-lab"}},
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": CONFIGURATION},
+        "webhooks": [webhook],
+    }

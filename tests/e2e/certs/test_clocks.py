@@ -1,0 +1,28 @@
+"""Replicas whose clocks are wrong, and an API server whose clock is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.certs.conftest import Start
+from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
+from tests.integration.serving import wait_for
+
+
+@pytest.mark.parametrize(("first", "second"), [(600, -600), (-600, 600)])
+def test_ten_minutes_ahead_and_behind(lab: Lab, start: Start, first: int, second: int) -> None:
+    """Whoever makes the CA: all issue by it, and the API server verifies each of them."""
+    lab.configure()
+    maker = start(1, clock=first)
+    all_ready(maker)
+    wait_for(lab.patched, 60)
+    other = start(1, clock=second)  # the Service leads to this one only
+    all_ready(other)
+    wait_for(lab.patched, 60)
+    right = start(1)
+    all_ready(right)
+    wait_for(lab.patched, 60)
+
+    assert lab.bundle == lab.secret["data"]["ca.crt"]
+    for replica in (*maker, *other, *right):
+        assert replica.handshake(lab.bundle, SERVER_NAME)[0] == SERVER_NAME

@@ -1,0 +1,42 @@
+"""What somebody breaks is healed, and how long it took is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from certs.issue import issue_ca
+from tests.e2e.certs.conftest import Start
+from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
+from tests.integration.serving import wait_for
+
+
+def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
+    """With the same CA as before, so that nobody's trust is lost; nobody is unready meanwhile."""
+    lab.configure()
+    replicas = start(2)
+    all_ready(replicas)
+    bundle, data = lab.bundle, lab.secret["data"]
+    wait_for(lab.patched, 60)
+
+    def whole() -> bool:
+        return lab.bundle == bundle and lab.secret.get("data") == data
+
+    def again() -> None:
+        lab.delete("configuration")
+        lab.configure()
+
+    changes: dict[str, Callable[[], None]] = {
+        "Secret deleted": lambda: lab.delete("secret"),
+        "Secret garbage": lab.overwrite,
+        "caBundle emptied": lambda: lab.trust(None),
+        "caBundle replaced by another CA": lambda: lab.trust(issue_ca().certificate),
+        "caBundle garbage": lambda: lab.trust(b"garbage"),
+        "MutatingWebhookConfiguration made anew": again,
+    }
+    for what, change in changes.items():
+        change()
+        took = wait_for(whole, 60)
+        reached = wait_for(lab.patched, 60)
+        print(f"{what}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
+        assert all(replica.ready()[0] == 200 for replica in replicas)
+        assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)

@@ -1,0 +1,87 @@
+"""A whole rotation of the CA, with lifetimes of seconds, while the API server calls all along."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+from tests.e2e.certs.conftest import Start
+from tests.e2e.certs.lab import FLAGS, NAME, SERVER_NAME, Lab, all_ready
+from tests.integration.replica import Replica
+from tests.integration.serving import wait_for
+from webhook.cli import main
+
+REPLICAS = 3
+#: A leaf is replaced after 20 s; a CA has gone two minutes after the next one issues.
+TIMES = ("--ca-propagation", "5s", "--ca-round", "1s", "--leaf-lifetime", "30s")
+
+
+@contextmanager
+def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
+    """Create pods (dry run) and shake hands with each replica, until the block ends."""
+    counts: Counter[str] = Counter()
+    over = threading.Event()
+
+    def run() -> None:
+        trusted = lab.bundle
+        while not over.is_set():
+            counts["pods"] += 1
+            counts["pods failed"] += not lab.patched()
+            before, trusted = trusted, lab.bundle
+            for replica in replicas:
+                for bundle in {before, trusted}:
+                    counts["handshakes"] += 1
+                    try:
+                        replica.handshake(bundle, SERVER_NAME)
+                    except OSError:
+                        counts["handshakes failed"] += 1
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield counts
+    finally:
+        over.set()
+        thread.join()
+
+
+def certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Run `rdma-webhook certs` as an administrator; return exit code and answer."""
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    where = ("--kubeconfig", str(lab.cluster.kubeconfig), "--namespace", NAME, *FLAGS)
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        code = main(["certs", *arguments, "-o", "json", *where])
+    return code, json.loads(out.buffer.getvalue())
+
+
+def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
+    """From the request to the end of the old CA, and a revocation after it."""
+    lab.configure()
+    replicas = start(REPLICAS, *TIMES)
+    all_ready(replicas)
+    wait_for(lab.patched, 60)
+    code, told = certs(lab, "status")
+    assert (code, told["phase"], len(told["handshakes"])) == (0, "settled", REPLICAS), told
+    with calling(lab, replicas) as counts:
+        for flags in ((), ("--revoke",)):
+            before = lab.secret["data"]["ca.crt"]
+            began = time.monotonic()
+            assert certs(lab, "rotate", *flags)[0] == 0
+            issuing = wait_for(lambda old=before: lab.secret["data"]["ca.crt"] != old, 60)  # type: ignore[misc]
+            assert certs(lab, "status")[1]["phase"] == "draining"
+            wait_for(lambda: lab.bundle == lab.secret["data"]["ca.crt"], 300)
+            took = time.monotonic() - began
+            what = " ".join(("rotate", *flags))
+            print(f"{what}: the next CA issued after {issuing:.0f} s, alone after {took:.0f} s")  # noqa: T201
+    print(dict(counts))  # noqa: T201 -- figures
+    assert counts["pods failed"] == counts["handshakes failed"] == 0
+    code, told = certs(lab, "status")
+    assert (code, told["phase"]) == (0, "settled"), told
+    assert {one["issuer"] for one in told["handshakes"]} == {"current"}

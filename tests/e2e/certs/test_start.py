@@ -1,0 +1,38 @@
+"""Certificates of its own, with a real API server and the rights that the manifests give."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+from tests.e2e.certs.conftest import Start
+from tests.e2e.certs.lab import CONFIGURATION, SERVER_NAME, Lab, all_ready
+from tests.integration.serving import wait_for
+
+REPLICAS = 5
+
+
+def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> None:
+    """On an empty namespace: one CA, one Secret, and the API server reaches every one of them.
+
+    They wait for the MutatingWebhookConfiguration and never make one; of it they own caBundle.
+    """
+    replicas = start(REPLICAS)
+    missing = f"there is no MutatingWebhookConfiguration {CONFIGURATION} yet"
+    wait_for(lambda: all(missing in replica.ready()[1] for replica in replicas), 60)
+    lab.configure()
+    took = all_ready(replicas)
+
+    bundle = lab.bundle
+    assert bundle == lab.secret["data"]["ca.crt"]
+    assert b64decode(bundle).count(b"BEGIN CERTIFICATE") == 1
+    for replica in replicas:
+        assert replica.handshake(bundle, SERVER_NAME)[0] == SERVER_NAME
+    wait_for(lab.patched, 60)
+    print(f"{REPLICAS} replicas at once: one CA, all trusted after {took:.1f} s")  # noqa: T201
+    owned = {
+        entry["manager"]: entry["fieldsV1"]["f:webhooks"]['k:{"name":"pods.rdma.lab"}']
+        for entry in lab.published()["metadata"]["managedFields"]
+    }
+    ours: dict[str, Any] = {".": {}, "f:name": {}, "f:clientConfig": {"f:caBundle": {}}}
+    assert owned["rdma-webhook"] == ours

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+import pytest
+
+from webhook.cli.duration import duration
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("90s", timedelta(seconds=90)),
+        ("2m", timedelta(minutes=2)),
+        ("24h", timedelta(hours=24)),
+        ("365d", timedelta(days=365)),
+        ("0s", timedelta(0)),
+    ],
+)
+def test_a_number_and_a_unit(given: str, read: timedelta) -> None:
+    """As Go writes them, and days."""
+    assert duration(given) == read
+
+
+@pytest.mark.parametrize("given", ["", "90", "s", "1.5h", "-1s", "1m30s", "1y", "٣s", "9999999d"])
+def test_what_is_none(given: str) -> None:
+    """The message says how one looks."""
+    with pytest.raises(argparse.ArgumentTypeError, match="is no duration such as 90s, 2m"):
+        duration(given)
