@@ -78,8 +78,7 @@ class Bundle:
         if found.fingerprints == {fingerprint_of(one) for one in pems}:
             return found
         if self._pace.pause:
-            msg = f"{self} is changed by somebody else; written again in {self._pace.pause:.0f} s"
-            raise ClusterError(msg)
+            raise ClusterError(f"{self} is changed again and again by somebody else")
         self._pace.wrote()
         self._api.apply(self._path, self._fields(b"".join(pems), found))
         again = self.read()  # also where another replica was faster, with the same

@@ -59,11 +59,15 @@ class Keeper:
         authorities, published = self._settle()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
-        if published.uid and published.problem:
-            self.notes.append(f"restores {self._bundle}: {published.problem}")
-        published = self._bundle.publish(authorities.trusted, published)
+        published = self._publish(authorities, published)
         self._published.look(published.fingerprints)
         self.served.follow(authorities.current, published, self._published)
+
+    def _publish(self, authorities: Authorities, before: Published) -> Published:
+        after = self._bundle.publish(authorities.trusted, before)
+        if after is not before:
+            self.notes.append(f"wrote {self._bundle}: {before.problem or 'it had others'}")
+        return after
 
     def _settle(self) -> tuple[Authorities, Published]:
         """Have the Secret say what it should; return that, and `caBundle` as it was before."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from certs.clock import Clock
 
 FIRST, LONGEST = 1.0, 60.0  # seconds
+#: What stays for so long, and for twice the last pause, was not undone.
+STAYS = 15.0
 
 
 class Pace:
@@ -25,6 +27,6 @@ class Pace:
     def wrote(self) -> None:
         """Count a write."""
         now = self._clock.monotonic()
-        soon = self._last is not None and now - self._last < 2 * LONGEST
+        soon = self._last is not None and now - self._last < 2 * self._delay + STAYS
         self._delay = min(2 * self._delay, LONGEST) if soon else FIRST
         self._last = now

@@ -13,6 +13,7 @@ from certs.api import Api
 from certs.authorities import Authorities
 from certs.bundle import Bundle, Published
 from certs.clock import Clock
+from certs.errors import ClusterError
 from certs.handshake import Shaken, shake
 from certs.leaf import service_name
 from certs.pair import dns_names
@@ -101,9 +102,14 @@ def report(api: Api, site: Site, addresses: Sequence[str] = ()) -> Report:
 
 
 def verify(api: Api, site: Site, addresses: Sequence[str] = ()) -> tuple[Handshake, ...]:
-    """Only shake hands: needs no right to read the Secret, and any certificate will do."""
-    published = Bundle(api, site.configuration, site.webhook, Clock()).read()
-    return _handshakes(api, site, addresses, published, _roles(None, published))
+    """Only shake hands, with whatever certificates; who may not read the Secret may do it too."""
+    clock = Clock()
+    published = Bundle(api, site.configuration, site.webhook, clock).read()
+    try:
+        known = CaSecret(api, site.namespace, site.ca_secret).read(clock.now()).authorities
+    except ClusterError:
+        known = None  # then it is not told which CA issued what is served
+    return _handshakes(api, site, addresses, published, _roles(known, published))
 
 
 def _roles(known: Authorities | None, published: Published) -> _Roles:

@@ -209,7 +209,7 @@ def _act(world: World, what: str, value: Any) -> None:
 
 
 @given(st.integers(0, 1 << 32), WRONG, st.lists(ACTIONS, min_size=5, max_size=25))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_whom_replicas_serve_is_trusted(
     seed: int, wrong: timedelta, actions: list[tuple[str, Any]]
 ) -> None:

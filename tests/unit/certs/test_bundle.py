@@ -131,7 +131,7 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     api.configure()
     bundle = _bundle(api, clock)
     what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
-    for told in ("does not keep what is written to it", "is changed by somebody else; "):
+    for told in ("does not keep what is written to it", "is changed again and again"):
         with pytest.raises(ClusterError, match=f"^{what} {told}"):
             bundle.publish([CA], bundle.read())
     assert len(api.writes) == 1

@@ -64,7 +64,7 @@ def test_one_round_does_it_all(api: Objects) -> None:
     assert b64decode(api.bundle) == _in_secret(api)
     assert managed.notes() == [
         "made Secret rdma-webhook/rdma-webhook-ca: there was none",
-        "restores caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
+        "wrote caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
     ]
     assert managed.notes() == []
 
