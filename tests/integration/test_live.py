@@ -6,6 +6,7 @@ import os
 import time
 from base64 import b64decode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from webhook.errors import ClusterError
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 FEW = 5.0
+WAITS = "rdma_webhook_namespace_waits_total"
 UNREACHABLE = r"^cannot reach the API server http://127\.0\.0\.1:\d+: "
 TIMED_OUT = UNREACHABLE + "timed out$"
 
@@ -74,6 +76,26 @@ def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path:
         api.cluster.delete(LIMIT_RANGES, limit_range())
         wait_for(lambda: not keeps_limit(server))
     print(f"a new LimitRange counted after {took * 1000:.0f} ms")  # noqa: T201 -- a figure
+
+
+def test_a_pod_that_comes_before_its_namespace_waits_for_it(
+    api: LiveApi, tls: Certificates, tmp_path: Path
+) -> None:
+    """For 0.3 s; then it keeps its limit, since nobody knows what the namespace requires."""
+    config = fabrics(tmp_path)
+    with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
+        wait_for(lambda: server.get("/readyz").status == 200)
+        early = pool.submit(keeps_limit, server, "new")
+        time.sleep(0.1)
+        assert not early.done()
+        api.cluster.put(NAMESPACES, namespace("new"))
+        assert early.result() is False
+
+        began = time.monotonic()
+        assert keeps_limit(server, "never")
+        assert time.monotonic() - began > 0.3
+        waits = [server.metric(f'{WAITS}{{came="{came}"}}') for came in ("true", "false")]
+    assert waits == [1, 1]
 
 
 def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
