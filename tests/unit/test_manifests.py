@@ -196,6 +196,18 @@ def test_what_is_watched_may_be_watched() -> None:
     assert POD["automountServiceAccountToken"] is True
 
 
+def test_certificates_may_be_looked_after() -> None:
+    """Its Secret and its configuration by their names, with the verbs that `certs` uses, no more."""
+    role, _, cluster_role, _ = documents("overlays/self-managed/rbac.yaml")
+    names = ServeOptions()
+    rules = [*role["rules"], *cluster_role["rules"]]
+    assert [(one["resources"], one.get("resourceNames"), one["verbs"]) for one in rules] == [
+        (["secrets"], None, ["create"]),
+        (["secrets"], [names.ca_secret], ["get", "update"]),
+        (["mutatingwebhookconfigurations"], [names.webhook_configuration], ["get", "patch"]),
+    ]
+
+
 def test_the_pod_knows_itself() -> None:
     """Events are about it; the variables are those that the server reads."""
     fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in CONTAINER["env"]}

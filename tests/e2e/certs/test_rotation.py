@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from typing import Any
 
+from tests.e2e.certs.command import certs
 from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import FLAGS, NAME, SERVER_NAME, Lab, all_ready
 from tests.integration.replica import Replica
 from tests.integration.serving import wait_for
-from webhook.cli import main
 
 REPLICAS = 3
 #: A leaf is replaced after 20 s; a CA has gone two minutes after the next one issues.
@@ -52,13 +50,9 @@ def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
         thread.join()
 
 
-def certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Run `rdma-webhook certs` as an administrator; return exit code and answer."""
-    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+def _certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
     where = ("--kubeconfig", str(lab.cluster.kubeconfig), "--namespace", NAME, *FLAGS)
-    with redirect_stdout(out), redirect_stderr(io.StringIO()):
-        code = main(["certs", *arguments, "-o", "json", *where])
-    return code, json.loads(out.buffer.getvalue())
+    return certs(*arguments, *where)
 
 
 def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
@@ -67,23 +61,23 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
     replicas = start(REPLICAS, *TIMES)
     all_ready(replicas)
     wait_for(lab.patched, 60)
-    code, told = certs(lab, "status")
+    code, told = _certs(lab, "status")
     assert (code, told["phase"], len(told["handshakes"])) == (0, "settled", REPLICAS), told
     with calling(lab, replicas) as counts:
         began = time.monotonic()
         for flags, trusted in (((), 2), (("--revoke",), 3)):
             issuer = _issuer(lab)
             began = time.monotonic()
-            assert certs(lab, "rotate", *flags)[0] == 0
+            assert _certs(lab, "rotate", *flags)[0] == 0
             wait_for(lambda old=issuer: _issuer(lab) != old, 60)  # type: ignore[misc]
             took = time.monotonic() - began
             print(f"{' '.join(('rotate', *flags))}: the next CA issues after {took:.0f} s")  # noqa: T201
-            _, told = certs(lab, "status")
+            _, told = _certs(lab, "status")
             assert (told["phase"], len(told["authorities"])) == ("draining", trusted)
         wait_for(lambda: lab.bundle == _issuer(lab), 200)
         print(f"alone after {time.monotonic() - began:.0f} s; {dict(counts)}")  # noqa: T201
     assert counts["pods failed"] == counts["handshakes failed"] == 0
-    code, told = certs(lab, "status")
+    code, told = _certs(lab, "status")
     assert (code, told["phase"]) == (0, "settled"), told
     assert {one["issuer"] for one in told["handshakes"]} == {"current"}
 
