@@ -197,7 +197,7 @@ def test_what_is_watched_may_be_watched() -> None:
 
 
 def test_certificates_may_be_looked_after() -> None:
-    """Its Secret and its configuration by their names, with the verbs that `certs` uses, no more."""
+    """Its Secret and its configuration by name, with the verbs that `certs` uses and no more."""
     role, _, cluster_role, _ = documents("overlays/self-managed/rbac.yaml")
     names = ServeOptions()
     rules = [*role["rules"], *cluster_role["rules"]]
