@@ -18,6 +18,9 @@ ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
 # The last ring has one cluster for all its tests, so it is a run of its own, without workers. Where
 # a cluster cannot stand they are skipped, with a line that says why; under CI that is a failure.
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
+# The same cluster and installation serve both rings.
+ON_CLUSTER = $(END_TO_END) tests/faults
+FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 
 # The floors below config: pure, so every branch is tested.
 PURE := webhook/core/*,webhook/mutations/*,webhook/pipeline.py,webhook/admission/*
@@ -40,7 +43,7 @@ AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e golden cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak golden cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,7 +76,7 @@ test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, u
 test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
 	$(if $(ALL_TESTS),,$(error there is no test to run))
 	$(PYTEST) -n 2 $(ALL_TESTS)
-	$(END_TO_END)
+	$(ON_CLUSTER)
 
 golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config
@@ -107,6 +110,12 @@ cluster-down: $(DEV)  ## end it
 
 test-e2e: $(DEV)  ## end-to-end tests, on a cluster of their own (root; K8S=1.34)
 	$(END_TO_END)
+
+test-faults: $(DEV)  ## what pods notice of restarts, faults and abuse, in minutes (root; K8S=1.34)
+	$(FAULTS)
+
+test-soak: $(DEV)  ## the same, each fault for long, and a table of what was measured (root)
+	SOAK=1 $(FAULTS)
 
 cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

@@ -93,7 +93,7 @@ class Processes:
 
         With `seconds` 0 it is killed. Who needs it to answer again waits for that.
         """
-        (stopped,) = (process for process in self.started if process.name == name)
+        stopped = self._named(name)
         stopped.stop(seconds)
         self.started.remove(stopped)
         self.until(f"{name} ended", stopped.ended)
@@ -101,6 +101,21 @@ class Processes:
             yield
         finally:
             self.start(name, stopped.argv, stopped.env)
+
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """Keep a program from running for the time of the block: its connections stay, unheard."""
+        process = self._named(name)
+        assert process.id.alive()
+        os.kill(process.id.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process.id.pid, signal.SIGCONT)
+
+    def _named(self, name: str) -> Process:
+        (found,) = (process for process in self.started if process.name == name)
+        return found
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         """Wait for a condition; ClusterError where time runs out or a program ends before."""

@@ -34,11 +34,18 @@ class Creations:
     refusals: Counter[str] = field(default_factory=Counter)
     #: Seconds between the first and the last answer that refused.
     blocked: float = 0.0
+    #: Seconds from sending each of those that were created to its answer.
+    latencies: list[float] = field(default_factory=list)
 
     @property
     def created(self) -> int:
         """How many would have been created."""
         return self.codes[201]
+
+    @property
+    def p99(self) -> float:
+        """Seconds within which 99% of those that were created had their answer."""
+        return sorted(self.latencies)[int(len(self.latencies) * 0.99)]
 
     def last(self, seconds: float) -> None:
         """Wait until the load has lasted for so long."""
@@ -46,13 +53,13 @@ class Creations:
 
 
 @contextmanager
-def creating(space: Space, pod: Document, folder: Path) -> Iterator[Creations]:
-    """Create the pod again and again while the block runs."""
+def creating(space: Space, pod: Document, folder: Path, rate: int = RATE) -> Iterator[Creations]:
+    """Create the pod again and again, `rate` times a second, while the block runs."""
     body, results = folder / "pod.json", folder / "results.bin"
     body.write_text(json.dumps(pod))
     command = Target(space.cluster, space.name, body).attack(
         results,
-        *(f"-rate={RATE}", "-duration=0", "-timeout=30s"),
+        *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
         # Over one HTTP/2 connection all would wait for each other.
         *("-http2=false", "-workers=16", "-max-workers=64"),
     )
@@ -76,6 +83,7 @@ def _read(results: Path, creations: Creations) -> None:
         creations.codes[one["code"]] += 1
         if one["code"] == 201:
             creations.patched += '"rdma.lab/status"' in body
+            creations.latencies.append(one["latency"] / 1e9)
         else:
             refused.append(one["timestamp"])
             creations.refusals[_message(body) or one["error"]] += 1

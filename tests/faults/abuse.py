@@ -1,0 +1,155 @@
+"""Clients that mean no good, at a replica's own address."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+
+from tests.integration.serving import pod, review
+
+PORT = 8443
+#: Below the limit of 8 MiB, and of 500,000 values.
+LARGE = int(7.9 * (1 << 20))
+_HELLO = bytes.fromhex("16030100c8010000c40303")  # how a ClientHello begins
+
+
+@dataclass
+class Abused:
+    """What became of the abuse."""
+
+    #: How many connections there were, or requests by status code.
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+
+
+def shaken(address: str) -> ssl.SSLSocket:
+    """Connect and shake hands; whose certificate it is does not matter here."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    raw = socket.create_connection((address, PORT), 30)
+    return context.wrap_socket(raw)
+
+
+@contextmanager
+def idle(address: str, count: int) -> Iterator[Abused]:
+    """Keep connections that say nothing after the handshake."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(shaken(address))
+        yield Abused(Counter({"connections": count}))
+
+
+@contextmanager
+def half_open(address: str, count: int) -> Iterator[Abused]:
+    """Keep connections that begin a handshake and do not go on."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            raw = stack.enter_context(socket.create_connection((address, PORT), 30))
+            raw.sendall(_HELLO)
+        yield Abused(Counter({"connections": count}))
+
+
+@contextmanager
+def slow(address: str, count: int) -> Iterator[Abused]:
+    """Send requests by one byte a second, half of them in the head and half in the body."""
+    head = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    abused = Abused(Counter({"connections": count}))
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(shaken(address)) for _ in range(count)]
+        for number, one in enumerate(sockets):
+            one.sendall(head + (b"Content-Length: 1000000\r\n\r\n" if number % 2 else b"X-A: "))
+        stack.enter_context(_meanwhile(lambda stop: _drip(sockets, stop)))
+        yield abused
+
+
+def _drip(sockets: list[ssl.SSLSocket], stop: threading.Event) -> None:
+    while not stop.wait(1):
+        for one in sockets:
+            with suppress(OSError):  # it has had enough of us
+                one.sendall(b"a")
+
+
+@contextmanager
+def large(address: str, count: int) -> Iterator[Abused]:
+    """Send reviews of 7.9 MiB, one after the other on each of so many connections."""
+    body = review(_large_pod())
+    assert LARGE - (1 << 16) < len(body) <= LARGE
+    with _posting(address, count, body, 1.0) as abused:
+        yield abused
+
+
+@contextmanager
+def crowd(address: str, count: int) -> Iterator[Abused]:
+    """Keep so many usual reviews in flight."""
+    with _posting(address, count, review(), 0.0) as abused:
+        yield abused
+
+
+@contextmanager
+def _posting(address: str, count: int, body: bytes, pause: float) -> Iterator[Abused]:
+    abused, lock = Abused(), threading.Lock()
+
+    def post(stop: threading.Event) -> None:
+        connection = http.client.HTTPConnection(address)
+        connection.sock = shaken(address)
+        while not stop.is_set():
+            connection.request("POST", "/mutate", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            allowed = json.loads(answer.read())["response"]["allowed"]
+            with lock:
+                abused.counts[f"answered {answer.status}{'' if allowed else ', denied'}"] += 1
+            stop.wait(pause)
+        connection.close()
+
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(_meanwhile(post))
+        yield abused
+
+
+@contextmanager
+def _meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Run a thread until the end of the block; what it raises is raised then."""
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work(stop)
+        except BaseException as error:  # noqa: BLE001 -- told below
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+    assert not thread.is_alive()
+    if failed:
+        raise failed[0]
+
+
+def _large_pod() -> object:
+    """Return a pod that asks for RDMA and has as many variables as fit: the most work for us."""
+    manifest = pod()
+    (container,) = manifest["spec"]["containers"]
+    least = len(review(manifest))
+    one = len(json.dumps(_variable(0))) + 2
+    container["env"] += [_variable(number) for number in range((LARGE - least) // one)]
+    return manifest
+
+
+def _variable(number: int) -> dict[str, str]:
+    return {"name": f"V{number:09}", "value": f"{number:020}"}

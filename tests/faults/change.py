@@ -1,0 +1,45 @@
+"""Change objects behind the webhook's back, and read them; kubectl would take a second each."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import Any
+
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.admission import pods
+
+SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
+CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-{NAME}"
+
+
+def delete(webhook: Webhook, path: str) -> None:
+    """Delete an object."""
+    pods._request(webhook.cluster, "DELETE", path, "application/json", {})
+
+
+def patch(webhook: Webhook, path: str, *operations: dict[str, Any]) -> None:
+    """Apply a JSON patch."""
+    document: Any = list(operations)
+    refusal = pods._request(
+        webhook.cluster, "PATCH", path, "application/json-patch+json", document
+    ).refusal
+    assert not refusal, refusal
+
+
+def authorities(webhook: Webhook) -> dict[str, str]:
+    """Return what the Secret holds, {} where there is none."""
+    listed = json.loads(webhook.read(SECRET.rpartition("/")[0]))["items"]
+    found = [one for one in listed if one["metadata"]["name"] == SECRET.rpartition("/")[2]]
+    return dict(found[0].get("data") or {}) if found else {}
+
+
+def trusted(webhook: Webhook) -> str:
+    """Return caBundle, in base64."""
+    (hook,) = json.loads(webhook.read(CONFIGURATION))["webhooks"]
+    return str(hook["clientConfig"].get("caBundle", ""))
+
+
+def count_of(bundle: str) -> int:
+    """Return how many certificates it has."""
+    return b64decode(bundle).count(b"BEGIN CERTIFICATE")

@@ -1,0 +1,89 @@
+"""What these tests share: a namespace, pods created in it at a fixed rate, and a table at the end.
+
+The cluster and the webhook are those of the end-to-end tests (tests/cluster/fixtures.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.cluster.install import Webhook
+from tests.e2e.asking import apply, namespace, until
+from tests.e2e.installed.load import Creations, creating
+from tests.e2e.installed.space import Space
+from tests.e2e.live.lab import Lab
+from tests.faults.scale import RATE
+
+_FIGURES = pytest.StashKey[list[tuple[str, str]]]()
+_NUMBERS = count()
+
+
+class Figure(Protocol):
+    """Writes a line of the table."""
+
+    def __call__(self, fault: str, measured: str) -> None:
+        """Say of a fault what was measured."""
+
+
+class Load(Protocol):
+    """Creates pods while a block runs."""
+
+    def __call__(self) -> AbstractContextManager[Creations]:
+        """Begin when the block begins, end when it ends; then the figures are there."""
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Figure:
+    """Keep figures for the table at the end, and print each at once."""
+    rows = request.config.stash.setdefault(_FIGURES, [])
+
+    def told(fault: str, measured: str) -> None:
+        print(f"{fault}: {measured}")  # noqa: T201
+        rows.append((fault, measured))
+
+    return told
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print the table."""
+    rows = config.stash.get(_FIGURES, [])
+    if rows:
+        terminalreporter.section("faults")
+        width = max(len(fault) for fault, _ in rows)
+        for fault, measured in rows:
+            terminalreporter.line(f"{fault:<{width}}  {measured}")
+
+
+@pytest.fixture(scope="session")
+def space(webhook: Webhook) -> Iterator[Space]:
+    """Make a labelled namespace; its pods are never stored, so their image is none."""
+    made = Space(webhook.cluster, "faults", "example.com/none")
+    apply(made.cluster, namespace(made.name, "true"))
+    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    yield made
+    made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+
+
+@pytest.fixture
+def load(space: Space, tmp_path: Path) -> Load:
+    """Return what creates pods that ask for RDMA."""
+    pod = space.pod("", "nvidia.com/v100")
+    pod["metadata"] |= {"name": None, "generateName": "load-"}
+    return lambda: creating(space, pod, tmp_path, RATE)
+
+
+@pytest.fixture
+def lab(webhook: Webhook) -> Iterator[Lab]:
+    """Make a labelled namespace for one test, in which rules come and go."""
+    made = Lab(webhook, f"faults-{next(_NUMBERS)}")
+    made.begin()
+    yield made
+    made.end()

@@ -1,0 +1,45 @@
+"""The processes of the replicas: which they are, and how one is killed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.asking import until
+
+
+def processes(webhook: Webhook) -> dict[str, str]:
+    """Return the container of each replica that runs: another one if its process was restarted."""
+    found = {}
+    for pod in _pods(webhook):
+        (status,) = pod["status"].get("containerStatuses") or [{}]
+        if "running" in status.get("state", {}):
+            found[pod["metadata"]["name"]] = status["containerID"].removeprefix("containerd://")
+    return found
+
+
+def kill(webhook: Webhook, container: str) -> None:
+    """Kill the first process of a container at once, as `kill -9` on its node does."""
+    task = ("ctr", "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
+    webhook.cluster.exec(*task)
+
+
+def ready(webhook: Webhook) -> set[str]:
+    """Return the names of the replicas that the kubelet found ready."""
+    return {pod["metadata"]["name"] for pod in _pods(webhook) if _is_ready(pod)}
+
+
+def settled(webhook: Webhook, count: int = 2, seconds: float = 120.0) -> None:
+    """Wait until there are so many replicas, all of them ready, and none is about to end."""
+    until(lambda: len(_pods(webhook)) == len(ready(webhook)) == count, seconds)
+
+
+def _pods(webhook: Webhook) -> list[Any]:
+    pods: list[Any] = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
+    return pods
+
+
+def _is_ready(pod: Any) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return ("Ready", "True") in {(one["type"], one["status"]) for one in conditions}

@@ -1,0 +1,82 @@
+"""Abuse of a replica's port while others create pods, and what others notice of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Self
+
+import pytest
+
+from tests.cluster.install import Webhook
+from tests.e2e.live.replica import Replica, replicas
+from tests.faults import abuse
+from tests.faults.abuse import Abused
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import none_lost
+from tests.faults.replicas import processes
+from tests.faults.scale import SCALE
+
+#: Seconds: within it 99% of the others have their answer.
+GOAL = 1.0
+#: On a machine so busy that they wait for long without any abuse: this many times that long.
+BUSY = 5
+#: The Deployment's limit is 512 MiB.
+MEMORY = 400 << 20
+ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], int]] = {
+    "slow clients": (abuse.slow, SCALE.slow),
+    "idle connections": (abuse.idle, SCALE.idle),
+    "half-open TLS": (abuse.half_open, SCALE.idle),
+    "7.9 MiB reviews": (abuse.large, 1),
+    "64 in flight": (abuse.crowd, 64),
+}
+
+
+@pytest.mark.parametrize("case", ABUSES)
+def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case: str) -> None:
+    """Each replica is abused at once; nobody else's pod fails or is late, memory is bounded."""
+    running = processes(webhook)
+    begin, count = ABUSES[case]
+    there = replicas(webhook)
+    with load() as usual:
+        usual.last(2)
+    with load() as creations, ExitStack() as stack:
+        abused = [stack.enter_context(begin(one.address, count)) for one in there]
+        memory = stack.enter_context(_Watched(there))
+        began = time.monotonic()
+        creations.last(began - creations.begun + SCALE.abuse)
+    measured = none_lost(creations)
+    without = f"{usual.p99 * 1000:.0f} ms just before"
+    most = f"{memory.most / (1 << 20):.0f} MiB at most"
+    assert processes(webhook) == running
+    figure(case, f"{' + '.join(map(str, abused))}; {most}; {measured}, {without}")
+    assert memory.most < MEMORY
+    assert creations.p99 < max(GOAL, BUSY * usual.p99)
+
+
+class _Watched(AbstractContextManager["_Watched"]):
+    """Looks at the replicas' memory each second."""
+
+    def __init__(self, watched: list[Replica]) -> None:
+        self._watched = watched
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        #: The most that one of them had, in bytes.
+        self.most = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(30)
+
+    def _look(self) -> None:
+        while True:
+            for one in self._watched:
+                self.most = max(self.most, one.cost().resident_bytes)
+            if self._stop.wait(1):
+                return

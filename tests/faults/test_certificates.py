@@ -1,0 +1,108 @@
+"""Certificates that begin at once in five replicas, and are exchanged under load.
+
+Lifetimes are seconds here, in an installation of its own that begins and ends with nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install
+from tests.e2e.asking import until
+from tests.faults.certs_command import certs, served
+from tests.faults.change import authorities, count_of, trusted
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import none_lost
+from tests.faults.scale import RATE, SCALE
+
+REPLICAS = 5
+ARGUMENTS = ("--leaf-lifetime=9s", "--ca-round=1s", "--ca-propagation=3s")
+PATCH = [
+    {"op": "replace", "path": "/spec/replicas", "value": REPLICAS},
+    *(
+        {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": argument}
+        for argument in ARGUMENTS
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emptied(webhook: Webhook) -> Iterator[None]:
+    """Begin and end without a replica, a Secret, or a MutatingWebhookConfiguration."""
+    _empty(webhook)
+    yield
+    _empty(webhook)
+    install(webhook.cluster, webhook.fabrics)
+
+
+def _empty(webhook: Webhook) -> None:
+    webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # nobody is refused
+    webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
+    until(lambda: not webhook.replicas(), 60)
+    webhook.kubectl("delete", "pods", "--all", "--grace-period=1")
+    webhook.kubectl("delete", "secret", f"{NAME}-ca", "--ignore-not-found")
+
+
+def test_five_replicas_start_at_once(webhook: Webhook, figure: Figure) -> None:
+    """One CA, one Secret, every handshake verifies."""
+    began = time.monotonic()
+    install(webhook.cluster, webhook.fabrics, [PATCH])
+    took = time.monotonic() - began
+    shaken = served(webhook, REPLICAS)
+    secrets = webhook.kubectl("get", "secrets", "--output=name").split()
+    assert secrets == [f"secret/{NAME}-ca"]
+    assert authorities(webhook).keys() == {"ca.crt", "ca.key"}
+    assert authorities(webhook)["ca.crt"] == trusted(webhook)
+    assert count_of(trusted(webhook)) == 1
+    figure(
+        "five replicas start at once",
+        f"1 CA, 1 Secret, {shaken} of {REPLICAS} handshakes verify; ready after {took:.0f} s",
+    )
+
+
+def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure) -> None:
+    """Leaves by themselves every six seconds, the CA by `certs rotate`: no pod is lost."""
+    first, leaves = _issuer(webhook), _leaves(webhook)
+    seconds = []
+    with load() as creations:
+        creations.last(1)
+        for _ in range(SCALE.rotations):
+            began, before = time.monotonic(), _issuer(webhook)
+            certs(webhook, "rotate")
+            until(lambda before=before: _issuer(webhook) != before, 60)  # type: ignore[misc]
+            until(lambda: _issuers(webhook) == {"current"}, 60)
+            if SCALE.retired:
+                until(lambda: "previous.crt" not in authorities(webhook), 300)
+                until(lambda: count_of(trusted(webhook)) == 1, 60)
+            seconds.append(round(time.monotonic() - began))
+        creations.last(max(SCALE.pods / RATE, time.monotonic() - creations.begun + SCALE.after))
+    measured = none_lost(creations, SCALE.pods)
+    assert served(webhook, REPLICAS) == REPLICAS
+    renewed = _leaves(webhook) - leaves
+    assert renewed >= 2 * REPLICAS
+    assert _issuer(webhook) != first
+    until_what = "until the old CA was gone" if SCALE.retired else "until no leaf was of the old"
+    figure("leaf and CA rotation", f"{renewed} leaves, CA in {seconds} s {until_what}: {measured}")
+
+
+def _issuer(webhook: Webhook) -> str:
+    return authorities(webhook)["ca.crt"]
+
+
+def _issuers(webhook: Webhook) -> set[str]:
+    return {one["issuer"] for one in certs(webhook, "verify")["handshakes"]}
+
+
+def _leaves(webhook: Webhook) -> int:
+    """Return how many leaves have been issued."""
+    logs: list[dict[str, Any]] = [
+        json.loads(line)
+        for replica in webhook.replicas()
+        for line in webhook.kubectl("logs", replica).splitlines()
+    ]
+    return sum(line["msg"] == "certificate loaded" for line in logs)

@@ -1,0 +1,78 @@
+"""Replicas whose clocks are wrong by ten minutes, beside those whose clocks are right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.cluster.install import DEPLOYMENT, NAME, Webhook
+from tests.e2e.asking import Document
+from tests.e2e.live.lab import Lab
+from tests.e2e.live.replica import replicas
+from tests.faults.certs_command import served
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import none_lost
+from tests.faults.replicas import settled
+from tests.faults.scale import SCALE
+from tests.integration.replica import _WRONG as WRONG_CLOCK
+
+CLOCKS = {"ahead": 600, "behind": -600}
+#: Pods at once: more than the connections that the API server keeps, so that it dials anew.
+BURST = 64
+
+
+@pytest.fixture
+def wrong(webhook: Webhook) -> Iterator[list[str]]:
+    """Add a replica for each clock, to the same Service; return their names."""
+    there = set(webhook.replicas())
+    shown: Document = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
+    for clock, seconds in CLOCKS.items():
+        webhook.kubectl("create", "-f", "-", input=json.dumps(_copy(shown, clock, seconds)))
+    settled(webhook, 4)
+    yield sorted(set(webhook.replicas()) - there)
+    for clock in CLOCKS:
+        webhook.kubectl("delete", "deployment", f"{NAME}-{clock}")
+    settled(webhook)
+
+
+def _copy(shown: Document, clock: str, seconds: int) -> Document:
+    """Write a Deployment of one replica, which thinks that it is earlier or later."""
+    labels = {"app.kubernetes.io/name": NAME, "clock": clock}
+    pod = shown["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    wrong = {**container, "command": ["/app/bin/python", "-c", WRONG_CLOCK, str(seconds)]}
+    template = {"metadata": {"labels": labels}, "spec": {**pod, "containers": [wrong]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": f"{NAME}-{clock}", "namespace": NAME},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def test_clocks_are_wrong(
+    webhook: Webhook, wrong: list[str], lab: Lab, load: Load, figure: Figure
+) -> None:
+    """Ten minutes ahead and behind: the API server verifies what they serve, and calls them."""
+    before = _asked(webhook)
+    with load() as creations:
+        with ThreadPoolExecutor(BURST) as burst:
+            answers = list(burst.map(lambda _: lab.ask(), range(BURST)))
+        creations.last(SCALE.after)
+    asked = {name: _asked(webhook)[name] - before[name] for name in wrong}
+    assert all("rdma.lab/status" in one.object["metadata"]["annotations"] for one in answers)
+    assert all(asked.values()), asked
+    measured = none_lost(creations)
+    calls = sum(asked.values())
+    figure(
+        "clocks 10 minutes ahead and behind",
+        f"{served(webhook, 4)} of 4 handshakes verify, {calls:.0f} calls to these; {measured}",
+    )
+
+
+def _asked(webhook: Webhook) -> dict[str, float]:
+    sample = 'rdma_webhook_request_duration_seconds_count{endpoint="mutate"}'
+    return {one.name: one.metric(sample) for one in replicas(webhook)}

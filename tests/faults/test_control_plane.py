@@ -1,0 +1,98 @@
+"""API server and etcd that are gone for a while; the replicas are left alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+from tests.cluster.api import Api
+from tests.cluster.controlplane import server
+from tests.cluster.install import Webhook
+from tests.e2e.asking import until
+from tests.e2e.live.lab import GOAL, Lab
+from tests.e2e.live.replica import Cost, Replica, replicas
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import none_lost
+from tests.faults.replicas import processes
+from tests.faults.scale import SCALE
+
+#: The longest pause between two attempts of ours, and what it takes to list again.
+BACK = 20.0
+GROWTH = 16 << 20
+MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
+
+
+def _ended(webhook: Webhook, program: str) -> AbstractContextManager[None]:
+    return webhook.cluster.processes.without(program)
+
+
+@contextmanager
+def _frozen(webhook: Webhook, program: str) -> Iterator[None]:
+    """Keep a program from running, its connections open: nobody is told that it is gone."""
+    with webhook.cluster.processes.frozen(program):
+        yield
+
+
+FAULTS = {
+    "API server restarted": ("kube-apiserver", _ended),
+    "etcd stopped": ("etcd", _ended),
+    "etcd frozen": ("etcd", _frozen),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_replicas_recover_by_themselves(
+    webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
+) -> None:
+    """No process is restarted, memory stays as it was, and what changes then counts again."""
+    program, broken = FAULTS[fault]
+    with load() as warm:
+        warm.last(1)
+    none_lost(warm)
+    running, before = processes(webhook), _costs(webhook)
+    # Whoever creates pods goes on asking; there is nothing to claim of their answers.
+    with broken(webhook, program), load() as meanwhile:
+        meanwhile.last(SCALE.gone)
+    back = time.monotonic()
+    _answers(webhook)
+    until(lambda: lab.ask().refusal == "", BACK)
+    recovered = time.monotonic() - back
+    until(lambda: not any(_cut_off(one) for one in replicas(webhook)), BACK)
+    lab.put("LimitRange", limits=MAXIMUM)
+    took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
+    with load() as creations:
+        creations.last(SCALE.after)
+    measured = none_lost(creations)
+
+    assert processes(webhook) == running
+    after = _costs(webhook)
+    grown = max(
+        late.resident_bytes - early.resident_bytes
+        for early, late in zip(before, after, strict=True)
+    )
+    assert grown < GROWTH
+    assert took < GOAL
+    figure(
+        f"{fault} for {SCALE.gone:.0f} s",
+        f"a pod patched {recovered:.1f} s after it was back, a LimitRange counted after "
+        f"{took:.2f} s, {grown / (1 << 20):+.1f} MiB, no restart; then {measured}",
+    )
+
+
+def _cut_off(replica: Replica) -> bool:
+    return "kept, because now" in replica.get("/readyz")[1]
+
+
+def _costs(webhook: Webhook) -> list[Cost]:
+    return [one.cost() for one in replicas(webhook)]
+
+
+def _answers(webhook: Webhook) -> None:
+    """Wait until the API server answers, by the address that pods use too."""
+    cluster = webhook.cluster
+    for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
+        api = Api(url, cluster.directory / "pki")
+        cluster.processes.until("API server ready", lambda api=api: api.text("/readyz") is not None)  # type: ignore[misc]

@@ -1,0 +1,66 @@
+"""Rules and labels that come while pods are created."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.cluster.install import Webhook
+from tests.e2e.admission.pods import Answer
+from tests.e2e.asking import ENABLE, until
+from tests.e2e.live.lab import GOAL, Lab
+from tests.e2e.live.test_new_namespaces import _outcome
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import none_lost
+from tests.faults.scale import SCALE
+
+RULES: dict[str, dict[str, Any]] = {
+    "LimitRange": {"limits": [{"type": "Container", "max": {"memory": "100Gi"}}]},
+    "ResourceQuota": {"hard": {"limits.memory": "1Ti"}},
+}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> None:
+    """The next pods keep their memory limit, within two seconds."""
+    with load() as creations:
+        creations.last(0.5)
+        lab.put(kind, **RULES[kind])
+        took = lab.decided(_kept)
+        creations.last(SCALE.after)
+    assert took < GOAL
+    figure(
+        f"{kind} added, then a pod", f"counted after {took * 1000:.0f} ms; {none_lost(creations)}"
+    )
+
+
+def _kept(answer: Answer) -> bool:
+    """Tell whether the limit is there; a pod that was refused had lost it."""
+    return bool(answer.object) and answer.memory()[1] == "64Gi"
+
+
+def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) -> None:
+    """A pod right behind its namespace's label: patched as soon as the API server calls at all."""
+    seen: Counter[str] = Counter()
+    before = _not_opted_in(webhook)
+    with load() as creations:
+        for _ in range(SCALE.labels):
+            lab.label(ENABLE, None)
+            until(lambda: _outcome(lab.ask()) == "not called")
+            lab.label(ENABLE, "true")
+            outcome = ""
+            while outcome not in {"patched", "unknown"}:
+                outcome = _outcome(lab.ask())
+                seen[outcome] += 1
+    assert _not_opted_in(webhook) == before
+    # The API server learns of the label by a watch of its own: until then it does not call.
+    assert set(seen) <= {"patched", "unknown", "not called"}
+    calls = f"{seen['patched']} patched, {seen['unknown']} decided as unknown, 0 not opted in"
+    early = f"the API server did not call yet for {seen['not called']}"
+    figure("label put on a namespace, a pod at once", f"{calls}; {early}; {none_lost(creations)}")
+
+
+def _not_opted_in(webhook: Webhook) -> int:
+    return webhook.counted("rdma_webhook_decisions_total", "reason")["NotOptedIn",]

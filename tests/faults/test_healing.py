@@ -1,0 +1,61 @@
+"""What somebody breaks is healed while pods are created."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Callable
+
+import pytest
+
+from certs.issue import issue_ca
+from tests.cluster.install import Webhook
+from tests.e2e.asking import until
+from tests.faults.change import CONFIGURATION, SECRET, authorities, delete, patch, trusted
+from tests.faults.conftest import Figure, Load
+from tests.faults.counts import lost, none_lost
+
+_BUNDLE = "/webhooks/0/clientConfig/caBundle"
+
+
+def _trust(webhook: Webhook, bundle: bytes) -> None:
+    value = b64encode(bundle).decode()
+    patch(webhook, CONFIGURATION, {"op": "replace", "path": _BUNDLE, "value": value})
+
+
+def _garbage(webhook: Webhook) -> None:
+    patch(webhook, SECRET, {"op": "replace", "path": "/data", "value": {"ca.crt": "eA=="}})
+
+
+SECRETS: dict[str, Callable[[Webhook], None]] = {
+    "Secret deleted": lambda webhook: delete(webhook, SECRET),
+    "Secret garbage": _garbage,
+}
+BUNDLES: dict[str, Callable[[Webhook], None]] = {
+    "caBundle emptied": lambda webhook: patch(
+        webhook, CONFIGURATION, {"op": "remove", "path": _BUNDLE}
+    ),
+    "caBundle of another CA": lambda webhook: _trust(webhook, issue_ca().certificate),
+}
+#: Seconds between two looks of a replica, and what one takes on a busy machine.
+HEALED = 5.0 + 5.0
+
+
+@pytest.mark.parametrize("fault", [*SECRETS, *BUNDLES])
+def test_what_is_broken_is_healed(webhook: Webhook, load: Load, figure: Figure, fault: str) -> None:
+    """With the same CA; no pod fails for a Secret, and none once caBundle is there again."""
+    secret, bundle = authorities(webhook), trusted(webhook)
+    with load() as creations:
+        creations.last(1)
+        {**SECRETS, **BUNDLES}[fault](webhook)
+        began = time.monotonic()
+        until(lambda: (authorities(webhook), trusted(webhook)) == (secret, bundle), 60)
+        took = time.monotonic() - began
+        creations.last(began - creations.begun + took + 3)
+    figure(fault, f"healed after {took:.1f} s; {lost(creations)}, over {creations.blocked:.1f} s")
+    assert took < HEALED
+    if fault in SECRETS:
+        none_lost(creations)
+    else:
+        assert creations.created == creations.patched > 0
+        assert creations.blocked < took + 1
