@@ -58,7 +58,7 @@ def test_a_clock_that_is_ahead_issues_what_others_accept() -> None:
 
 def test_authorities_among_certificates() -> None:
     """A leaf is none, nor is a CA that has ended."""
-    ended = issue_ca(lifetime=timedelta(minutes=-1))
+    ended = issue_ca(now=NOW, lifetime=timedelta(minutes=-1))
     pem = LEAF.certificate + CA.certificate + ended.certificate
 
     assert authorities_in(pem, NOW) == [CA.certificate]
