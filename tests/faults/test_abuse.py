@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -21,8 +22,9 @@ from tests.faults.scale import SCALE
 
 #: Seconds: within it 99% of the others have their answer.
 GOAL = 1.0
-#: On a machine so busy that they wait for long without any abuse: this many times that long.
-BUSY = 5
+#: On a machine with more to do than this for each core, before any abuse, it tells little how long
+#: somebody waits: then the bound is this one, and the figure says so.
+LOAD, PATIENCE = 2.0, 10.0
 #: The Deployment's limit is 512 MiB.
 MEMORY = 400 << 20
 ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], int]] = {
@@ -34,8 +36,17 @@ ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], in
 }
 
 
+@pytest.fixture(scope="module")
+def busy() -> str:
+    """Say how busy the machine is with other things; "" where it is not."""
+    running, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return f" (machine busy: load {running:.0f} on {cores} cores)" if running > LOAD * cores else ""
+
+
 @pytest.mark.parametrize("case", ABUSES)
-def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case: str) -> None:
+def test_others_hardly_notice(
+    webhook: Webhook, load: Load, figure: Figure, busy: str, case: str
+) -> None:
     """Each replica is abused at once; nobody else's pod fails or is late, memory is bounded."""
     running = processes(webhook)
     begin, count = ABUSES[case]
@@ -51,9 +62,9 @@ def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case
     without = f"{usual.p99 * 1000:.0f} ms just before"
     most = f"{memory.most / (1 << 20):.0f} MiB at most"
     assert processes(webhook) == running
-    figure(case, f"{' + '.join(map(str, abused))}; {most}; {measured}, {without}")
+    figure(case, f"{' + '.join(map(str, abused))}; {most}; {measured}, {without}{busy}")
     assert memory.most < MEMORY
-    assert creations.p99 < max(GOAL, BUSY * usual.p99)
+    assert creations.p99 < (PATIENCE if busy else GOAL)
 
 
 class _Watched(AbstractContextManager["_Watched"]):

@@ -35,6 +35,7 @@ def wrong(webhook: Webhook) -> Iterator[list[str]]:
     yield sorted(set(webhook.replicas()) - there)
     for clock in CLOCKS:
         webhook.kubectl("delete", "deployment", f"{NAME}-{clock}")
+    webhook.kubectl("delete", "pods", "--selector=clock", "--grace-period=1", "--ignore-not-found")
     settled(webhook)
 
 

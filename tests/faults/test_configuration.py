@@ -12,7 +12,7 @@ from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.live.test_configuration import KUBELET, changed, put, successful
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import lost
+from tests.faults.counts import killed_with
 from tests.faults.replicas import kill, processes, settled
 from tests.faults.scale import SCALE
 
@@ -51,7 +51,7 @@ def test_the_configuration_is_broken(
     how = "by itself" if SCALE.patient else "made to look at once"
     figure(
         "ConfigMap broken, a replica killed, fixed",
-        f"the new one up and unready, the other on the last good; {lost(creations)} (the kill); "
+        f"the new one up and unready, the other on the last good; {killed_with(creations)}; "
         f"told after {told:.0f} s, repaired after {repaired:.0f} s (kubelet {how})",
     )
 

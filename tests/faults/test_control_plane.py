@@ -53,13 +53,14 @@ def test_replicas_recover_by_themselves(
         warm.last(1)
     none_lost(warm)
     running, before = processes(webhook), _costs(webhook)
-    # Whoever creates pods goes on asking; there is nothing to claim of their answers.
-    with broken(webhook, program), load() as meanwhile:
-        meanwhile.last(SCALE.gone)
-    back = time.monotonic()
-    _answers(webhook)
-    until(lambda: lab.ask().refusal == "", BACK)
-    recovered = time.monotonic() - back
+    with load() as meanwhile:  # whoever creates pods goes on asking
+        meanwhile.last(0.5)
+        with broken(webhook, program):
+            meanwhile.last(0.5 + SCALE.gone)
+        back = time.monotonic()
+        _answers(webhook)
+        until(lambda: lab.ask().refusal == "", BACK)
+        recovered = time.monotonic() - back
     until(lambda: not any(_cut_off(one) for one in replicas(webhook)), BACK)
     lab.put("LimitRange", limits=MAXIMUM)
     took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
