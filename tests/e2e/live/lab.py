@@ -26,7 +26,7 @@ class Lab:
     def begin(self) -> None:
         """Make it, and wait until pods can be created in it."""
         apply(self.webhook.cluster, namespace(self.name, "true"))
-        # Kubernetes' own controllers take up to a minute to come back to an API server that was gone.
+        # Kubernetes' own controllers take up to a minute to find an API server that was gone.
         until(lambda: "default" in self.kubectl("get", "serviceaccounts", "--output=name"), 90)
         self.decided(lambda answer: answer.memory()[1] is None, 30.0)
 
