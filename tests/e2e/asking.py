@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.cluster.cluster import Cluster
+from tests.e2e.wire import send
 
 ENABLE = "rdma.lab/enable"
 Document = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """What kubectl said."""
+    """What the API server said."""
 
-    text: str
+    #: Why it was refused; "" where it would have been created.
+    refusal: str
     #: The messages of one policy's warnings.
     advice: list[str]
     detector: list[str]
@@ -24,24 +26,34 @@ class Answer(NamedTuple):
     @property
     def created(self) -> bool:
         """Whether the API server would have created it."""
-        return "(server dry run)" in self.text
+        return not self.refusal
 
 
-def ask(cluster: Cluster, document: Document, verb: str = "create") -> Answer:
-    """Send a document, without storing it."""
-    text = cluster.kubectl(
-        verb, "--dry-run=server", "--filename=-", input=json.dumps(document), check=False
-    )
-    return Answer(text, told(text, "advice"), told(text, "detector"))
+def ask(cluster: Cluster, document: Document) -> Answer:
+    """Ask what would become of a document, without storing it."""
+    said = send(cluster, "POST", f"{_collection(document)}?dryRun=All", document)
+    return Answer(said.refusal, *(_of(said.warnings, one) for one in ("advice", "detector")))
+
+
+def _collection(document: Document) -> str:
+    """Return the path to which such an object is posted."""
+    version, kind = document["apiVersion"], document["kind"]
+    root = f"/api/{version}" if version == "v1" else f"/apis/{version}"
+    space = document["metadata"].get("namespace")
+    return f"{root}/namespaces/{space}/{kind.lower()}s" if space else f"{root}/{kind.lower()}s"
+
+
+def _of(warnings: list[str], policy: str) -> list[str]:
+    name = f"rdma-webhook-{policy}"
+    head = f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
+    return [one.removeprefix(head) for one in warnings if one.startswith(head)]
 
 
 def told(text: str, policy: str) -> list[str]:
     """Return the messages of a policy among what kubectl printed."""
-    name = f"rdma-webhook-{policy}"
-    head = (
-        f"Warning: Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
-    )
-    return [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
+    head = "Warning: "
+    lines = [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
+    return _of(lines, policy)
 
 
 def pod(namespace: str, annotations: Document | None = None, **metadata: Any) -> Document:

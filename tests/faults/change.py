@@ -7,7 +7,7 @@ from base64 import b64decode
 from typing import Any
 
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.admission import pods
+from tests.e2e.wire import send
 
 SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
 CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-{NAME}"
@@ -15,16 +15,13 @@ CONFIGURATION = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigura
 
 def delete(webhook: Webhook, path: str) -> None:
     """Delete an object."""
-    pods._request(webhook.cluster, "DELETE", path, "application/json", {})
+    send(webhook.cluster, "DELETE", path)
 
 
 def patch(webhook: Webhook, path: str, *operations: dict[str, Any]) -> None:
     """Apply a JSON patch."""
-    document: Any = list(operations)
-    refusal = pods._request(
-        webhook.cluster, "PATCH", path, "application/json-patch+json", document
-    ).refusal
-    assert not refusal, refusal
+    said = send(webhook.cluster, "PATCH", path, operations, "application/json-patch+json")
+    assert not said.refusal, said.refusal
 
 
 def authorities(webhook: Webhook) -> dict[str, str]:

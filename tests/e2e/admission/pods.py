@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import ssl
 from dataclasses import dataclass, field
-from functools import cache
-from http.client import HTTPSConnection
-from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.controlplane import PORT
 from tests.e2e.admission.places import named
 from tests.e2e.asking import ENABLE, Document
+from tests.e2e.wire import send
 
 GPU = "nvidia.com/v100"
 
@@ -112,31 +108,9 @@ def resize(cluster: Cluster, existing: Document, resources: Document) -> Answer:
 
 
 def _request(cluster: Cluster, method: str, path: str, kind: str, document: Document) -> Answer:
-    """Ask the API server; not by kubectl, which takes ten times as long."""
-    context = _administrator(cluster.directory / "pki")
-    connection = HTTPSConnection(cluster.network.gateway, PORT, context=context, timeout=60)
-    try:
-        connection.request(method, path, json.dumps(document), {"Content-Type": kind})
-        answer = connection.getresponse()
-        said = json.loads(answer.read())
-        warnings = _ours(answer.headers.get_all("Warning", []))
-    finally:
-        connection.close()
-    if said["kind"] == "Status":
-        # Of a deletion that was made there is no message.
-        return Answer(refusal=said.get("message", ""), warnings=warnings)
-    return Answer(said, warnings=warnings)
-
-
-@cache
-def _administrator(pki: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=pki / "ca.crt")
-    context.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
-    return context
-
-
-def _ours(headers: list[str]) -> list[str]:
-    """Take our warnings out of `299 - "TEXT"`."""
-    texts = (header.removeprefix('299 - "').removesuffix('"') for header in headers)
+    said = send(cluster, method, path, document, kind)
     head = "rdma.lab: "
-    return [text.removeprefix(head) for text in texts if text.startswith(head)]
+    ours = [one.removeprefix(head) for one in said.warnings if one.startswith(head)]
+    if said.object["kind"] == "Status":
+        return Answer(refusal=said.refusal, warnings=ours)
+    return Answer(said.object, warnings=ours)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.cluster.install import Webhook
-from tests.e2e.admission import pods
+from tests.e2e import wire
 from tests.e2e.admission.pods import Answer, create
 from tests.e2e.asking import Document, apply, namespace, until
 
@@ -73,7 +73,7 @@ class Lab:
 def send(webhook: Webhook, method: str, path: str, document: Document | None = None) -> None:
     """Change something at once: kubectl ends a while after the API server has it."""
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    pods._request(webhook.cluster, method, f"/api/v1/{path}", kind, document or {})
+    wire.send(webhook.cluster, method, f"/api/v1/{path}", document, kind)
 
 
 def ask(webhook: Webhook, name: str) -> Answer:
