@@ -33,8 +33,15 @@ class Published:
     #: Of the object that has it; "" if there is none to write to.
     uid: str = ""
     version: str = ""
+    #: Changes with every change of what the API server does with that object, and with no other.
+    generation: str = ""
     #: Why there is none; or what stands there, where it is garbage.
     problem: str = ""
+
+    @property
+    def edition(self) -> str:
+        """What tells whether it was changed between two looks, and perhaps changed back."""
+        return f"{self.uid} {self.generation}"
 
     def holds(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is trusted."""
@@ -102,17 +109,17 @@ class Bundle:
 
 def published(bundle: str, metadata: Object) -> Published:
     """Read a `caBundle` (base64 of PEM); one that is garbage in part holds nothing."""
-    uid, version = str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
-    if not bundle:
-        return Published(uid=uid, version=version, problem="it was empty")
+    pem, problem = b"", ""
     try:
-        found = certificates(b64decode(bundle, validate=True))
+        found = certificates(b64decode(bundle, validate=True)) if bundle else []
+        pem = b"".join(encoded(found))
     except (CertificateError, binascii.Error):
-        problem = "it was no base64 of PEM certificates"
-        return Published(uid=uid, version=version, problem=problem)
+        found, problem = [], "it was no base64 of PEM certificates"
     return Published(
-        pem=b"".join(encoded(found)),
+        pem=pem,
         fingerprints=frozenset(fingerprint(one) for one in found),
-        uid=uid,
-        version=version,
+        uid=str(metadata.get("uid") or ""),
+        version=str(metadata.get("resourceVersion") or ""),
+        generation=str(metadata.get("generation") or ""),
+        problem=problem if bundle else "it was empty",
     )

@@ -60,7 +60,7 @@ class Keeper:
         if self.served.issuer is None:
             self.served.serve(authorities.current)
         published = self._publish(authorities, published)
-        self._published.look(published.fingerprints)
+        self._published.look(published.fingerprints, published.edition)
         self.served.follow(authorities.current, published, self._published)
 
     def _publish(self, authorities: Authorities, before: Published) -> Published:
@@ -73,7 +73,7 @@ class Keeper:
         """Have the Secret say what it should; return that, and `caBundle` as it was before."""
         for _ in repeat(None, _TRIES):
             published = self._bundle.read()
-            self._published.look(published.fingerprints)
+            self._published.look(published.fingerprints, published.edition)
             found = self._secret.read(self._clock.now())
             authorities = self._wanted(found, published)
             if self._secret.write(authorities, found):

@@ -17,13 +17,18 @@ class Since:
         self._gap = longest_gap.total_seconds()
         self._first: dict[str, float] = {}
         self._last = 0.0
+        self._edition = ""
 
-    def look(self, things: Iterable[str]) -> None:
-        """See these, and nothing else."""
+    def look(self, things: Iterable[str], edition: str = "") -> None:
+        """See these, and nothing else.
+
+        `edition`: of where they are. In another one a thing may have been away in between.
+        """
         now = self._clock.monotonic()
-        known = self._first if now - self._last <= self._gap else {}
+        unbroken = edition == self._edition and now - self._last <= self._gap
+        known = self._first if unbroken else {}
         self._first = {thing: known.get(thing, now) for thing in things}
-        self._last = now
+        self._last, self._edition = now, edition
 
     def lasted(self, thing: str) -> timedelta | None:
         """Return for how long it has been seen; None if it was not there at the last look."""

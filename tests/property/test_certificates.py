@@ -36,8 +36,8 @@ TIMES = Lifetimes(
     idle=timedelta(seconds=20),
 )
 #: Until nothing is left of an exchange.
-QUIET = 200
-WRONG = st.integers(-600, 600).map(lambda seconds: timedelta(seconds=seconds))
+QUIET = 330
+WRONG = st.integers(-60, 60).map(lambda seconds: timedelta(seconds=seconds))
 
 
 class Interleaved(Objects):
@@ -88,6 +88,8 @@ class Replica:
     clock: Ticking
     #: Seconds for which it does not reach the API server.
     away: int = 0
+    #: Seconds for which it will not be away again: who is away all the time is left behind.
+    rests: int = 0
 
     @property
     def issuer(self) -> str:
@@ -127,7 +129,7 @@ class World:
             self.passed += 1
             for number, replica in enumerate(self.replicas):
                 replica.clock.tick(1)
-                replica.away = max(0, replica.away - 1)
+                replica.away, replica.rests = max(0, replica.away - 1), max(0, replica.rests - 1)
                 if not replica.away and (self.passed + number) % 5 == 0:
                     replica.managed.round()
             self.look()
@@ -196,8 +198,8 @@ def _act(world: World, what: str, value: Any) -> None:
             world.start(value)
         case "stop" if replica and len(world.replicas) > 1:
             world.replicas.remove(replica)
-        case "away" if replica:
-            replica.away = 20
+        case "away" if replica and not replica.rests:
+            replica.away, replica.rests = 20, 80
         case "ask":
             world.annotate(value)
         case "lose":

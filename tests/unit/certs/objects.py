@@ -68,6 +68,9 @@ class Objects:
     def _store(self, place: str, body: dict[str, Any]) -> None:
         self._stamp += 1
         metadata = {**body["metadata"], "resourceVersion": str(self._stamp)}
+        before = self.stored.get(place)
+        if before is None or before.get("webhooks") != body.get("webhooks"):
+            metadata["generation"] = self._stamp
         self.stored[place] = copy.deepcopy({**body, "metadata": metadata})
 
     def replace(self, path: str, body: dict[str, Any]) -> bool:

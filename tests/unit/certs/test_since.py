@@ -42,3 +42,14 @@ def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
     since.look(["a"])
 
     assert since.lasted("a") == timedelta(0)
+
+
+def test_in_another_edition_all_begins_anew() -> None:
+    """It may have been away between two looks, and put back."""
+    clock, since = _since()
+    since.look(["a"], "1")
+    clock.tick(5)
+    since.look(["a"], "1")
+    assert since.lasted("a") == timedelta(seconds=5)
+    since.look(["a"], "2")
+    assert since.lasted("a") == timedelta(0)
