@@ -28,14 +28,16 @@ LABEL org.opencontainers.image.title="rdma-webhook" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# The root file system is read-only where this runs: no bytecode to write, and logs at once.
+# The root file system is read-only where this runs: no bytecode to write, and logs at once. The path is
+# for `kubectl exec deployment/rdma-webhook -- rdma-webhook certs status`.
 ENV PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    PATH=/app/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # A number, so that the kubelet can check runAsNonRoot.
 USER 65532:65532
 WORKDIR /
 # /mutate, /preview, then health and metrics
 EXPOSE 8443 8444 8080
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["/app/bin/rdma-webhook"]
+ENTRYPOINT ["rdma-webhook"]
 CMD ["serve"]

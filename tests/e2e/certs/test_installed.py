@@ -20,7 +20,7 @@ def test_from_outside(webhook: Webhook) -> None:
 
 def test_within_a_pod(webhook: Webhook) -> None:
     """By its ServiceAccount, which may not list endpoints: the Service is asked."""
-    command = ("exec", DEPLOYMENT, "--", "/app/bin/rdma-webhook", "certs", "status")
+    command = ("exec", DEPLOYMENT, "--", "rdma-webhook", "certs", "status")
     told = json.loads(webhook.kubectl(*command, "-o", "json"))
 
     assert told["good"], told
