@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from tests.integration.serving import pod, review
@@ -61,22 +61,36 @@ def half_open(address: str, count: int) -> Iterator[Abused]:
 
 @contextmanager
 def slow(address: str, count: int) -> Iterator[Abused]:
-    """Send requests by one byte a second, half of them in the head and half in the body."""
-    head = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    """Send requests by one byte a second, half of them in the head and half in the body.
+
+    Who is cut off comes again.
+    """
     abused = Abused(Counter({"connections": count}))
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(shaken(address)) for _ in range(count)]
-        for number, one in enumerate(sockets):
-            one.sendall(head + (b"Content-Length: 1000000\r\n\r\n" if number % 2 else b"X-A: "))
-        stack.enter_context(_meanwhile(lambda stop: _drip(sockets, stop)))
-        yield abused
 
+    def drip(stop: threading.Event) -> None:
+        while not stop.wait(1):
+            for number, one in enumerate(sockets):
+                try:
+                    one.sendall(b"a")
+                except OSError:  # the replica has had enough of it
+                    one.close()
+                    abused.counts["cut off"] += 1
+                    sockets[number] = _begun(address, number)
 
-def _drip(sockets: list[ssl.SSLSocket], stop: threading.Event) -> None:
-    while not stop.wait(1):
+    sockets = [_begun(address, number) for number in range(count)]
+    try:
+        with _meanwhile(drip):
+            yield abused
+    finally:
         for one in sockets:
-            with suppress(OSError):  # it has had enough of us
-                one.sendall(b"a")
+            one.close()
+
+
+def _begun(address: str, number: int) -> ssl.SSLSocket:
+    head = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    begun = shaken(address)
+    begun.sendall(head + (b"Content-Length: 1000000\r\n\r\n" if number % 2 else b"X-A: "))
+    return begun
 
 
 @contextmanager
