@@ -21,6 +21,8 @@ class Scale:
     rotations: int
     #: Whether the end of the previous CA is waited for: the 90 s of idle connections, and more.
     retired: bool
+    #: Whether etcd is also kept from running, besides being stopped.
+    frozen: bool
     #: Seconds without etcd, without the API server, without the kubelet.
     gone: float
     #: Seconds that pods are created after something is repaired.
@@ -41,19 +43,21 @@ SHORT = Scale(
     pods=1_000,
     rotations=1,
     retired=False,
-    gone=6.0,
+    frozen=False,
+    gone=4.0,
     after=3.0,
     idle=500,
     slow=100,
-    abuse=5.0,
+    abuse=4.0,
     patient=False,
-    labels=5,
+    labels=3,
 )
 SOAK = Scale(
     restarts=5,
     pods=5_000,
     rotations=2,
     retired=True,
+    frozen=True,
     gone=30.0,
     after=20.0,
     idle=1_000,

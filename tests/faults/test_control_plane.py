@@ -39,7 +39,7 @@ def _frozen(webhook: Webhook, program: str) -> Iterator[None]:
 FAULTS = {
     "API server restarted": ("kube-apiserver", _ended),
     "etcd stopped": ("etcd", _ended),
-    "etcd frozen": ("etcd", _frozen),
+    **({"etcd frozen": ("etcd", _frozen)} if SCALE.frozen else {}),
 }
 
 
