@@ -23,8 +23,8 @@ from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
 
 #: Seconds: within it the API server has 99% of our answers for others, by the buckets in which it
-#: counts them. What a pod takes in all is told beside: on a machine that does all of this by itself the
-#: API server and who creates the pods wait for a core as well.
+#: counts them. What a pod takes in all is told beside: on a machine that does all of this alone
+#: the API server, and who creates the pods, wait for a core as well.
 GOAL = 1.0
 #: On a machine with more to do than this for each core, before any abuse, it tells little how long
 #: somebody waits: then the bound is this one, and the figure says so.
