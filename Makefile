@@ -115,7 +115,7 @@ test-faults: $(DEV)  ## what pods notice of restarts, faults and abuse, in minut
 	$(FAULTS)
 
 test-soak: $(DEV)  ## the same, each fault for long, and a table of what was measured (root)
-	SOAK=1 $(FAULTS)
+	SOAK=1 $(FAULTS) tests/e2e/certs
 
 cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))
