@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.benchmarks.decide import Row
-from tests.integration.live_api import KUBECONFIG
+from tests.integration.kubeconfig import KUBECONFIG
 from tests.integration.serving import Process, certificates, fabrics
 
 NAMESPACES = 10_000

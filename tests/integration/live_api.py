@@ -13,17 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.live.cluster import Cluster
 from webhook.cluster.requests import RefusedError
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
-users: [{name: u, user: {token: hunter2}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
 
 
 class _Server(ThreadingHTTPServer):

@@ -8,16 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
+from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.certs.objects import Objects
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
-users: [{name: u, user: {token: hunter2}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-"""
 
 
 class ApiServer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from webhook.cli.form import add_form
+
 EXAMPLES = """examples:
   rdma-webhook certs status                    by your kubeconfig
   rdma-webhook certs status -o json | jq .good
@@ -30,13 +32,7 @@ def add_certs(command: argparse.ArgumentParser) -> None:
     add("--revoke", action="store_true", help=_REVOKE)
     add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="for people or for programs (default: text)",
-    )
+    add_form(command)
 
 
 def _address(given: str) -> str:

@@ -10,6 +10,7 @@ from typing import NoReturn
 from webhook import __version__
 from webhook.cli.certs_parser import add_certs
 from webhook.cli.duration import duration
+from webhook.cli.form import add_form
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 OUTPUTS = ("text", "json", "yaml", "patch", "diff")
@@ -231,13 +232,7 @@ def _add_check_config(command: _Parser) -> None:
     add = command.add_argument
     add("files", nargs="+", metavar="FILE", help="a fabrics file, or - for standard input")
     add("--strict", action="store_true", help="warnings make the file invalid too")
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="for people or for programs (default: text)",
-    )
+    add_form(command)
 
 
 def _add_schema(command: _Parser) -> None:
