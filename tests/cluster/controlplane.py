@@ -95,5 +95,9 @@ def _controllers(kubeconfig: Path) -> list[str]:
         f"--service-account-private-key-file={pki}/service-account.key",
         f"--root-ca-file={pki}/ca.crt",
         "--use-service-account-credentials=true",
+        # Tests take the only API server away. Back again, this program still pauses for up to a
+        # minute before it looks at the nodes' leases: by its usual 50 s they would all be dead,
+        # and their pods no endpoints of any Service.
+        "--node-monitor-grace-period=10m",
         *_FAST,
     ]
