@@ -27,7 +27,7 @@ from webhook.errors import DocumentError
 from webhook.preview import PreviewOptions, preview_documents, rewrite
 from webhook.render.form import form_text
 from webhook.render.report import Report, asides
-from webhook.render.text import text
+from webhook.render.text import PARAMETERS, text
 
 PATH = "/preview"
 THREADS = 2
@@ -150,7 +150,7 @@ def _render(body: bytes, options: PreviewOptions, form: Form) -> bytes:
             texts = [one.text for one in rewrite(documents, report)]
             written = _remarks(report) + joined(texts)
         case "text":
-            written = text(report)
+            written = text(report, ways=PARAMETERS)
         case _:
             assert_never(form)
     return written.encode(errors="replace")

@@ -37,6 +37,19 @@ _FEW = 3
 _ATTENTION = Span("!", "yellow")
 
 
+class Ways(NamedTuple):
+    """How who reads a report asks for another one."""
+
+    enable: str  #: as if the pods had opted in
+    labels: str  #: with the labels of their namespaces
+
+
+#: By options of `rdma-webhook preview`.
+OPTIONS = Ways("--enable", f"--namespace-label {LABEL}=true or --facts FILE tells")
+#: By parameters of `/preview`.
+PARAMETERS = Ways("?enable=true", f"?namespace-label={LABEL}=true tells")
+
+
 class _Row(NamedTuple):
     """Outcomes that say the same of several containers, as one row."""
 
@@ -46,23 +59,23 @@ class _Row(NamedTuple):
     message: str
 
 
-def text(report: Report, *, width: int = 100, colour: bool = False) -> str:
+def text(report: Report, *, width: int = 100, colour: bool = False, ways: Ways = OPTIONS) -> str:
     """Return the report as lines of at most `width` columns, with ANSI colours where asked."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for preview in report.previews:
-        _show(sheet, preview)
+        _show(sheet, preview, ways)
         sheet.blank()
-    _remark(sheet, report)
+    _remark(sheet, report, ways)
     sheet.paragraph(*_summary(report))
     return sheet.text
 
 
-def _show(sheet: Sheet, preview: Preview) -> None:
+def _show(sheet: Sheet, preview: Preview, ways: Ways) -> None:
     decision = preview.decision
     barrier = barrier_of(decision)
     loud = [one for one in decision.outcomes if not (one.reason.quiet or barrier.tells(one))]
     sheet.paragraph(*_heading(preview))
-    _judge(sheet, preview, barrier)
+    _judge(sheet, preview, barrier, ways)
     if loud:
         sheet.table(_COLUMNS, list(_cells(loud)), indent=2 * _INDENT)
     for line in _silent(decision, loud):
@@ -77,14 +90,14 @@ def _heading(preview: Preview) -> Iterator[Span]:
     yield Span(_clean(f"  {preview.source}:{preview.line}"), "dim")
 
 
-def _judge(sheet: Sheet, preview: Preview, barrier: Barrier) -> None:
+def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
     """Say what happens to the pod; where nobody calls us, that comes before any other reason."""
     verdict = verdict_of(preview)
     line = [Span(verdict.word, verdict.style), *_fabric(preview.decision)]
     more = preview.hint
     if not_opted_in(preview):
         where = dotted((*preview.steps, "metadata", "annotations"))
-        remedy = f': add {ENABLE}: "true" to {where}, or ask what if with --enable'
+        remedy = f': add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'
         line.append(Span(_clean(remedy)))
     elif preview.called is False:
         line.append(Span(_clean(f"{_uncalled(verdict)}{preview.called_because}")))
@@ -168,7 +181,7 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
             yield f"{label}: {', '.join(names)}"
 
 
-def _remark(sheet: Sheet, report: Report) -> None:
+def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
     """Say once what concerns many pods or none: unknown namespaces, notes, what holds no pods."""
     unknown = {
         preview.namespace: None
@@ -176,7 +189,7 @@ def _remark(sheet: Sheet, report: Report) -> None:
         if preview.called is None and not not_opted_in(preview)
     }
     if unknown:
-        sheet.paragraph(Span(_clean(_unknown(list(unknown)))), sign=Span("?", "yellow"))
+        sheet.paragraph(Span(_clean(_unknown(list(unknown), ways))), sign=Span("?", "yellow"))
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
     notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
@@ -186,13 +199,12 @@ def _remark(sheet: Sheet, report: Report) -> None:
         sheet.paragraph(Span(_clean(note)), sign=Span("note:", "dim"))
 
 
-def _unknown(namespaces: list[str]) -> str:
+def _unknown(namespaces: list[str], ways: Ways) -> str:
     one = len(namespaces) == 1
     names = listed(namespaces, most=_NAMES)
     return (
         f"the labels of namespace{'' if one else 's'} {names} are not known; "
-        f'{"it needs" if one else "each needs"} {LABEL}: "true" '
-        f"(--namespace-label {LABEL}=true or --facts FILE tells)"
+        f'{"it needs" if one else "each needs"} {LABEL}: "true" ({ways.labels})'
     )
 
 

@@ -113,6 +113,21 @@ def test_text_is_for_reading() -> None:
     assert "ipc-lock" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (POD, "(?namespace-label=rdma.lab/enable=true tells)"),
+        (POD.replace(b'"true"', b'"false"', 1), "or ask what if with ?enable=true"),
+    ],
+)
+def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
+    """Who sends requests is told of parameters, not of the command's options."""
+    said = " ".join(Server().post(body, accept="text/plain").text.split())
+
+    assert advice in said
+    assert "--" not in said
+
+
 def test_output_wins_over_accept() -> None:
     """A browser's address line has no Accept header to choose."""
     answer = Server().post(query="output=text", accept="application/json")
