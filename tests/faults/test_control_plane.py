@@ -8,21 +8,17 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from tests.cluster.api import Api
-from tests.cluster.controlplane import server
 from tests.cluster.install import Webhook
 from tests.e2e.asking import until
-from tests.e2e.live.lab import GOAL, Lab
-from tests.e2e.live.replica import Cost, Replica, replicas
+from tests.e2e.live.lab import GOAL, MAXIMUM, Lab
+from tests.e2e.live.outage import BACK, answers, cut_off
+from tests.e2e.live.replica import Cost, replicas
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
 from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
 
-#: The longest pause between two attempts of ours, and what it takes to list again.
-BACK = 20.0
 GROWTH = 16 << 20
-MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 
 
 def _ended(webhook: Webhook, program: str) -> AbstractContextManager[None]:
@@ -58,10 +54,10 @@ def test_replicas_recover_by_themselves(
         with broken(webhook, program):
             meanwhile.last(0.5 + SCALE.gone)
         back = time.monotonic()
-        _answers(webhook)
+        answers(webhook.cluster)
         until(lambda: lab.ask().refusal == "", BACK)
         recovered = time.monotonic() - back
-    until(lambda: not any(_cut_off(one) for one in replicas(webhook)), BACK)
+    until(lambda: not any(cut_off(one) for one in replicas(webhook)), BACK)
     lab.put("LimitRange", limits=MAXIMUM)
     took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
     with load() as creations:
@@ -83,17 +79,5 @@ def test_replicas_recover_by_themselves(
     )
 
 
-def _cut_off(replica: Replica) -> bool:
-    return "kept, because now" in replica.get("/readyz")[1]
-
-
 def _costs(webhook: Webhook) -> list[Cost]:
     return [one.cost() for one in replicas(webhook)]
-
-
-def _answers(webhook: Webhook) -> None:
-    """Wait until the API server answers, by the address that pods use too."""
-    cluster = webhook.cluster
-    for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
-        api = Api(url, cluster.directory / "pki")
-        cluster.processes.until("API server ready", lambda api=api: api.text("/readyz") is not None)  # type: ignore[misc]

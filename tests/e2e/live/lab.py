@@ -14,6 +14,8 @@ from tests.e2e.asking import Document, apply, namespace, until
 
 #: The goal: seconds from a change until all replicas decide by it.
 GOAL = 2.0
+#: Limits of a LimitRange that keeps the memory limit of the pod that is asked about.
+MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 
 
 @dataclass(frozen=True)

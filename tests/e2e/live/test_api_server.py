@@ -6,18 +6,13 @@ import time
 
 import pytest
 
-from tests.cluster.api import Api
-from tests.cluster.cluster import Cluster
-from tests.cluster.controlplane import server
 from tests.cluster.install import Webhook
 from tests.e2e.asking import until
-from tests.e2e.live.lab import GOAL, Lab
-from tests.e2e.live.replica import Replica, replicas
+from tests.e2e.live.lab import GOAL, MAXIMUM, Lab
+from tests.e2e.live.outage import BACK, answers, cut_off
+from tests.e2e.live.replica import replicas
 
 GONE = 15.0
-#: The longest pause between two attempts of ours, and what it takes to list again.
-BACK = 20.0
-MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 
 
 @pytest.mark.parametrize("patience", [10.0, 0.0], ids=["stopped", "killed"])
@@ -26,15 +21,15 @@ def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: f
     running = replicas(webhook)
     before = [one.cost() for one in running]
     with webhook.cluster.processes.without("kube-apiserver", patience):
-        until(lambda: all(_cut_off(one) for one in running))
+        until(lambda: all(cut_off(one) for one in running))
         began = time.monotonic()
         time.sleep(GONE)
         assert [one.get("/readyz")[0] for one in running] == [200] * len(running)
         after = [one.cost() for one in running]
         gone = time.monotonic() - began
-    _answers(webhook.cluster)
+    answers(webhook.cluster)
     back = time.monotonic()
-    until(lambda: not any(_cut_off(one) for one in running), BACK)
+    until(lambda: not any(cut_off(one) for one in running), BACK)
     found = time.monotonic() - back
     until(lambda: lab.ask().refusal == "")
     lab.put("LimitRange", limits=MAXIMUM)
@@ -51,15 +46,3 @@ def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: f
         assert grown < 8
     print(f"found again after {found:.1f} s; a new LimitRange counted after {took:.2f} s")  # noqa: T201
     assert took < GOAL
-
-
-def _cut_off(replica: Replica) -> bool:
-    return "kept, because now" in replica.get("/readyz")[1]
-
-
-def _answers(cluster: Cluster) -> None:
-    """Wait until it answers, and by the address that pods use, which kube-proxy has to restore."""
-    api = Api(server(cluster.network), cluster.directory / "pki")
-    inside = Api(f"https://{cluster.network.kubernetes}", cluster.directory / "pki")
-    for one in (api, inside):
-        cluster.processes.until("API server ready", lambda one=one: one.text("/readyz") is not None)  # type: ignore[misc]

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.admission.pods import Answer
-from tests.e2e.live.lab import GOAL, Lab
+from tests.e2e.live.lab import GOAL, MAXIMUM, Lab
 
-MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 LEVEL = "pod-security.kubernetes.io/enforce"
 
 

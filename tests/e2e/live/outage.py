@@ -1,0 +1,23 @@
+"""An API server that is gone for a while: what a replica says meanwhile, and when it is back."""
+
+from __future__ import annotations
+
+from tests.cluster.api import Api
+from tests.cluster.cluster import Cluster
+from tests.cluster.controlplane import server
+from tests.e2e.live.replica import Replica
+
+#: The longest pause between two attempts of ours, and what it takes to list again.
+BACK = 20.0
+
+
+def cut_off(replica: Replica) -> bool:
+    """Tell whether a replica says that it cannot hear the API server."""
+    return "kept, because now" in replica.get("/readyz")[1]
+
+
+def answers(cluster: Cluster) -> None:
+    """Wait until it answers, and by the address that pods use, which kube-proxy has to restore."""
+    for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
+        api = Api(url, cluster.directory / "pki")
+        cluster.processes.until("API server ready", lambda api=api: api.text("/readyz") is not None)  # type: ignore[misc]
