@@ -6,8 +6,9 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -30,23 +31,37 @@ class BuildError(Exception):
 
 
 def binary(name: str, minor: str = DEFAULT_MINOR) -> Path:
-    """Return the program's path: KUBEBUILDER_ASSETS, else the cache, else after `go build`.
+    """Return the program's path; see `provide`."""
+    return provide([name], minor)[name]
 
+
+def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]:
+    """Return the programs' paths: KUBEBUILDER_ASSETS, else the cache, else after `go build`.
+
+    One Go builds what is missing of a module: it links one program while it compiles for another.
     Raises BuildError; KeyError for a name or a minor that `versions` does not have.
     """
-    module = provider(name, minor)
-    return _envtest(name, minor) or _cached(module, name)
+    found: dict[str, Path] = {}
+    wanted: dict[str, list[str]] = {}
+    for name in names:
+        module, path = provider(name, minor), _envtest(name, minor)
+        if path is None:
+            wanted.setdefault(module.name, []).append(name)
+        else:
+            found[name] = path
+    for module_name, missing in wanted.items():
+        found |= _cached(MODULES[module_name], missing)
+    return found
 
 
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
     """Return every program that runs in or beside a cluster, building what the cache lacks.
 
-    The API server comes first: what takes its time are libraries that the others share.
+    Kubernetes comes first: what takes its time are libraries that the others share.
     """
     kubernetes = MODULES[f"kubernetes-{minor}"]
     others = (one for one in MODULES.values() if one.path != kubernetes.path)
-    names = [name for module in (kubernetes, *others) for name in module.commands]
-    return {name: binary(name, minor) for name in sorted(names, key="kube-apiserver".__ne__)}
+    return provide((name for module in (kubernetes, *others) for name in module.commands), minor)
 
 
 def module_dir(name: str) -> Path:
@@ -97,24 +112,26 @@ def _unfit(path: Path, wanted: str) -> str | None:
     return None if match[1] == wanted else f"it is {match[1]}, not {wanted}"
 
 
-def _cached(module: Module, name: str) -> Path:
-    path = cache_folder(module) / name
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.parent, name) as lock:
-            if not path.exists():  # somebody else may just have built it
-                _build(module, name, path, lock)
-    return path
+def _cached(module: Module, names: Sequence[str]) -> dict[str, Path]:
+    folder = cache_folder(module)
+    paths = {name: folder / name for name in names}
+    if not all(path.exists() for path in paths.values()):
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder) as lock:
+            missing = [name for name in names if not paths[name].exists()]
+            if missing:  # somebody else may just have built them
+                _build(module, missing, folder, lock)
+    return paths
 
 
 @contextmanager
-def _alone(folder: Path, name: str) -> Iterator[int]:
+def _alone(folder: Path) -> Iterator[int]:
     """Hold the folder's lock, and give its file descriptor."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            with progress.step(f"waiting for another process that builds {folder.name} ({name})"):
+            with progress.step(f"waiting for another process that builds {folder.name}"):
                 fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield lock.fileno()
@@ -122,22 +139,27 @@ def _alone(folder: Path, name: str) -> Iterator[int]:
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def _build(module: Module, name: str, path: Path, lock: int) -> None:
-    new = path.with_name(f".{name}.new")
-    arguments = [
-        "build",
-        "-trimpath",
-        "-buildvcs=false",
-        "-ldflags",
-        linker_flags(module.stamps),
-        "-o",
-        str(new),
-        module.commands[name],
-    ]
-    with progress.step(f"building {name} ({module.name} {module.version})"):
+def _build(module: Module, names: Sequence[str], folder: Path, lock: int) -> None:
+    """Build the programs into the folder; none of them where one fails."""
+    new = folder / ".new"
+    shutil.rmtree(new, ignore_errors=True)  # of somebody who died
+    new.mkdir()
+    packages = {name: module.commands[name] for name in names}
+    flags = ["-trimpath", "-buildvcs=false", "-ldflags", linker_flags(module.stamps)]
+    arguments = ["build", *flags, "-o", f"{new}/", *packages.values()]
+    programs = names[0] if len(names) == 1 else f"{len(names)} programs"
+    with progress.step(f"building {programs} ({module.name} {module.version})"):
         # Go inherits the lock: it holds for as long as a Go runs that outlives us.
         _go(arguments, MODULE_FILES / module.name, lock)
-    new.replace(path)
+    for name, package in packages.items():
+        (new / file_of(package)).replace(folder / name)
+    new.rmdir()
+
+
+def file_of(package: str) -> str:
+    """Return what Go calls a package's program: the path's last part that is no major version."""
+    *_, parent, last = package.split("/")
+    return parent if re.fullmatch(r"v[0-9]+", last) else last
 
 
 def linker_flags(stamps: Mapping[str, str]) -> str:

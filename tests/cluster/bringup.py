@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.cluster import cgroups, namespaces, network, progress, state
 from tests.cluster.api import Api
-from tests.cluster.binaries import binary
+from tests.cluster.binaries import provide
 from tests.cluster.controlplane import server, start_api_server, start_controllers
 from tests.cluster.dns import start_dns
 from tests.cluster.identities import Identities
@@ -21,8 +21,8 @@ from tests.cluster.pki import Authority
 from tests.cluster.processes import Processes
 from tests.cluster.state import State
 
-#: The programs of a cluster. The API server is first: what takes its build time are libraries
-#: that the others share.
+#: The programs of a cluster. Kubernetes' are first: what takes its build time are libraries that
+#: the others share.
 PROGRAMS = (
     "kube-apiserver",
     "etcd",
@@ -49,8 +49,7 @@ class Site:
 
 def build(minor: str) -> None:
     """Build the programs that the cache lacks, which takes minutes, before anything is started."""
-    for name in PROGRAMS:
-        binary(name, minor)
+    provide(PROGRAMS, minor)
 
 
 def enter(directory: Path, minor: str, *, bound: bool) -> Site:

@@ -4,6 +4,9 @@ A version stands here and in `modules/<name>/go.mod`; a test holds them together
 its module's folder: `go get -tool PACKAGE@VERSION && go mod tidy`. Kubernetes' own go.mod replaces
 its staging libraries, which counts only for itself: each goes into ours as `k8s.io/X => k8s.io/X
 v0.MINOR.PATCH`. etcd stays at the version that Kubernetes requires.
+
+Go compiles a package anew where a library below it is of another version, so the modules agree on
+theirs wherever they can be built with the same: all of a cold build is then 15 minutes, not 28.
 """
 
 from __future__ import annotations

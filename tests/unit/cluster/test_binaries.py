@@ -13,17 +13,31 @@ from subprocess import DEVNULL
 import pytest
 
 from tests.cluster import binaries
-from tests.cluster.binaries import BuildError, binary, build_all, cache_folder, module_dir
+from tests.cluster.binaries import (
+    BuildError,
+    binary,
+    build_all,
+    cache_folder,
+    module_dir,
+    provide,
+)
 from tests.cluster.versions import MODULES
 
 ROOT = Path(__file__).parents[3]
 
-#: What a real Go takes minutes for: it notes how it was called and writes what it was asked for.
+#: What a real Go takes minutes for: it notes how it was called and writes what it was asked for,
+#: into a folder and by the names that `go help build` describes.
 GO = """#!/bin/sh
 echo "$CGO_ENABLED $GOFLAGS $GOTOOLCHAIN $GOWORK $(basename "$PWD"): go $*" >> "$LOG"
-[ -z "$BROKEN" ] || { echo half > "$FOLDER/.etcd.new"; echo "it is broken" >&2; exit 1; }
 case $1 in list) echo /modules/x ;; esac
-while [ $# -gt 0 ]; do [ "$1" != -o ] || echo built > "$2"; shift; done
+while [ $# -gt 0 ] && [ "$1" != -o ]; do shift; done
+[ $# -gt 0 ] || exit 0
+into=$2; shift 2
+for package; do
+    case ${package##*/} in v[0-9]*) package=${package%/*} ;; esac
+    echo built > "$into${package##*/}"
+    [ -z "$BROKEN" ] || { echo "it is broken" >&2; exit 1; }
+done
 """
 
 
@@ -34,7 +48,6 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
-    monkeypatch.setenv("FOLDER", str(cache_folder(MODULES["kubernetes-1.36"])))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     binaries._envtest.cache_clear()
     (tmp_path / "log").touch()
@@ -72,7 +85,7 @@ def test_a_build(log: Path, tmp_path: Path) -> None:
     assert log.read_text() == (
         "0 -mod=readonly local off kubernetes-1.36: go build -trimpath -buildvcs=false -ldflags"
         f" -s -w {stamp}.gitVersion=v1.36.3 {stamp}.gitMajor=1 {stamp}.gitMinor=36"
-        f" -o {folder}/.kubectl.new k8s.io/kubernetes/cmd/kubectl\n"
+        f" -o {folder}/.new/ k8s.io/kubernetes/cmd/kubectl\n"
     )
 
 
@@ -119,7 +132,7 @@ def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
             time.sleep(0.01)
         assert not log.read_text()
     waiting.join(30)
-    assert f"waiting for another process that builds {folder.name} (etcd)" in said
+    assert f"waiting for another process that builds {folder.name}" in said
     assert log.read_text()
 
 
@@ -128,7 +141,8 @@ def test_a_lock_file_of_the_past(log: Path) -> None:
     folder = cache_folder(MODULES["kubernetes-1.36"])
     folder.mkdir(parents=True)
     (folder / ".lock").touch()
-    (folder / ".etcd.new").write_text("half")
+    (folder / ".new").mkdir()
+    (folder / ".new/etcd").write_text("half")
     assert binary("etcd").read_text() == "built\n"
     assert log.read_text()
     assert sorted(file.name for file in folder.iterdir()) == [".lock", "etcd"]
@@ -138,7 +152,9 @@ def test_a_build_that_fails(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is said with Go's words, and half a program is nobody's program."""
     monkeypatch.setenv("BROKEN", "1")
     with pytest.raises(BuildError, match=r"kubernetes-1.36: go build failed:\nit is broken"):
-        binary("etcd")
+        provide(["etcd", "kubectl"])
+    folder = cache_folder(MODULES["kubernetes-1.36"])
+    assert not (folder / "etcd").exists()
     monkeypatch.delenv("BROKEN")
     assert binary("etcd").read_text() == "built\n"
     assert len(log.read_text().splitlines()) == 2
@@ -174,12 +190,33 @@ def test_module_sources(log: Path) -> None:
 
 
 def test_all_of_a_cluster(log: Path) -> None:
-    """The first build makes the libraries that the others share, so it is the API server's."""
+    """The first build makes the libraries that the others share, so it is Kubernetes'."""
     built = build_all("1.34")
     assert set(built) == {command for one in MODULES.values() for command in one.commands}
     assert built["kubelet"].parent == cache_folder(MODULES["kubernetes-1.34"])
-    assert "/kube-apiserver" in log.read_text().splitlines()[0]
+    assert "kubernetes-1.34: go build" in log.read_text().splitlines()[0]
     assert all(path.is_file() for path in built.values())
+
+
+def test_one_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a module lacks is built in one go, which is said; what it has is not built again."""
+    first = binary("etcd")
+    built = provide(["etcd", "vegeta", "kubelet", "kubectl"])
+    assert built["etcd"] == first
+    assert [line.split(".new/ ")[1] for line in log.read_text().splitlines()] == [
+        "go.etcd.io/etcd/server/v3",
+        "k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kubectl",
+        "github.com/tsenart/vegeta/v12",
+    ]
+    assert sorted(file.name for file in first.parent.iterdir()) == [
+        ".lock",
+        "etcd",
+        "kubectl",
+        "kubelet",
+    ]
+    said = capsys.readouterr().err
+    assert "building etcd (kubernetes-1.36 v1.36.3)" in said
+    assert "building 2 programs (kubernetes-1.36 v1.36.3)" in said
 
 
 @pytest.mark.usefixtures("assets")

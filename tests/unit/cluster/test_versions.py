@@ -83,6 +83,37 @@ def test_staging_libraries_are_of_the_same_release(minor: str) -> None:
     assert all(old == new for old, new, _ in lines)
 
 
+@pytest.mark.parametrize(
+    ("name", "newer"),
+    [
+        ("coredns", set()),
+        ("kwok", {"errors", "otelrestful"}),  # it asks for them, and little is built on them
+    ],
+)
+def test_libraries_are_those_of_kubernetes(name: str, newer: set[str]) -> None:
+    """What Kubernetes has compiled serves these too: with other versions nothing of it would."""
+    foreign = filter(lambda path: not staging(path), disagreeing("kubernetes-1.36", name))
+    assert {path.rpartition("/")[2] for path in foreign} == newer
+
+
+@pytest.mark.parametrize("name", ["lws", "jobset", "kuberay"])
+def test_controllers_share_their_libraries(name: str) -> None:
+    """Controllers share controller-runtime, and with Kubernetes all but its own libraries."""
+    assert not disagreeing("lws", name)
+    assert all(map(staging, disagreeing("kubernetes-1.36", name)))
+
+
+def disagreeing(one: str, other: str) -> set[str]:
+    """Return the libraries that both modules have, in two versions."""
+    first, second = (requirements(go_mod(MODULES[name])) for name in (one, other))
+    return {path for path in first.keys() & second.keys() if first[path] != second[path]}
+
+
+def staging(path: str) -> bool:
+    """Tell whether the library is released with Kubernetes, under its version."""
+    return f"\t{path} => " in go_mod(MODULES["kubernetes-1.36"])
+
+
 @pytest.mark.parametrize("minor", KUBERNETES)
 def test_kubernetes_is_stamped(minor: str) -> None:
     """The binaries know their version: without major and minor they panic."""
