@@ -25,6 +25,9 @@ _ENVTEST = {
     "kubectl": (("version", "--client"), re.compile(r"Client Version: v(\d+\.\d+)")),
 }
 
+#: How everything is compiled: the same from any folder, and without what only a debugger reads.
+_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
+
 
 class BuildError(Exception):
     """Go could not build a program or find a module; the message says what it said."""
@@ -145,8 +148,8 @@ def _build(module: Module, names: Sequence[str], folder: Path, lock: int) -> Non
     shutil.rmtree(new, ignore_errors=True)  # of somebody who died
     new.mkdir()
     packages = {name: module.commands[name] for name in names}
-    flags = ["-trimpath", "-buildvcs=false", "-ldflags", linker_flags(module.stamps)]
-    arguments = ["build", *flags, "-o", f"{new}/", *packages.values()]
+    linker = ["-ldflags", linker_flags(module.stamps)]
+    arguments = ["build", *_FLAGS, *linker, "-o", f"{new}/", *packages.values()]
     programs = names[0] if len(names) == 1 else f"{len(names)} programs"
     with progress.step(f"building {programs} ({module.name} {module.version})"):
         # Go inherits the lock: it holds for as long as a Go runs that outlives us.

@@ -15,10 +15,8 @@ from tests.cluster.processes import Process
 def start_mpi_operator(cluster: Cluster) -> Process:
     """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
     bring(cluster, str(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml"))
-    # Where it takes its lease.
-    cluster.kubectl("create", "namespace", "mpi-operator")
-    flags = [f"-kubeConfig={cluster.kubeconfig}", "-monitoring-port=0", "-kube-api-qps=50"]
-    return cluster.start("mpi-operator", [binary("mpi-operator"), *flags])
+    flag = f"-kubeConfig={cluster.kubeconfig}"
+    return cluster.start("mpi-operator", [binary("mpi-operator"), flag])
 
 
 def start_kuberay(cluster: Cluster) -> Process:

@@ -86,8 +86,7 @@ _OTHERS = (
         name="mpi-operator",
         path="github.com/kubeflow/mpi-operator",
         version="v0.6.0",
-        commands={"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
-        stamps={"github.com/kubeflow/mpi-operator/pkg/version.Version": "v0.6.0"},
+        commands={"mpi-operator": "tests/cluster/mpi-operator"},  # main.go says why
     ),
     Module(
         name="lws",

@@ -83,8 +83,9 @@ def test_a_build(log: Path, tmp_path: Path) -> None:
     assert built == folder / "kubectl"
     assert built.read_text() == "built\n"
     assert log.read_text() == (
-        "0 -mod=readonly local off kubernetes-1.36: go build -trimpath -buildvcs=false -ldflags"
-        f" -s -w {stamp}.gitVersion=v1.36.3 {stamp}.gitMajor=1 {stamp}.gitMinor=36"
+        "0 -mod=readonly local off kubernetes-1.36: go build -trimpath -buildvcs=false"
+        f" -gcflags=all=-dwarf=false -ldflags -s -w {stamp}.gitVersion=v1.36.3"
+        f" {stamp}.gitMajor=1 {stamp}.gitMinor=36"
         f" -o {folder}/.new/ k8s.io/kubernetes/cmd/kubectl\n"
     )
 
