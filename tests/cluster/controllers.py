@@ -1,15 +1,18 @@
-"""The controllers of other projects that make pods, run as programs beside the cluster.
+"""The controllers of other projects, run as programs beside the cluster.
 
-Each `start` brings the kinds of its project, and returns once their objects are acted on.
+Each brings the kinds of its project, and returns once their objects are acted on.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tests.cluster import own_webhooks
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
 from tests.cluster.kinds import bring
-from tests.cluster.processes import Process
+from tests.cluster.processes import ClusterError, Process
 
 
 def start_mpi_operator(cluster: Cluster) -> Process:
@@ -44,3 +47,23 @@ def start_jobset(cluster: Cluster) -> Process:
             "jobset", "config.jobset.x-k8s.io/v1alpha1", "config/components/webhook", 9444
         ),
     )
+
+
+@contextmanager
+def cert_manager(cluster: Cluster) -> Iterator[Process]:
+    """Run cert-manager's issuers and its injector of caBundles; then all of it is gone again."""
+    crds = bring(cluster, str(module_dir("cert-manager") / "deploy/crds"))
+    environ = {"KUBECONFIG": str(cluster.kubeconfig)}
+    process = cluster.start("cert-manager", [binary("cert-manager")], environ)
+
+    def acts() -> bool:
+        if process.ended():
+            raise ClusterError(process.tail())
+        return "Starting workers" in process.log.read_text()  # of the injector, which is last
+
+    try:
+        cluster.processes.until("cert-manager", acts)
+        yield process
+    finally:
+        process.stop()
+        cluster.kubectl("delete", *crds)

@@ -30,7 +30,9 @@ from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
 from webhook.config import EXAMPLE
 
-OVERLAY = ROOT / "manifests" / "overlays" / "self-managed"
+OVERLAYS = ROOT / "manifests" / "overlays"
+#: Which of them is meant where none is said.
+OVERLAY = "self-managed"
 #: What everything of the webhook is named, and its namespace.
 NAME = "rdma-webhook"
 DEPLOYMENT = f"deployment/{NAME}"
@@ -106,7 +108,12 @@ def add(
                 counts[tuple(sample.labels[label] for label in by)] += int(sample.value)
 
 
-def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = ()) -> Webhook:
+def install(
+    cluster: Cluster,
+    fabrics: Path = EXAMPLE,
+    patches: Sequence[Any] = (),
+    overlay: str = OVERLAY,
+) -> Webhook:
     """Install the webhook of this working tree, or what has become of it, and wait for it.
 
     `patches` are JSON patches of its Deployment. ClusterError tells what pods and events say
@@ -114,7 +121,8 @@ def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = 
     """
     image = webhook_image()
     cluster.load(image.archive)
-    with progress.step("installing the webhook"), site(image.name, fabrics, patches) as folder:
+    folders = site(image.name, fabrics, patches, overlay)
+    with progress.step("installing the webhook"), folders as folder:
         cluster.kubectl("apply", "-k", str(folder))
         webhook = Webhook(cluster, image.name, fabrics)
         _label(cluster)
@@ -122,15 +130,17 @@ def install(cluster: Cluster, fabrics: Path = EXAMPLE, patches: Sequence[Any] = 
     return webhook
 
 
-def uninstall(cluster: Cluster) -> None:
+def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
     """Do what docs/installation.md says about removing."""
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
-    with site("removed", EXAMPLE) as folder:
+    with site("removed", EXAMPLE, overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
 
 
 @contextmanager
-def site(image: str, fabrics: Path, patches: Sequence[Any] = ()) -> Iterator[Path]:
+def site(
+    image: str, fabrics: Path, patches: Sequence[Any] = (), overlay: str = OVERLAY
+) -> Iterator[Path]:
     """Write a site's folder: its kustomization and its fabrics file."""
     with TemporaryDirectory(prefix="site-") as scratch:
         folder = Path(scratch).resolve()
@@ -145,7 +155,7 @@ def site(image: str, fabrics: Path, patches: Sequence[Any] = ()) -> Iterator[Pat
         target = {"kind": "Deployment", "name": NAME}
         kustomization = {
             # kustomize takes no absolute paths.
-            "resources": [os.path.relpath(OVERLAY, folder)],
+            "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
             "images": [{"name": NAME, "newName": name, "newTag": tag or "none"}],
             "configMapGenerator": [generated],
             "patches": [{"target": target, "patch": json.dumps(one)} for one in (_NEVER, *patches)],

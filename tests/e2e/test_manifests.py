@@ -23,10 +23,6 @@ SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "mo
 EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
 
-#: cert-manager's CRDs, as its library ships them; Go checks them against its sum.
-CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.21.2"
-CERT_MANAGER_SUM = "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68="
-
 _TEXT = {"type": "string"}
 #: A PodMonitor as far as ours goes: the operator's CRDs are in no Go module that is served.
 POD_MONITOR = {
@@ -80,20 +76,10 @@ POD_MONITOR = {
 }
 
 
-def cert_manager_crds() -> Iterator[Path]:
-    """Return the files of the kinds that our overlay uses."""
-    argv = ["go", "mod", "download", "-json", CERT_MANAGER]
-    ran = subprocess.run(argv, cwd="/", capture_output=True, text=True, check=True)
-    module = json.loads(ran.stdout)
-    assert module["Sum"] == CERT_MANAGER_SUM
-    for kind in ("certificates", "issuers"):
-        yield Path(module["Dir"], "deploy/crds", f"cert-manager.io_{kind}.yaml")
-
-
 @pytest.fixture(scope="module")
 def foreign(cluster: Cluster) -> Iterator[Cluster]:
     """Give a cluster that knows the kinds of others which we use; afterwards it does not."""
-    files = [*cert_manager_crds()]
+    files = [*(module_dir("cert-manager") / "deploy/crds").glob("cert-manager.io_*.yaml")]
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
     crds = [crd for text in texts for crd in yaml.safe_load_all(text) if crd]

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.controllers import cert_manager
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install, site, uninstall
 from tests.e2e.asking import Document, until
 from tests.e2e.installed.load import creating
@@ -60,6 +61,13 @@ class Replica:
             asked.request("GET", "/readyz")
             answer = asked.getresponse()
             return answer.status, answer.read().decode()
+
+    def serial(self) -> str:
+        """Return the number of the certificate that it serves."""
+        with closing(self.connect()) as connection:
+            assert isinstance(connection.sock, ssl.SSLSocket)
+            served = connection.sock.getpeercert() or {}
+            return str(served["serialNumber"])
 
     def connect(self) -> http.client.HTTPConnection:
         """Open a connection, by the name of the Service."""
@@ -184,6 +192,31 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
     assert not space.cluster.kubectl("get", ",".join(kinds), selector, "--output=name")
 
 
+def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: Path) -> None:
+    """Its overlay works with cert-manager itself, and a renewal costs no pod.
+
+    What the API server trusts stays the same, and both replicas take the new certificate.
+    """
+    pod = space.pod("issued", "nvidia.com/v100")
+    with cert_manager(webhook.cluster):
+        install(webhook.cluster, overlay="cert-manager")
+        replicas = [Replica(webhook, name) for name in webhook.replicas()]
+        before = [replica.serial() for replica in replicas]
+        with creating(space, pod, tmp_path) as load:
+            _renew(webhook)
+            # Otherwise the kubelet looks at what it has mounted about once a minute.
+            webhook.kubectl("annotate", "pods", "--all", f"{HOLD}=look")
+            until(lambda: not {*before} & {replica.serial() for replica in replicas}, 90)
+            load.last(2)
+        # Without calls there is nothing to drain for.
+        webhook.kubectl("delete", DEPLOYMENT)
+        webhook.kubectl("delete", "pods", "--all", "--now")
+        uninstall(webhook.cluster, overlay="cert-manager")
+    assert len(before) == 2
+    assert set(load.codes) == {201}, load.refusals
+    assert load.created == load.patched
+
+
 def test_installing_again_works(webhook: Webhook, space: Space) -> None:
     """The next installation makes itself a CA of its own, and pods are patched again."""
     pod = space.pod("again", "nvidia.com/v100")
@@ -191,6 +224,17 @@ def test_installing_again_works(webhook: Webhook, space: Space) -> None:
     assert again.image == webhook.image
     assert len(webhook.replicas()) == 2
     assert "rdma.lab/status" in space.proposed(pod)["metadata"]["annotations"]
+
+
+def _renew(webhook: Webhook) -> None:
+    """Ask cert-manager for a new certificate as its command `cmctl renew` does; wait for it."""
+    read = ("get", "secret", f"{NAME}-tls", "--output=jsonpath={.data}")
+    before = webhook.kubectl(*read)
+    issuing = {"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "now"}
+    asked = json.dumps([{"op": "add", "path": "/status/conditions/-", "value": issuing}])
+    certificate = ("patch", "certificate", NAME, "--subresource=status", "--type=json")
+    webhook.kubectl(*certificate, f"--patch={asked}")
+    until(lambda: webhook.kubectl(*read) != before)
 
 
 def _exit(replica: Replica) -> int:
