@@ -77,7 +77,7 @@ _TLS_FILES = (
     ("--tls-key", "its private key, in PEM"),
     ("--client-ca", "check client certificates by these CAs, in PEM (default: unchecked)"),
 )
-#: In a cluster, without --tls-cert and --dev.
+_OWN_TITLE = "certificates of its own (in a cluster, without --tls-cert and --dev)"
 _OWN_CERTIFICATES = (
     ("--namespace", None, "the namespace of its Service and its Secret (default: the pod's)"),
     ("--service", "rdma-webhook", "the Service that the API server calls"),
@@ -159,10 +159,7 @@ def _add_serve(command: _Parser) -> None:
         add(flag, type=_port, default=port, metavar="PORT", help=f"{what} (default: {port})")
     for flag, what in _TLS_FILES:
         add(flag, type=Path, metavar="FILE", help=what)
-    _add_names(command)
-    for flag, usual, why in _LIFETIMES:
-        told = f"{why} (default: {usual})" if why else argparse.SUPPRESS
-        add(flag, type=duration, default=usual, metavar="DURATION", help=told)
+    _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=("on", "off"), default="on", help="serve the preview (default: on)")
     add(
@@ -174,15 +171,22 @@ def _add_serve(command: _Parser) -> None:
     add("--drain-seconds", type=_seconds, default=15.0, metavar="SECONDS", help=_DRAIN_HELP)
 
 
+def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
+    _add_names(group)
+    for flag, usual, why in _LIFETIMES:
+        told = f"{why} (default: {usual})" if why else argparse.SUPPRESS
+        group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=told)
+
+
 def _add_certs(command: _Parser) -> None:
     add_certs(command)
     _add_names(command)
 
 
-def _add_names(command: _Parser) -> None:
+def _add_names(options: argparse._ActionsContainer) -> None:
     for flag, name, what in _OWN_CERTIFICATES:
         told = f"{what} (default: {name})" if name else what
-        command.add_argument(flag, type=_name, default=name, metavar="NAME", help=told)
+        options.add_argument(flag, type=_name, default=name, metavar="NAME", help=told)
 
 
 def _add_preview(command: _Parser) -> None:
