@@ -195,7 +195,9 @@ def test_all_of_a_cluster(log: Path) -> None:
     built = build_all("1.34")
     assert set(built) == {command for one in MODULES.values() for command in one.commands}
     assert built["kubelet"].parent == cache_folder(MODULES["kubernetes-1.34"])
-    assert "kubernetes-1.34: go build" in log.read_text().splitlines()[0]
+    first = log.read_text().splitlines()[0]
+    assert "kubernetes-1.34: go build" in first
+    assert "/kube-apiserver" in first
     assert all(path.is_file() for path in built.values())
 
 
