@@ -83,7 +83,13 @@ class Preview:
         self._metrics.answered("preview", code, perf_counter() - started)
 
     def _routes(self) -> FastAPI:
-        app = FastAPI(title="rdma-webhook preview", docs_url=None, redoc_url=None, openapi_url=None)
+        app = FastAPI(
+            title="rdma-webhook preview",
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,  # it would send the caller to whatever the Host header says
+        )
 
         @app.get(PATH)
         async def usage() -> Response:

@@ -254,3 +254,14 @@ def test_a_body_holds_a_bounded_number_of_pods() -> None:
     assert server.post(allowed).status == 200
     answer = server.post(refused)
     assert (answer.status, answer.text) == (400, "body: more than 500 pods: send fewer at a time\n")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_no_redirect_to_the_host_header(method: str) -> None:
+    """A redirect would be built from it: another path is a 404."""
+    headers = [(b"host", b"elsewhere.example")]
+    answer = call(Server().app, method, "/preview/", POD, headers=headers)
+
+    assert answer.status == 404
+    assert "location" not in answer.headers
+    assert "elsewhere" not in answer.text
