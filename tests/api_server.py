@@ -188,7 +188,10 @@ def post(app: App, path: str, body: bytes, query: str = "") -> tuple[int, bytes]
         "path": path,
         "raw_path": path.encode(),
         "query_string": query.encode(),
-        "headers": [(b"content-type", b"application/json")],
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+        ],
     }
 
     async def receive() -> Message:

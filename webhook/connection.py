@@ -5,16 +5,35 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
-#: A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
-HEAD_BYTES = 64 * 1024
+#: What may arrive besides bodies before it is answered: heads, sizes and extensions of chunks,
+#: trailers. A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
+BESIDE_BODY = 64 * 1024
+#: Fields in a head and its trailers, as Apache's LimitRequestFields: one that arrives as four
+#: bytes (`a:`) takes 130 in memory.
+FIELDS = 100
+#: Requests of a connection that wait for the answer to another: Go, curl and Python send none.
+PIPELINED = 8
 #: How the head of an answer begins; `100 Continue` is none, and is waited for.
 _FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
+_WHY = {
+    400: "this is no HTTP request",
+    408: "the request took too long to arrive",
+    431: f"head, trailers and chunk sizes must stay below {BESIDE_BODY} bytes and {FIELDS} fields",
+}
+
+
+class _TooManyError(Exception):
+    """Stops the parser: more requests than PIPELINED."""
 
 
 class Connection(HttpToolsProtocol):
-    """Bounds a request's head in size, and head and body in time, which uvicorn does not.
+    """Bounds what arrives besides the body in size, and all of it in time; uvicorn does not.
 
     A request that arrives in one piece, as nearly all do, pays for two flags and no timer.
     An answer leaves in one piece too.
@@ -25,8 +44,17 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.headers = []
         self._arriving = True  # a connection that says nothing is no better than a slow one
-        self._head_bytes = 0  # -1 as soon as the head is complete
+        self._heading = False  # the head of what arrives has no end yet
+        #: Bytes besides bodies of what has no answer yet, without the piece that is read now.
+        self._beside = 0
+        self._piece = 0
+        #: Of that piece, what belongs to bodies.
+        self._bodies = 0
+        #: What to say after the answers that are due, before the connection is closed.
+        self._last_words: bytes | None = None
+        self._fault = 400  # where the parser stops
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -38,23 +66,36 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # a connection that was reset would stay with it
         self._in_time()
 
     def on_response_complete(self) -> None:
         """Let out what is left of the answer."""
         self._joining.flush()  # the answer to HEAD is a head alone
+        answered = not self.pipeline
         super().on_response_complete()
+        if answered and self._last_words is not None:
+            self._close(self._last_words)
 
     def on_message_begin(self) -> None:
         """Begin to count and to time a request."""
         super().on_message_begin()
-        self._arriving = True
-        self._head_bytes = 0
+        self._arriving = self._heading = True
+        if not self._answering():
+            self._beside = 0
 
     def on_headers_complete(self) -> None:
-        """Count no more: bodies have a bound of their own."""
-        self._head_bytes = -1
+        """Take a request, unless too many wait already."""
+        if len(self.pipeline) >= PIPELINED:
+            self._fault = 431
+            raise _TooManyError
+        self._heading = False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count what has a bound of its own."""
+        self._bodies += len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Time no more."""
@@ -63,34 +104,78 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived, and see whether that was in time and not too much."""
-        super().data_received(data)
-        if not self._arriving:
-            if self._deadline is not None:
-                self._in_time()
+        if self._last_words is not None:
             return
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
-        if self._head_bytes >= 0:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
-                self._end(431)
+        self._piece, self._bodies = len(data), 0
+        super().data_received(data)
+        self._beside += len(data) - self._bodies
+        if self._beside > BESIDE_BODY or len(self.headers) > FIELDS:
+            self._end(431, self._latest())
+        elif self._arriving:
+            if self._deadline is None:
+                self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+        elif self._deadline is not None:
+            self._in_time()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser did not take; uvicorn's would overtake answers."""
+        del msg
+        self._end(self._fault, self._latest() if self._arriving else None)
 
     def _too_slow(self) -> None:
-        self._end(408)
+        self._end(408, self._latest())
 
-    def _end(self, status: int) -> None:
-        """Answer the request that is arriving, unless it has its answer, and close."""
-        if self.transport.is_closing():
+    def _latest(self) -> RequestResponseCycle | None:
+        """Return the request that arrives, or came last, if its head is complete."""
+        return None if self._heading else self.cycle
+
+    def _end(self, status: int, own: RequestResponseCycle | None) -> None:
+        """Refuse a request, or what is none yet, after the answers that are due, and close."""
+        if self._last_words is not None or self.transport.is_closing():
             return
-        if self._head_bytes > 0 or (self._head_bytes < 0 and not self.cycle.response_started):
-            head = STATUS_LINE[status] + b"connection: close\r\ncontent-length: 0\r\n\r\n"
-            self.transport.write(head)
+        self._in_time()
+        heard = self._piece > 0  # who said nothing is told nothing
+        self._last_words = _refusal(status) if heard and not _answered(own) else b""
+        if not self._give_up(own):
+            self._close(self._last_words)
+
+    def _give_up(self, own: RequestResponseCycle | None) -> bool:
+        """Drop a request, and return whether answers to others are due."""
+        if own is None:
+            return self._answering()
+        if self.pipeline and self.pipeline[0][0] is own:
+            self.pipeline.popleft()
+            return True
+        own.disconnected = True  # the application that reads it learns that nobody waits
+        own.message_event.set()
+        return False
+
+    def _answering(self) -> bool:
+        """Whether a request whose head has arrived has no answer yet."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _close(self, last_words: bytes) -> None:
+        if last_words:
+            self.transport.write(last_words)
         self.transport.close()
 
     def _in_time(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _answered(cycle: RequestResponseCycle | None) -> bool:
+    return cycle is not None and cycle.response_started
+
+
+def _refusal(status: int) -> bytes:
+    line = f"{_WHY[status]}\n".encode()
+    return STATUS_LINE[status] + (
+        b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+        b"connection: close\r\n\r\n%b" % (len(line), line)
+    )
 
 
 class _Joining:

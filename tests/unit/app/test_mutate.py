@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.app.client import JSON, Answer, Lines, call
-from webhook.app.mutate import DEPTH, VALUES, Mutate
+from webhook.app.asgi import BODY_LIMIT
+from webhook.app.mutate import DEPTH, OBJECTS, SMALL, VALUES, Mutate
 from webhook.app.observe import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.core.decision import Decision, PatchOp, Reason
@@ -44,7 +45,8 @@ class Server:
 
     def post(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:
         """Post a body to /mutate."""
-        return call(self.app, "POST", "/mutate", body, headers=headers or [JSON])
+        length = (b"content-length", b"%d" % len(body))
+        return call(self.app, "POST", "/mutate", body, headers=[*(headers or [JSON]), length])
 
     def count(self, name: str, **labels: str) -> float:
         """Read a metric."""
@@ -177,10 +179,6 @@ def _annotated(value: bytes) -> bytes:
         (_body().replace(b"trainer-", b"\\ud800"), "the body is not JSON: "),
         (_body(object=5).replace(b": 5", b": " + _nested(5000)), "depth limit exceeded"),
         (_annotated(_nested(1020)), "depth limit exceeded"),
-        (
-            _body(object="x").replace(b'"x"', b'{"spec": [' + b"0," * VALUES + b"0]}"),
-            f"the body holds more than {VALUES} values",
-        ),
     ],
 )
 def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message: str) -> None:
@@ -239,6 +237,9 @@ def test_last_of_duplicate_keys_counts() -> None:
     assert Server().post(body).response["uid"] == UID
 
 
+LENGTH = (b"content-length", b"%d" % len(_body()))
+
+
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
     [
@@ -249,8 +250,10 @@ def test_last_of_duplicate_keys_counts() -> None:
         ("POST", "/mutate", [(b"content-type", b"application/vnd.kubernetes.protobuf")], 415),
         ("POST", "/mutate", [JSON, (b"content-encoding", b"gzip")], 415),
         ("POST", "/mutate", [JSON, (b"content-length", b"10485760")], 413),
-        ("POST", "/mutate", [], 200),
-        ("POST", "/mutate", [(b"content-type", b"application/json; charset=utf-8")], 200),
+        ("POST", "/mutate", [JSON], 411),
+        ("POST", "/mutate", [JSON, (b"transfer-encoding", b"chunked")], 411),
+        ("POST", "/mutate", [LENGTH], 200),
+        ("POST", "/mutate", [LENGTH, (b"content-type", b"application/json; charset=utf-8")], 200),
     ],
 )
 def test_heads(method: str, path: str, headers: list[tuple[bytes, bytes]], status: int) -> None:
@@ -259,6 +262,53 @@ def test_heads(method: str, path: str, headers: list[tuple[bytes, bytes]], statu
     answer = call(server.app, method, path, _body(), headers=headers, query="timeout=5s")
 
     assert (answer.status, answer.body.count(b"\n") <= 1) == (status, True)
+
+
+def test_chunks_are_refused_unread() -> None:
+    """The API server sends a length; a body that is not read ends the connection."""
+    answer = call(Server().app, "POST", "/mutate", _body(), None, headers=[JSON])
+
+    assert (answer.status, answer.headers["connection"]) == (411, "close")
+    assert answer.text == "content-length is missing: chunks are not taken here\n"
+
+
+def _list(value: bytes, count: int) -> bytes:
+    return b"[" + b",".join([value] * count) + b"]"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (_list(b"1", VALUES + 1), f"the body holds more than {VALUES} values\n"),
+        (_list(b"[]", VALUES // 2 + 1), f"the body holds more than {VALUES} values\n"),
+        (_list(b"{}", BODY_LIMIT // 3 - 1), f"the body holds more than {VALUES} values\n"),
+        (b'{"a":' * (OBJECTS + 1), f"the body holds more than {OBJECTS} objects\n"),
+    ],
+)
+def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None:
+    """Each `{}` takes 64 bytes in memory, so 8 MiB of them are told by their signs alone."""
+    answer = Server().post(body)
+
+    assert (answer.status, answer.text) == (413, problem)
+
+
+@pytest.mark.parametrize(
+    "body", [_list(b"1", VALUES), b'{"a":' * OBJECTS, b"{" * SMALL, b" " * BODY_LIMIT]
+)
+def test_body_up_to_these_bounds_is_parsed(body: bytes) -> None:
+    """And, being no review, answered as such; a small one may be as dense as it likes."""
+    assert Server().post(body).status == 400
+
+
+def test_densest_pod_in_etcd_is_not_too_dense() -> None:
+    """Of 1.5 MiB, each variable with a name of three letters and no value takes 9 as protobuf."""
+    variables = (3 << 19) // 9
+    pod = _pod()
+    pod["spec"]["containers"][0]["env"] = [{"name": "AAA"}] * variables
+    body = _body(pod)
+
+    assert len(body) < BODY_LIMIT
+    assert Server().post(body).response["allowed"] is True
 
 
 def test_defect_is_a_500_with_the_uid_and_no_patch() -> None:
@@ -320,7 +370,7 @@ def test_client_that_goes_away_is_not_answered() -> None:
     """There is nobody to answer, and nothing to count."""
     server = Server()
 
-    assert call(server.app, "POST", "/mutate", b"{", None, headers=[JSON]).status == 0
+    assert call(server.app, "POST", "/mutate", b"{", None, headers=[JSON, LENGTH]).status == 0
     assert server.lines.read() == []
 
 

@@ -46,7 +46,8 @@ class Server:
         """Ask about a pod with a memory limit."""
         metadata = {**LIMITED["metadata"], "namespace": namespace}
         body = review_of({**LIMITED, "metadata": metadata})
-        return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=[JSON]))
+        headers = [JSON, (b"content-length", b"%d" % len(body))]
+        return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=headers))
 
     def bring(self, name: str = "lab") -> None:
         """Have the watch bring a namespace that requires memory limits."""

@@ -11,13 +11,14 @@ from prometheus_client import Metric
 from certs.backoff import delays
 from webhook.app.arrivals import Arrivals
 from webhook.app.asgi import BODIES_IN_ALL, BODY_LIMIT
-from webhook.app.mutate import DEPTH, VALUES
+from webhook.app.mutate import DEPTH, OBJECTS, VALUES
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.preview import PENDING, THREADS
 from webhook.app.query import PARAMETERS
 from webhook.cluster.feed import Feed
 from webhook.cluster.requests import Reads
+from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.errors import ClusterError
 
@@ -69,7 +70,9 @@ def test_metrics_are_up_to_date() -> None:
         *(f"| `{parameter}=" for parameter in PARAMETERS),
         f"{BODY_LIMIT >> 20} MiB",
         f"{BODIES_IN_ALL >> 20} MiB",
-        f"{VALUES:,} values",
+        f"{VALUES:,} values or {OBJECTS:,} objects",
+        f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
+        f"{PIPELINED} that wait",
         f"{DEPTH} levels",
         f"{THREADS} at a time, {PENDING} with those that wait",
         f"| {ServeOptions().request_seconds:g} s |",

@@ -1,0 +1,137 @@
+"""What may arrive besides a body, on each of the ports: an answer that says so, and the end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from tests.integration.serving import Running, review
+from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
+
+PATHS = {"mutate": b"/mutate", "preview": b"/preview", "health": b"/healthz"}
+_FIELD = b"X-A: "
+
+
+@contextmanager
+def _dialled(server: Running, name: str) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", server.ports[name]), 20) as raw:
+        if name == "health":
+            yield raw
+            return
+        with server.tls.client.wrap_socket(raw, server_hostname="localhost") as tls:
+            yield tls
+
+
+def _asked(server: Running, name: str, *pieces: bytes) -> bytes:
+    """Send pieces on a connection, and return all that comes until the server closes it."""
+    with _dialled(server, name) as client:
+        received = b""
+        with suppress(OSError):  # it may close while we send
+            for piece in pieces:
+                client.sendall(piece)
+        with suppress(OSError):
+            while more := client.recv(1 << 16):
+                received += more
+        return received
+
+
+def _codes(answers: bytes) -> list[int]:
+    return [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]]
+
+
+def _head(name: str, size: int, *fields: bytes) -> bytes:
+    """Make a head of that size."""
+    lines = [b"GET %s HTTP/1.1" % PATHS[name], b"Host: a", *fields]
+    least = len(b"\r\n".join(lines)) + 6 + len(_FIELD)
+    return b"\r\n".join([*lines, _FIELD + b"y" * (size - least), b"", b""])
+
+
+LAST = b"Connection: close"
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
+def test_head_is_bounded_to_the_byte(server: Running, name: str, more: int, refused: bool) -> None:
+    """Also one that arrives in one piece."""
+    head = _head(name, BESIDE_BODY + more, LAST)
+    (code,) = _codes(_asked(server, name, head))
+
+    assert len(head) == BESIDE_BODY + more
+    assert (code == 431) is refused
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
+    """As soon as it is too large, not when it ends."""
+    start = _head(name, 60_000)[:-4]
+    answer = _asked(server, name, start, b"y" * 6_000)
+
+    assert _codes(answer) == [431]
+    assert answer.endswith(
+        b"head, trailers and chunk sizes must stay below 65536 bytes and 100 fields\n"
+    )
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize(("count", "refused"), [(FIELDS, False), (FIELDS + 1, True)])
+def test_fields_are_counted(server: Running, name: str, count: int, refused: bool) -> None:
+    """One of four bytes takes thirty times as much in memory."""
+    fields = b"Connection: close\r\n" + b"a:\r\n" * (count - 1)
+    (code,) = _codes(_asked(server, name, b"GET %s HTTP/1.1\r\n%b\r\n" % (PATHS[name], fields)))
+
+    assert (code == 431) is refused
+
+
+_CHUNKED = b"POST %s HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+_ENDLESS = {
+    "trailers": (b"1\r\na\r\n0\r\n", b"a:\r\n"),
+    "one trailer": (b"1\r\na\r\n0\r\nA:", b"a" * 100),
+    "chunk extensions": (b"", b"1;" + b"e" * 100 + b"\r\na\r\n"),
+    "one chunk extension": (b"1;", b"e" * 100),
+    "small chunks": (b"", b"1\r\na\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", ["preview", "health"])
+@pytest.mark.parametrize("kind", _ENDLESS)
+def test_what_comes_with_a_body_is_bounded(server: Running, name: str, kind: str) -> None:
+    """Trailers, extensions and sizes of chunks count as the head does."""
+    start, more = _ENDLESS[kind]
+    pieces = (_CHUNKED % PATHS[name] + start, *[more * (10_000 // len(more))] * 20)
+    (code,) = _codes(_asked(server, name, *pieces))
+
+    # Health says at once what it does not take, or is told first that there is too much of it.
+    assert code in ({431} if name == "preview" else {405, 431})
+
+
+def test_mutate_takes_no_chunks(server: Running) -> None:
+    """The API server always sends a length, so nothing is read there that has none."""
+    request = _CHUNKED % b"/mutate" + b"1\r\na\r\n" * 1000
+
+    assert _codes(_asked(server, "mutate", request)) == [411]
+
+
+def _post(*fields: bytes) -> bytes:
+    body = review()
+    lines = [b"POST /mutate HTTP/1.1", b"Host: a", b"Content-Length: %d" % len(body), *fields]
+    return b"\r\n".join([*lines, b"", body])
+
+
+def test_pipelined_requests_are_answered_in_turn(server: Running) -> None:
+    """A few at a time; what is too large or no HTTP is refused when its turn has come."""
+    usual = _post()
+    large = _head("mutate", BESIDE_BODY + 1)
+
+    assert _codes(_asked(server, "mutate", usual * 2 + _post(LAST))) == [200, 200, 200]
+    assert _codes(_asked(server, "mutate", usual * 2 + large)) == [200, 200, 431]
+    assert _codes(_asked(server, "mutate", usual + b"\x00\r\n\r\n")) == [200, 400]
+
+
+def test_pipelined_requests_are_bounded(server: Running) -> None:
+    """Each takes memory while it waits: those that fit are answered, and the connection ends."""
+    answers = _codes(_asked(server, "mutate", _post() * 200))
+
+    assert answers == [200] * (PIPELINED + 1) + [431]
