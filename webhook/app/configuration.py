@@ -6,7 +6,11 @@ from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.pod_events import TellBroken
 from webhook.app.state import Check, State
+from webhook.config.load import Loaded
 from webhook.config.watch import ConfigWatch
+
+#: So many fabrics are named in a line.
+_MOST_NAMES = 50
 
 
 class Configuration:
@@ -34,8 +38,8 @@ class Configuration:
                 "configuration loaded",
                 generation=now.generation,
                 config=now.loaded.fabrics.config_hash,
-                fabrics=list(now.loaded.fabrics.fabrics),
-                warnings=[one.text(str(now.path)) for one in now.loaded.findings] or None,
+                fabrics=list(now.loaded.fabrics.fabrics)[:_MOST_NAMES],
+                warnings=_warnings(now.loaded, str(now.path)) or None,
             )
         if now.error:
             log.write("error", "configuration not usable", problem=now.error)
@@ -57,8 +61,19 @@ class Configuration:
         error = "; ".join(now.error.splitlines())
         if now.loaded is None:
             return Check("configuration", False, error or "not read yet")
-        names = ", ".join(now.loaded.fabrics.fabrics) or "no fabrics"
+        names = _named(list(now.loaded.fabrics.fabrics)) or "no fabrics"
         detail = f"generation {now.generation} ({names})"
         if error:
             detail = f"{detail} kept, because its file is now broken: {error}"
         return Check("configuration", True, detail)
+
+
+def _warnings(loaded: Loaded, name: str) -> list[str]:
+    warnings = [one.text(name) for one in loaded.findings]
+    left_out = loaded.more.text()
+    return [*warnings, f"{name}: {left_out}"] if left_out else warnings
+
+
+def _named(fabrics: list[str]) -> str:
+    more = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
+    return ", ".join(fabrics[:_MOST_NAMES]) + more

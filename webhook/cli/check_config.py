@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.cli.output import say, write
 from webhook.cli.stdin import read_stdin
-from webhook.config.findings import Finding, InvalidConfiguration, refused
+from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
 from webhook.config.load import LIMITS, parse_fabrics
 from webhook.config.read import decode, read_file
 
@@ -24,10 +24,12 @@ class _Checked(NamedTuple):
     name: str
     fabrics: int | None  #: how many; None where the file cannot be used
     findings: tuple[Finding, ...]  #: by line
+    more: More  #: that are not shown
 
-    def count(self, severity: str) -> int:
+    def count(self, severity: Severity) -> int:
         """Count the errors, or the warnings."""
-        return sum(found.severity == severity for found in self.findings)
+        shown = sum(found.severity == severity for found in self.findings)
+        return shown + (self.more.errors if severity == "error" else self.more.warnings)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,10 +56,11 @@ def _checked(given: str) -> _Checked | None:
         return None
     try:
         loaded = parse_fabrics(text, name)
-        fabrics, findings = len(loaded.fabrics.fabrics), loaded.findings
+        fabrics, findings, more = len(loaded.fabrics.fabrics), loaded.findings, loaded.more
     except InvalidConfiguration as error:
-        fabrics, findings = None, error.findings
-    return _Checked(name, fabrics, tuple(sorted(findings, key=lambda found: found.line or 0)))
+        fabrics, findings, more = None, error.findings, error.more
+    in_order = tuple(sorted(findings, key=lambda found: found.line or 0))
+    return _Checked(name, fabrics, in_order, more)
 
 
 def _data(given: str) -> bytes:
@@ -72,7 +75,12 @@ def _data(given: str) -> bytes:
 def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
     listed = [{**found._asdict(), "file": one.name} for one in checked for found in one.findings]
     valid = readable and not any(one.count("error") for one in checked)
-    write(json.dumps({"valid": valid, "findings": listed}, indent=2, ensure_ascii=False) + "\n")
+    more = {
+        "errors": sum(one.more.errors for one in checked),
+        "warnings": sum(one.more.warnings for one in checked),
+    }
+    told = {"valid": valid, "findings": listed, "more": more}
+    write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
 def _write_lines(checked: Sequence[_Checked]) -> None:
@@ -81,11 +89,16 @@ def _write_lines(checked: Sequence[_Checked]) -> None:
             # As compilers write it, so that editors can jump and know what is an error.
             where = f"{one.name}:{found.line}" if found.line else one.name
             write(f"{where}: {found._replace(line=None).text(found.severity)}\n")
+        if left_out := one.more.text():
+            write(f"{one.name}: {left_out}\n")
     write(f"{_tally(checked)}\n")
 
 
 def _tally(checked: Sequence[_Checked]) -> str:
-    counted = [(sum(one.count(noun) for one in checked), noun) for noun in ("error", "warning")]
+    nouns: tuple[Severity, ...] = ("error", "warning")
+    counted: list[tuple[int, str]] = [
+        (sum(one.count(noun) for one in checked), noun) for noun in nouns
+    ]
     usable = [one.fabrics for one in checked if one.fabrics is not None]
     if usable:
         counted.insert(0, (sum(usable), "fabric"))

@@ -10,8 +10,15 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.findings import Finding, InvalidConfiguration, Severity, refused
-from webhook.config.messages import explain, meant, shown
+from webhook.config.findings import (
+    Finding,
+    InvalidConfiguration,
+    More,
+    Severity,
+    foremost,
+    refused,
+)
+from webhook.config.messages import brief, explain, meant, shown
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
 from webhook.config.read import Document, Limits, decode, read_documents, read_file
 from webhook.config.rules import RULES, Parts
@@ -19,7 +26,17 @@ from webhook.core.fabric import Fabrics
 from webhook.core.path import Path, dotted
 
 LIMITS = Limits()
+#: Of what is said of one finding, in characters.
+_LONGEST = 500
 _Entry = TypeVar("_Entry", bound=Entry)
+
+
+class _Told(NamedTuple):
+    """What was found: a sentence, or what becomes one if it is among those that are shown."""
+
+    severity: Severity
+    path: Path
+    said: str | ErrorDetails
 
 
 class Loaded(NamedTuple):
@@ -27,6 +44,7 @@ class Loaded(NamedTuple):
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
+    more: More = More()
 
 
 def load_fabrics(path: File) -> Loaded:
@@ -37,20 +55,19 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics out of a text; `name` stands before the line in messages."""
     document = _only_document(text, name)
-    told: list[tuple[Severity, Path, str]] = []
+    told: list[_Told] = []
     try:
-        FabricConfiguration.model_validate(document.data)
+        readable = sound = _whole(FabricConfiguration.model_validate(document.data))
     except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        told += [("error", found["loc"], explain(found)) for found in wrong]
-    readable, sound = _parts(document.data)
+        told += [_Told("error", one["loc"], one) for one in error.errors(include_url=False)]
+        readable, sound = _parts(document.data)
     for rule in RULES:
         problems = rule.check(readable if rule.alone else sound)
-        told += [(rule.severity, path, message) for path, message in problems]
-    findings = _in_order(document, told)
+        told += [_Told(rule.severity, path, message) for path, message in problems]
+    findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
-        raise InvalidConfiguration(name, findings)
-    return Loaded(compile_fabrics(sound.model), findings)
+        raise InvalidConfiguration(name, findings, more)
+    return Loaded(compile_fabrics(sound.model), findings, more)
 
 
 def _only_document(text: str, name: str) -> Document:
@@ -67,11 +84,11 @@ def _only_document(text: str, name: str) -> Document:
         raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
     told = list(_foreign(document))
     if told:
-        raise InvalidConfiguration(name, _in_order(document, told))
+        raise InvalidConfiguration(name, *_in_order(document, told))
     return document
 
 
-def _foreign(document: Document) -> Iterator[tuple[Severity, Path, str]]:
+def _foreign(document: Document) -> Iterator[_Told]:
     """Say what else the file is, so that nothing is said of its other fields."""
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = document.data.get(key)
@@ -81,7 +98,12 @@ def _foreign(document: Document) -> Iterator[tuple[Severity, Path, str]]:
         if found == "ConfigMap":
             hint = " (give the file that is inside the ConfigMap)"
         said = f"must be {wanted}, not {shown(found)}{hint}" if found else f"is missing: {wanted}"
-        yield "error", (key,), said
+        yield _Told("error", (key,), said)
+
+
+def _whole(model: FabricConfiguration) -> Parts:
+    names = frozenset(fabric.name for fabric in model.fabrics)
+    return Parts(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
 
 def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
@@ -136,27 +158,43 @@ def _without(node: Any, wrong: set[Path]) -> Any:
     """Copy mappings and lists of them, without the fields at some paths."""
     if not wrong:
         return node
+    below = _by_first_step(wrong)
+    nothing: set[Path] = set()
     if isinstance(node, list):
-        return [_without(item, _inside(place, wrong)) for place, item in enumerate(node)]
-    left = {key: (value, _inside(key, wrong)) for key, value in node.items()}
+        return [_without(item, below.get(place, nothing)) for place, item in enumerate(node)]
     return {
-        key: _without(value, deeper) for key, (value, deeper) in left.items() if () not in deeper
+        key: _without(value, deeper)
+        for key, value in node.items()
+        if () not in (deeper := below.get(key, nothing))
     }
 
 
-def _inside(step: str | int, paths: set[Path]) -> set[Path]:
-    return {path[1:] for path in paths if path[:1] == (step,)}
+def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
+    """Sort paths by their first step, and leave it out."""
+    below: dict[str | int, set[Path]] = {}
+    for first, *rest in paths:
+        below.setdefault(first, set()).add(tuple(rest))
+    return below
 
 
-def _in_order(
-    document: Document, told: Iterable[tuple[Severity, Path, str]]
-) -> tuple[Finding, ...]:
+def _in_order(document: Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
     """Make findings of what is told, in the order of lines; on one line, in that of paths."""
-    placed = sorted(told, key=lambda item: (document.line(item[1]), _steps(item[1])))
-    return tuple(
-        Finding(severity, dotted(path), document.line(path), message)
-        for severity, path, message in placed
+    placed = sorted(told, key=lambda one: (document.line(one.path), _steps(one.path)))
+    chosen, more = foremost(placed)
+    found = (
+        Finding(severity, _dotted(path), document.line(path), brief(_sentence(said), _LONGEST))
+        for severity, path, said in chosen
     )
+    return tuple(found), more
+
+
+def _sentence(said: str | ErrorDetails) -> str:
+    return said if isinstance(said, str) else explain(said)
+
+
+def _dotted(path: Path) -> str:
+    """Write a path whose keys may be of any length."""
+    return dotted(tuple(step if isinstance(step, int) else brief(step) for step in path))
 
 
 def _steps(path: Path) -> list[str]:

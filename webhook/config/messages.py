@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from typing import NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
@@ -13,6 +14,10 @@ from pydantic_core import ErrorDetails
 
 from webhook.config.model import FabricConfiguration
 
+#: Words that are longer are shown cut, and nobody looks for one that is like them.
+_LONGEST_WORD = 80
+#: So many words are compared with one that nobody knows.
+_MOST_WORDS = 200
 #: What people call the link layers; the file's words are those of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
@@ -48,15 +53,44 @@ def shown(value: object) -> str:
             return "nothing"
         case bool():
             return "true" if value else "false"
+        case str():
+            return quoted(value)
         case _:
             return f"{value!r:.80}"
 
 
+def quoted(word: str) -> str:
+    """Quote a word, and no more than its beginning where it is long."""
+    return f"{word[:_LONGEST_WORD]!r:.80}"
+
+
+def brief(words: str, most: int = _LONGEST_WORD) -> str:
+    """Cut words that are longer than so many characters."""
+    return words if len(words) <= most else f"{words[: most - 3]}..."
+
+
+def listed(words: Sequence[str], most: int = 20) -> str:
+    """Write words with commas, of many only the first and how many more there are."""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(map(brief, words[:most])) + more
+
+
 def meant(word: object, known: Iterable[str]) -> str:
-    """Suggest the known word that is closest, whatever its case; "" where none is close."""
-    by_lower = {name.lower(): name for name in known}
-    close = get_close_matches(str(word).lower(), list(by_lower), n=1)
+    """Suggest the known word that is closest, whatever its case; "" where none is close.
+
+    The search is quadratic in the length of words, and compares with each: so it is for
+    short ones, and for some hundreds.
+    """
+    lower = str(word).lower()
+    if len(lower) > _LONGEST_WORD:
+        return ""
+    by_lower = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
+    close = [lower] if lower in by_lower else _closest(lower, by_lower)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+
+
+def _closest(word: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(word, list(islice(known, _MOST_WORDS)), n=1)
 
 
 def _wrong_type(kind: str, value: object) -> str:

@@ -8,7 +8,7 @@ and together, is for `webhook.config.rules`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeGuard
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -58,6 +58,16 @@ def _partition_key(value: object) -> int:
 
 def _list_of_one(value: object) -> object:
     return [value] if isinstance(value, str | int) else value
+
+
+_Value = TypeVar("_Value")
+
+
+def _always(value: _Value) -> _Value:
+    """Make a default that all entries share: pydantic would copy it deeply for each of them."""
+    written: Any = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    shared: _Value = Field(default_factory=lambda: value, json_schema_extra={"default": written})
+    return shared
 
 
 Text = Annotated[str, BeforeValidator(_as_written)]
@@ -141,31 +151,31 @@ class DefaultsEntry(Entry):
 class NvlinkEntry(Entry):
     """NVLink between pods on one node, `rdma.lab/nvlink: share`."""
 
-    allow_namespaces: list[Text] = []
+    allow_namespaces: list[Text] = _always([])
     """Namespaces whose privileged pods may share NVLink; nobody else can."""
 
 
 class ForeignNicsEntry(Entry):
     """NICs of other vendors, besides the built-in list: their pods get no RDMA of ours."""
 
-    resources: list[Text] = []
+    resources: list[Text] = _always([])
     """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
 
-    annotations: list[Text] = []
+    annotations: list[Text] = _always([])
     """Globs of pod annotation keys that attach such a NIC."""
 
 
 class MatchEntry(Entry):
     """How a pod or a node is known to belong to the fabric."""
 
-    gpu_resources: list[Text] = ["nvidia.com/gpu"]
+    gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
     """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
 
-    gpu_products: list[Text] = []
+    gpu_products: list[Text] = _always([])
     """Globs of GPU products; shorthand for `nodeLabels` with the key `nvidia.com/gpu.product`.
     `-SHARED` and `-MIG-...` are cut off the node's value before it is compared."""
 
-    node_labels: dict[str, Globs] = {}
+    node_labels: dict[str, Globs] = _always({})
     """Node label key to globs, one of which the node's value matches; case matters. All keys must
     match."""
 
@@ -185,7 +195,7 @@ class ResourceEntry(Entry):
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
     """With `per-gpu`: no more devices than this per container."""
 
-    aliases: list[Text] = []
+    aliases: list[Text] = _always([])
     """Names that users or tools write for this resource, e.g. `rdma/hca`; renamed to `name`."""
 
     network: Text | None = None
@@ -220,7 +230,7 @@ class FabricEntry(Entry):
     name: Text
     """Name, as in the annotation `rdma.lab/fabric`: lower case letters, digits and `-`."""
 
-    match: MatchEntry = MatchEntry()
+    match: MatchEntry = _always(MatchEntry())
     """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
@@ -228,7 +238,7 @@ class FabricEntry(Entry):
     `host-network` (pods that have hostNetwork themselves), `sr-iov` (a virtual function each),
     `host-device` (a whole device each)."""
 
-    resources: list[ResourceEntry] = []
+    resources: list[ResourceEntry] = _always([])
     """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
 
     inject_resources: bool = True
@@ -241,14 +251,14 @@ class FabricEntry(Entry):
     """Rate of one device in Gb/s, for people: pods do not see it, and nothing is checked against
     it."""
 
-    hcas: list[Text] = []
+    hcas: list[Text] = _always([])
     """The fabric's RDMA devices by exact name, `name[:port]`, the same on all its nodes."""
 
-    exclude_hcas: list[Text] = []
+    exclude_hcas: list[Text] = _always([])
     """Instead of `hcas`: all devices but these, `name[:port]`. NCCL only: UCX and NVSHMEM take no
     exclusion and choose by themselves."""
 
-    hca_prefixes: list[Text] = []
+    hca_prefixes: list[Text] = _always([])
     """Instead of `hcas`: devices whose names begin so, where names differ between nodes (`ibp`).
     NCCL only."""
 
@@ -259,13 +269,13 @@ class FabricEntry(Entry):
     host_socket_interface: Text | None = None
     """The same for pods with hostNetwork: an interface of the node."""
 
-    networks: list[Text] = []
+    networks: list[Text] = _always([])
     """Multus networks `[namespace/]name[@interface]` to append to every pod."""
 
-    libraries: list[Literal["nccl", "ucx", "gloo", "nvshmem"]] = ["nccl", "ucx", "gloo"]
+    libraries: list[Literal["nccl", "ucx", "gloo", "nvshmem"]] = _always(["nccl", "ucx", "gloo"])
     """Libraries whose variables are written."""
 
-    qos: QosEntry = QosEntry()
+    qos: QosEntry = _always(QosEntry())
     """Quality of service, as the switches are set up."""
 
     shared_memory: Text | None = None
@@ -274,10 +284,10 @@ class FabricEntry(Entry):
     pin: Literal["never", "always"] = "never"
     """`always`: add `nodeSelector` to pods, but for keys that they select on."""
 
-    node_selector: dict[str, Scalar] = {}
+    node_selector: dict[str, Scalar] = _always({})
     """Node labels that `pin: always` adds."""
 
-    env: dict[str, Scalar] = {}
+    env: dict[str, Scalar] = _always({})
     """Other variables for every target; a name that is written here is not rendered from above."""
 
 
@@ -290,13 +300,13 @@ class FabricConfiguration(Entry):
     kind: Literal["FabricConfiguration"]
     """Always `FabricConfiguration`."""
 
-    defaults: DefaultsEntry = DefaultsEntry()
+    defaults: DefaultsEntry = _always(DefaultsEntry())
     """What holds for all pods, whatever their fabric."""
 
-    nvlink: NvlinkEntry = NvlinkEntry()
+    nvlink: NvlinkEntry = _always(NvlinkEntry())
     """NVLink between pods on one node."""
 
-    foreign_nics: ForeignNicsEntry = ForeignNicsEntry()
+    foreign_nics: ForeignNicsEntry = _always(ForeignNicsEntry())
     """NICs of other vendors, besides the built-in list."""
 
     fabrics: list[FabricEntry]

@@ -22,6 +22,8 @@ _SUBDOMAIN_BYTES = 253
 #: A quota counts `requests.DOMAIN/NAME`, which must be a qualified name itself.
 _DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
 _MAX_PORT = 254
+#: A label value has at most 63; brackets may take more than they match.
+_GLOB_BYTES = 253
 
 
 def is_dns_label(name: str) -> bool:
@@ -63,8 +65,8 @@ def is_label_value(value: str) -> bool:
 
 
 def is_label_glob(glob: str) -> bool:
-    """Whether it has only characters that a label value has, and those of globs."""
-    return bool(_GLOB.fullmatch(glob))
+    """Whether it has only characters that a label value has, and those of globs; not too many."""
+    return len(glob) <= _GLOB_BYTES and bool(_GLOB.fullmatch(glob))
 
 
 def is_env_name(name: str) -> bool:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook.config.findings import Finding, InvalidConfiguration, refused
+from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.core.path import Path
+from webhook.yamltext import REFUSAL, directive
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -37,8 +38,8 @@ _DEPTH = 100
 class Limits(NamedTuple):
     """How much of a file is read."""
 
-    octets: int = 1 << 20  #: etcd holds no larger ConfigMap
-    nodes: int = 50_000  #: aliases counted as often as they are used
+    octets: int = 1 << 20  #: etcd holds no larger ConfigMap; aliases counted as often as used
+    nodes: int = 15_000  #: some hundred fabrics; aliases counted as often as they are used
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,15 @@ def decode(content: bytes, name: str) -> str:
 def read_documents(text: str, name: str, limits: Limits) -> list[Document]:
     """Read every document of a YAML text; InvalidConfiguration lists what is wrong with it."""
     builder = _Builder(name, limits)
+    if (offset := directive(text)) is not None:
+        raise refused(name, REFUSAL, text.count("\n", 0, offset) + 1)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
     except (yaml.YAMLError, UnicodeError) as error:
         raise _not_yaml(name, error) from None
     if builder.findings:
-        raise InvalidConfiguration(name, builder.findings)
+        raise InvalidConfiguration(name, *foremost(builder.findings))
     return builder.documents
 
 
@@ -119,6 +122,13 @@ def _not_yaml(name: str, error: Exception) -> InvalidConfiguration:
     return refused(name, problem, mark.line + 1 if mark else None)
 
 
+class _Size(NamedTuple):
+    """How many values something is, and how many characters, with aliases expanded."""
+
+    nodes: int
+    characters: int
+
+
 @dataclass(slots=True)
 class _Frame:
     """A mapping or a list that is being filled."""
@@ -126,7 +136,7 @@ class _Frame:
     node: Any
     line: int
     anchor: str | None
-    nodes_before: int
+    before: _Size
     lines: dict[str | int, int] = field(default_factory=dict)
     key: str | None = None  #: of a mapping, once read
 
@@ -139,18 +149,18 @@ class _Builder:
         self.findings: list[Finding] = []
         self._name = name
         self._limits = limits
-        self._nodes = 0
+        self._size = _Size(0, 0)
         self._stack: list[_Frame] = []
         self._marks: dict[int, dict[str | int, int]] = {}
-        #: Anchor → its value, and how many nodes that is.
-        self._anchors: dict[str, tuple[Any, int]] = {}
+        #: Anchor → its value, and how large that is.
+        self._anchors: dict[str, tuple[Any, _Size]] = {}
 
     def take(self, event: yaml.Event) -> None:
         mark: Any = event.start_mark
         line = mark.line + 1
         match event:
             case yaml.ScalarEvent():
-                self._count(1, line)
+                self._count(_Size(1, len(event.value)), line)
                 self._check_tag(event.tag, line)
                 self._scalar(event, line)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
@@ -175,7 +185,7 @@ class _Builder:
             value = _WORDS.get(value, value)
             if value.__class__ is str and _INTEGER.fullmatch(value):
                 value = int(value)
-        self._put(value, line, event.anchor, 1)
+        self._put(value, line, event.anchor, _Size(1, len(event.value)))
 
     def _key(self, frame: _Frame, event: yaml.ScalarEvent, line: int) -> None:
         key = frame.key = event.value
@@ -190,30 +200,32 @@ class _Builder:
         parent = self._stack[-1] if self._stack else None
         if parent and parent.node.__class__ is dict and parent.key is None:
             raise refused(self._name, "a key must be a word, not a list or a mapping", line)
-        self._count(1, line)
+        self._count(_Size(1, 0), line)
         if len(self._stack) >= _DEPTH:
             raise refused(self._name, f"is nested deeper than {_DEPTH} levels", line)
         node: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._stack.append(_Frame(node, line, event.anchor, self._nodes))
+        self._stack.append(_Frame(node, line, event.anchor, self._size))
 
     def _close(self) -> None:
         frame = self._stack.pop()
         self._marks[id(frame.node)] = frame.lines
-        self._put(frame.node, frame.line, frame.anchor, self._nodes - frame.nodes_before + 1)
+        nodes, characters = self._size
+        size = _Size(nodes - frame.before.nodes + 1, characters - frame.before.characters)
+        self._put(frame.node, frame.line, frame.anchor, size)
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor not in self._anchors:
             raise refused(self._name, f"alias *{anchor:.80} has no anchor before it", line)
-        value, nodes = self._anchors[anchor]
-        self._count(nodes, line)
+        value, size = self._anchors[anchor]
+        self._count(size, line)
         frame = self._stack[-1]  # the parser takes no alias as a document
         if frame.node.__class__ is dict and frame.key is None:
             raise refused(self._name, f"alias *{anchor:.80} cannot be a key: write the word", line)
-        self._put(value, line, None, nodes)
+        self._put(value, line, None, size)
 
-    def _put(self, value: Any, line: int, anchor: str | None, nodes: int) -> None:
+    def _put(self, value: Any, line: int, anchor: str | None, size: _Size) -> None:
         if anchor is not None:
-            self._anchors[anchor] = (value, nodes)
+            self._anchors[anchor] = (value, size)
         if not self._stack:
             self.documents.append(Document(value, line, self._marks))
             return
@@ -226,10 +238,14 @@ class _Builder:
         frame.node[frame.key] = value
         frame.key = None
 
-    def _count(self, nodes: int, line: int) -> None:
-        self._nodes += nodes
-        if self._nodes > self._limits.nodes:
+    def _count(self, size: _Size, line: int) -> None:
+        nodes, characters = self._size
+        self._size = now = _Size(nodes + size.nodes, characters + size.characters)
+        if now.nodes > self._limits.nodes:
             raise refused(self._name, f"holds more than {self._limits.nodes:,} values", line)
+        if now.characters > self._limits.octets:
+            most = f"{self._limits.octets:,} characters"
+            raise refused(self._name, f"holds more than {most} with aliases expanded", line)
 
     def _check_tag(self, tag: str | None, line: int, *, collection: bool = False) -> None:
         if tag is not None and (collection or tag not in _STRING_TAGS):

@@ -122,15 +122,14 @@ def index(
     config_hash: str = "",
 ) -> Fabrics:
     """Build a configuration with its indexes out of compiled fabrics."""
-    by_gpu: dict[str, frozenset[str]] = {}
-    by_resource: dict[str, frozenset[str]] = {}
+    by_gpu: dict[str, set[str]] = {}
+    by_resource: dict[str, set[str]] = {}
     for fabric in fabrics:
-        own = frozenset({fabric.name})
         for gpu in fabric.gpu_resources:
-            by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | own
+            by_gpu.setdefault(gpu, set()).add(fabric.name)
         for resource in fabric.resources:
             for name in (resource.name, *resource.aliases):
-                by_resource[name] = by_resource.get(name, frozenset()) | own
+                by_resource.setdefault(name, set()).add(fabric.name)
     return Fabrics(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
@@ -138,8 +137,8 @@ def index(
         foreign_resources=foreign_resources,
         foreign_annotations=foreign_annotations,
         config_hash=config_hash,
-        by_gpu=by_gpu,
-        by_resource=by_resource,
+        by_gpu={gpu: frozenset(names) for gpu, names in by_gpu.items()},
+        by_resource={name: frozenset(names) for name, names in by_resource.items()},
     )
 
 

@@ -70,6 +70,9 @@ BROKEN = {
             fabric("b", match={"gpuProducts": ["NVIDIA-H100-*"]}),
         ),
     ],
+    "many_wildcards": [
+        text(fabric(match={"nodeLabels": {"rack": [f"r{number}-*" for number in range(51)]}})),
+    ],
     "aliases_of_two": [
         text(
             fabric(

@@ -26,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     Rule("error", naming.namespaces, alone=True),
     Rule("error", naming.foreign_globs, alone=True),
     Rule("warning", matching.same_gpus),
+    Rule("warning", matching.many_wildcards),
     Rule("error", matching.aliases_of_two),
     Rule("error", matching.alias_is_resource),
     Rule("error", matching.repeated_resources),

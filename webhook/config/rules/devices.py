@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
 from webhook.core.path import Path
@@ -75,7 +76,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
         interface = name.partition("@")[2]
         if interface and (times > 1 or interface in seen):
             yield Problem(
-                path, f"{name!r:.80} gives the interface {interface!r} twice: leave @ out"
+                path, f"{quoted(name)} gives the interface {quoted(interface)} twice: leave @ out"
             )
         seen.add(interface)
 

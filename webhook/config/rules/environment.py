@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rendered import nccl_ib_hca, rendered
 from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
@@ -58,7 +59,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
     """
     off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
     if off != "0":
-        yield Problem(("env", "NCCL_IB_DISABLE"), f"{off!r:.80} switches RDMA off: remove it")
+        yield Problem(("env", "NCCL_IB_DISABLE"), f"{quoted(off)} switches RDMA off: remove it")
     if fabric.env.get("NCCL_NET", "").strip().lower() == "socket":
         yield Problem(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
 
@@ -86,7 +87,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
         yield Problem(
-            ("env", "NCCL_IB_TIMEOUT"), f"{written!r:.80} must be 1 to 31; NCCL's own is 20"
+            ("env", "NCCL_IB_TIMEOUT"), f"{quoted(written)} must be 1 to 31; NCCL's own is 20"
         )
 
 
@@ -129,8 +130,8 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
         if name in fabric.env and fabric.env[name] != value:
             yield Problem(
                 ("env", name),
-                f"{fabric.env[name]!r:.80} is written instead of {value!r:.80}, which hcas and qos "
-                "say: remove one",
+                f"{quoted(fabric.env[name])} is written instead of {quoted(value)}, which hcas "
+                "and qos say: remove one",
             )
 
 
@@ -146,7 +147,8 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
         if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
             yield Problem(
                 ("env", name),
-                f"{value!r:.40}: at most {_NCCL_BYTES} bytes on one line, no space around them",
+                f"{quoted(value):.40}: at most {_NCCL_BYTES} bytes on one line, no space around "
+                "them",
             )
     if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
         yield Problem(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
@@ -167,8 +169,8 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
     ):
         yield Problem(
             ("env", "NCCL_IB_HCA"),
-            f"{value!r:.80} must be a list such as =mlx5_0,mlx5_1 without spaces (^ before =), or "
-            "better the field hcas",
+            f"{quoted(value)} must be a list such as =mlx5_0,mlx5_1 without spaces (^ before =), "
+            "or better the field hcas",
         )
 
 
@@ -182,7 +184,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
     words = [word.strip() for word in written.removeprefix("^").split(",")]
     named = any(word in _UCX_RDMA or word[:2] in ("rc", "dc", "ud") for word in words)
     if named == written.startswith("^") and "ucx" in fabric.libraries:
-        yield Problem(("env", "UCX_TLS"), f"{written!r:.80} has no RDMA transport: add rc")
+        yield Problem(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
 
 
 @per_fabric
@@ -247,11 +249,12 @@ def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     """
     written = fabric.shared_memory
     try:
-        small = written is not None and 0 < quantity.parse(written) < quantity.parse(_SHM_DEFAULT)
+        small = 0 < quantity.parse(written) < quantity.parse(_SHM_DEFAULT)
     except ValueError:
         return  # naming.shared_memory says so
-    if small:
+    if small and written is not None:
         yield Problem(
             ("sharedMemory",),
-            f"{written!r} is less than the {_SHM_DEFAULT} of every container: did you mean Gi?",
+            f"{quoted(written)} is less than the {_SHM_DEFAULT} of every container: did you mean "
+            "Gi?",
         )

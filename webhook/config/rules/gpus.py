@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import Parts, Problem
 from webhook.core.path import Path
@@ -22,7 +23,7 @@ _GPU_NAMES = ("gpu", "gpu.shared")
 _MODEL = re.compile(
     r"(?:nvidia|amd)\.com/(?:nvidia[-_.])?(?:tesla[-_.])?"
     r"(?:(?:gb|gh|[abhv])[0-9]{3}|a(?:10|16|30|40)g?|h20|l(?:20|40)s?|p40|p100|k80|[lt]4"
-    r"|(?:geforce|quadro|rtx)[-_.0-9].*|mi[0-9]{2,3}[ax]?)"
+    r"|(?:geforce|quadro|rtx)[-_.0-9].*+|mi[0-9]{2,3}[ax]?)"
     r"(?:[-_.](?:sxm[0-9]?|pcie|nvl|hbm[0-9]e?|[0-9]+gb?|shared))*",
     re.IGNORECASE,
 )
@@ -38,7 +39,7 @@ def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
         if _is_gpu(name, claimed):
             yield Problem(
                 path,
-                f"{name!r:.80} is a GPU, or a share of one: write what the RDMA device plugin "
+                f"{quoted(name)} is a GPU, or a share of one: write what the RDMA device plugin "
                 "offers, such as rdma/ib",
             )
 
@@ -53,7 +54,7 @@ def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
         if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
             yield Problem(
                 path,
-                f"{name!r:.80} looks like a GPU (which belongs into match.gpuResources): write "
+                f"{quoted(name)} looks like a GPU (which belongs into match.gpuResources): write "
                 "what the RDMA device plugin offers, such as rdma/ib",
             )
 

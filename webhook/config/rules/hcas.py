@@ -13,12 +13,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from webhook.config import names
+from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import OWN_DEVICE, Parts, Problem, per_fabric
 from webhook.core.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32
+#: What is longer does not reach NCCL, as another rule says.
+_LONGEST_LIST = 1023
 #: What kernel drivers put before a device's number, and rdma_rename before its PCI address.
 _STEM = (
     r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
@@ -50,7 +53,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not fits:
             yield Problem(
                 (key, place),
-                f"{written!r:.80} is not {wanted} (exclusions go into excludeHcas, beginnings "
+                f"{quoted(written)} is not {wanted} (exclusions go into excludeHcas, beginnings "
                 "into hcaPrefixes)",
             )
 
@@ -65,7 +68,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
     for path, name, _ in _named(fabric):
         if _RANGE.fullmatch(name):
             yield Problem(
-                path, f"{name!r:.80} is read as one name: write each name (mlx5_0, mlx5_1, ...)"
+                path, f"{quoted(name)} is read as one name: write each name (mlx5_0, mlx5_1, ...)"
             )
 
 
@@ -79,7 +82,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
         if whole and _ONLY_STEM.fullmatch(name):
             yield Problem(
                 path,
-                f"{name!r:.80} is only the beginning of a name: write each name (mlx5_0, mlx5_1, "
+                f"{quoted(name)} is only the beginning of a name: write each name (mlx5_0, mlx5_1, "
                 "...), as rdma link prints it",
             )
 
@@ -95,7 +98,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
         if _INTERFACE.fullmatch(name):
             yield Problem(
                 path,
-                f"{name!r:.80} looks like a network interface: write the RDMA device, as "
+                f"{quoted(name)} looks like a network interface: write the RDMA device, as "
                 "ibdev2netdev or rdma link prints it, such as mlx5_0",
             )
 
@@ -111,7 +114,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
         if lower != lower.lower() and not _INTERFACE.fullmatch(name):
             likely = _LOWERED_DOMAIN.sub("P", lower.lower())
             yield Problem(
-                path, f"{name!r:.80} has capitals, and case matters: did you mean {likely}?"
+                path, f"{quoted(name)} has capitals, and case matters: did you mean {likely}?"
             )
 
 
@@ -148,7 +151,7 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
     counts = Counter((key, written) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
-            yield Problem((key,), f"{written!r:.80} is listed {times} times: once will do")
+            yield Problem((key,), f"{quoted(written)} is listed {times} times: once will do")
     if len(fabric.hcas) > _MAX_HCAS:
         yield Problem(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
 
@@ -169,7 +172,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
             continue
         yield Problem(
             ("hcaPrefixes", place),
-            f"{prefix!r:.80} also matches {also}: list exact names in hcas where you can",
+            f"{quoted(prefix)} also matches {also}: list exact names in hcas where you can",
         )
 
 
@@ -178,21 +181,37 @@ def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
 
     A warning: the other fabric's nodes may be other nodes.
     """
-    named = [
-        (fabric.name, key, written)
-        for _, fabric in parts.fabrics()
-        for key, _, written in _hcas(fabric)
-        if key != "hcaPrefixes"
-    ]
+    others = _with_prefix(parts)
     for path, fabric in parts.fabrics():
         for place, prefix in enumerate(fabric.hca_prefixes):
-            for owner, key, written in named:
-                if owner != fabric.name and written.startswith(prefix):
+            for owner, (key, written) in others.get(prefix, {}).items():
+                if owner != fabric.name:
                     yield Problem(
                         (*path, "hcaPrefixes", place),
-                        f"{prefix!r:.80} also matches {written!r} of {key} in fabric {owner!r}: "
-                        "make it longer, or list exact names in hcas",
+                        f"{quoted(prefix)} also matches {quoted(written)} of {key} in fabric "
+                        f"{quoted(owner)}: make it longer, or list exact names in hcas",
                     )
+                    break
+
+
+def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
+    """Find for each prefix in the file two fabrics that name a device with it: list and device.
+
+    Two, as one of them may be the prefix's own. Names of devices are at most 64 bytes, and
+    cutting each to the lengths that prefixes have finds them all.
+    """
+    listed = (prefix for _, fabric in parts.fabrics() for prefix in fabric.hca_prefixes)
+    found: dict[str, dict[str, tuple[str, str]]] = {
+        prefix: {} for prefix in listed if names.is_hca_prefix(prefix)
+    }
+    lengths = {len(prefix) for prefix in found}
+    for _, fabric in parts.fabrics():
+        for key, _, written in _hcas(fabric):
+            heads = (written[:length] for length in lengths if key != "hcaPrefixes")
+            for owners in (found[head] for head in heads if head in found):
+                if len(owners) < 2:  # noqa: PLR2004
+                    owners.setdefault(fabric.name, (key, written))
+    return found
 
 
 @per_fabric
@@ -206,7 +225,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
             yield Problem(
                 ("hcas", place),
-                f"{written!r:.80} is an Ethernet bond: leave it out of an InfiniBand fabric",
+                f"{quoted(written)} is an Ethernet bond: leave it out of an InfiniBand fabric",
             )
 
 
@@ -230,6 +249,8 @@ def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
         if names.split_hca(name):
             yield (key, place), name, key != "hcaPrefixes"
     value = fabric.env.get("NCCL_IB_HCA", "").removeprefix("^")
+    if len(value) > _LONGEST_LIST:
+        return
     for item in value.removeprefix("=").split(","):
         name = item.partition(":")[0]
         if names.split_hca(name):

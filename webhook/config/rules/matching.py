@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
+from webhook.config.messages import brief, listed, quoted
 from webhook.config.model import FabricEntry
+from webhook.config.names import is_label_glob, is_label_value
+from webhook.config.rules.alike import MOST_WILD, Alike, Wildcards
 from webhook.config.rules.parts import Parts, Problem, per_fabric
-from webhook.core.fabric import matches
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 
@@ -25,19 +29,44 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
     A warning: a pod that asks for those GPUs and says no more is ambiguous, which may be
     meant. Where `defaults.fabric` is one of the two, it is.
     """
-    for earlier, path, fabric in parts.pairs():
-        same = sorted(set(fabric.match.gpu_resources) & set(earlier.match.gpu_resources))
-        told_apart = _apart(labels_of(earlier), labels_of(fabric))
-        if (
-            same
-            and not told_apart
-            and parts.model.defaults.fabric not in (earlier.name, fabric.name)
-        ):
+    fabrics = list(parts.fabrics())
+    alike = Alike([labels_of(fabric) for _, fabric in fabrics], _wildcards(parts))
+    default = parts.model.defaults.fabric
+    claiming: dict[str, int] = {}  # GPU resource → earlier fabrics but the default, as bits
+    for place, (path, fabric) in enumerate(fabrics):
+        if fabric.name == default:
+            continue
+        gpus = sorted(set(fabric.match.gpu_resources))
+        claimed = reduce(or_, (claiming.get(gpu, 0) for gpu in gpus), 0)
+        rivals = claimed and claimed & alike.to(labels_of(fabric))
+        if rivals:
+            first = rivals & -rivals
+            gpu = next(gpu for gpu in gpus if claiming.get(gpu, 0) & first)
+            earlier = fabrics[first.bit_length() - 1][1].name
+            others = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Problem(
                 (*path, "match"),
-                f"{same[0]} is claimed by fabric {earlier.name!r} too: give both gpuProducts or "
-                "nodeLabels with one key and different values, or set defaults.fabric",
+                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{others} too: give both "
+                "gpuProducts or nodeLabels with one key and different values, or set "
+                "defaults.fabric",
             )
+        for gpu in gpus:
+            claiming[gpu] = claiming.get(gpu, 0) | 1 << place
+
+
+def many_wildcards(parts: Parts) -> Iterator[Problem]:
+    """Warn of more than 50 different globs with wildcards.
+
+    A warning: the others work as well, but are not compared with those of other fabrics nor
+    with `nodeSelector`.
+    """
+    left_out = _wildcards(parts).left_out
+    if left_out:
+        yield Problem(
+            ("fabrics",),
+            f"{MOST_WILD + left_out:,} different globs with wildcards, of which {MOST_WILD} are "
+            "compared with others: write plain values where you can",
+        )
 
 
 def aliases_of_two(parts: Parts) -> Iterator[Problem]:
@@ -54,7 +83,8 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
                 if owner != resource.name:
                     yield Problem(
                         (*path, "resources", place, "aliases", position),
-                        f"{alias!r:.80} stands for {owner} already: one of the two must go",
+                        f"{quoted(alias)} stands for {brief(owner)} already: one of the two must "
+                        "go",
                     )
 
 
@@ -70,7 +100,8 @@ def alias_is_resource(parts: Parts) -> Iterator[Problem]:
                 if alias in real:
                     yield Problem(
                         (*path, "resources", place, "aliases", position),
-                        f"{alias!r:.80} is a resource of fabric {real[alias].name!r}: remove it",
+                        f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
+                        "remove it",
                     )
 
 
@@ -85,8 +116,8 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
         if resource.name in seen:
             yield Problem(
                 ("resources", place, "name"),
-                f"{resource.name!r:.80} is listed already: list each RDMA resource once, with its "
-                "count",
+                f"{quoted(resource.name)} is listed already: list each RDMA resource once, with "
+                "its count",
             )
         seen.add(resource.name)
 
@@ -113,7 +144,7 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
         if glob.endswith("-SHARED") or "-MIG-" in glob:
             yield Problem(
                 ("match", "gpuProducts", place),
-                f"{glob!r:.80}: -SHARED and -MIG-... are cut off before comparing: leave it out",
+                f"{quoted(glob)}: -SHARED and -MIG-... are cut off before comparing: leave it out",
             )
 
 
@@ -137,31 +168,27 @@ def selector_without_pin(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("nodeSelector",), "has no effect with pin: never: write pin: always")
 
 
-@per_fabric
-def selector_against_match(fabric: FabricEntry) -> Iterator[Problem]:
+def selector_against_match(parts: Parts) -> Iterator[Problem]:
     """Refuse a `nodeSelector` that contradicts `match`.
 
     An error: pods would be pinned to nodes that are not the fabric's.
     """
-    labels = labels_of(fabric)
-    for key, value in fabric.node_selector.items():
-        if key in labels and not matches(labels[key], value):
-            yield Problem(
-                ("nodeSelector", key),
-                f"{value!r:.80} matches none of {', '.join(labels[key])} in match: make them agree",
-            )
+    wildcards = _wildcards(parts)
+    for path, fabric in parts.fabrics():
+        labels = labels_of(fabric) if fabric.node_selector else {}
+        for key, value in fabric.node_selector.items():
+            if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
+                yield Problem(
+                    (*path, "nodeSelector", key),
+                    f"{quoted(value)} matches none of {listed(labels[key])} in match: make them "
+                    "agree",
+                )
 
 
-def _apart(left: dict[str, tuple[str, ...]], right: dict[str, tuple[str, ...]]) -> bool:
-    """Whether some label has values for one fabric that it has not for the other."""
-    return any(not _overlap(globs, right[key]) for key, globs in left.items() if key in right)
-
-
-def _overlap(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
-    """Whether two globs can match one value, tried on the values that they spell themselves.
-
-    `*A100*` and `*H100*` do not overlap by that measure, though some value has both in it.
-    """
-    return any(matches(left, glob.replace("*", "")) for glob in right) or any(
-        matches(right, glob.replace("*", "")) for glob in left
+def _wildcards(parts: Parts) -> Wildcards:
+    return Wildcards(
+        glob
+        for _, fabric in parts.fabrics()
+        for globs in labels_of(fabric).values()
+        for glob in filter(is_label_glob, globs)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import meant
+from webhook.config.messages import listed, meant, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import Parts, Problem, per_fabric
 from webhook.core import quantity
@@ -23,7 +23,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
     if not names.is_dns_label(fabric.name):
         yield Problem(
             ("name",),
-            f"{fabric.name!r:.80} must be lower case letters, digits and -, at most 63, such as "
+            f"{quoted(fabric.name)} must be lower case letters, digits and -, at most 63, such as "
             "v100-ib",
         )
 
@@ -35,15 +35,18 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
         before = first.setdefault(fabric.name, path[1])
         if before != path[1]:
             where = f"fabrics[{before}]"
-            yield Problem((*path, "name"), f"{fabric.name!r} is also {where}: rename one of them")
+            yield Problem(
+                (*path, "name"), f"{quoted(fabric.name)} is also {where}: rename one of them"
+            )
 
 
 def default_fabric(parts: Parts) -> Iterator[Problem]:
     """Refuse a `defaults.fabric` that the file does not have."""
     name = parts.model.defaults.fabric
     if name is not None and name not in parts.names:
-        hint = meant(name, parts.names) or f": there are {', '.join(sorted(parts.names)) or 'none'}"
-        yield Problem(("defaults", "fabric"), f"no fabric is called {name!r}{hint}")
+        there = listed(sorted(parts.names)) or "none"
+        hint = meant(name, parts.names) or f": there are {there}"
+        yield Problem(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
 @per_fabric
@@ -56,7 +59,7 @@ def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not names.is_extended_resource(name):
             yield Problem(
                 path,
-                f"{name!r:.80} is no extended resource: write domain/name, not of kubernetes.io, "
+                f"{quoted(name)} is no extended resource: write domain/name, not of kubernetes.io, "
                 "the name at most 63 letters, digits, -, _ and .",
             )
 
@@ -71,11 +74,11 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
     for place, resource in enumerate(fabric.resources):
         short = resource.name.removeprefix(_PLUGIN_DOMAIN)
         if short != resource.name and not names.is_plugin_resource(short):
-            fixed = "".join(char if char.isalnum() else "_" for char in short)
+            fixed = "".join(char if char.isalnum() else "_" for char in short[:63])
             yield Problem(
                 ("resources", place, "name"),
-                f"{resource.name!r:.80}: the device plugin takes letters, digits and _ only, such "
-                f"as {_PLUGIN_DOMAIN}{fixed:.63}",
+                f"{quoted(resource.name)}: the device plugin takes letters, digits and _ only, "
+                f"such as {_PLUGIN_DOMAIN}{fixed:.63}",
             )
 
 
@@ -89,12 +92,12 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
     keys += [("nodeSelector", key) for key in fabric.node_selector]
     for path in keys:
         if not names.is_label_key(path[-1]):
-            yield Problem(path, f"{path[-1]!r:.80} is no label key: write name or domain/name")
+            yield Problem(path, f"{quoted(path[-1])} is no label key: write name or domain/name")
     for key, value in fabric.node_selector.items():
         if not names.is_label_value(value):
             yield Problem(
                 ("nodeSelector", key),
-                f"{value!r:.80} is no label value: at most 63 letters, digits, -, _ and .",
+                f"{quoted(value)} is no label value: at most 63 letters, digits, -, _ and .",
             )
 
 
@@ -113,8 +116,8 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
             if not names.is_label_glob(glob):
                 yield Problem(
                     (*path, place),
-                    f"{glob!r:.80} matches no label value: those have letters, digits, -, _ and . "
-                    "(a space in a GPU's name is a - in its label)",
+                    f"{quoted(glob)} matches no label value: those have letters, digits, -, _ and "
+                    ". (a space in a GPU's name is a - in its label)",
                 )
 
 
@@ -125,7 +128,7 @@ def env_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not names.is_env_name(name):
             yield Problem(
                 ("env", name),
-                f"{name!r:.80} is no variable: letters, digits, _, - and ., no digit first",
+                f"{quoted(name)} is no variable: letters, digits, _, - and ., no digit first",
             )
 
 
@@ -142,7 +145,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
         if name is not None and not names.is_interface(name):
             yield Problem(
                 (key,),
-                f"{name!r:.80} must be the plain name of one interface, at most "
+                f"{quoted(name)} must be the plain name of one interface, at most "
                 f"{names.INTERFACE_BYTES} bytes, such as eth0",
             )
 
@@ -161,7 +164,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
         if name is not None and not names.is_network(name):
             yield Problem(
                 path,
-                f"{name!r:.80} is no network: write namespace/name or namespace/name@interface",
+                f"{quoted(name)} is no network: write namespace/name or namespace/name@interface",
             )
 
 
@@ -177,7 +180,9 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(("sharedMemory",), str(error))
         return
     if not enough:
-        yield Problem(("sharedMemory",), f"{written!r} is no size: write 64Gi, or leave it out")
+        yield Problem(
+            ("sharedMemory",), f"{quoted(written)} is no size: write 64Gi, or leave it out"
+        )
 
 
 def namespaces(parts: Parts) -> Iterator[Problem]:
@@ -186,7 +191,7 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
         if not names.is_dns_label(name):
             yield Problem(
                 ("nvlink", "allowNamespaces", place),
-                f"{name!r:.80} is no namespace: lower case letters, digits and -, no globs",
+                f"{quoted(name)} is no namespace: lower case letters, digits and -, no globs",
             )
 
 
@@ -198,7 +203,7 @@ def foreign_globs(parts: Parts) -> Iterator[Problem]:
             if "/" not in glob or not glob.strip("*?/"):
                 yield Problem(
                     ("foreignNics", key, place),
-                    f"{glob!r:.80} must be domain/name with globs, such as example.com/efa*",
+                    f"{quoted(glob)} must be domain/name with globs, such as example.com/efa*",
                 )
 
 

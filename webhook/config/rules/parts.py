@@ -46,13 +46,6 @@ class Parts:
         for position, fabric in zip(self.positions, self.model.fabrics, strict=True):
             yield ("fabrics", position), fabric
 
-    def pairs(self) -> Iterator[tuple[FabricEntry, Path, FabricEntry]]:
-        """Give each two fabrics once: the earlier one, and the later one after its path."""
-        known: list[FabricEntry] = []
-        for path, fabric in self.fabrics():
-            yield from ((earlier, path, fabric) for earlier in known)
-            known.append(fabric)
-
 
 Check = Callable[[Parts], Iterable[Problem]]
 

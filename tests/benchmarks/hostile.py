@@ -1,0 +1,57 @@
+"""What the worst of the files costs that are written to keep us busy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import yaml
+
+from tests.benchmarks.decide import Row
+from tests.unit.config import hostile
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import LIMITS, parse_fabrics
+
+
+def run() -> list[Row]:
+    """Measure the rows of hostile files."""
+    return [_fabrics()]
+
+
+def _fabrics() -> Row:
+    """Judge fabrics files of every shape, each as large as is read, or a little less."""
+    took = {name: _cpu(text) for name, text in _files()}
+    worst = max(took, key=lambda name: took[name])
+    return Row(
+        f"fabrics files of {len(took)} hostile shapes, the worst ({worst})",
+        f"{took[worst]:.2f} s",
+        "<= 1 s",
+        took[worst] <= 1,
+    )
+
+
+def _files() -> list[tuple[str, str]]:
+    """Write the files, each with nearly as many values or bytes as are read."""
+    many = [(name, _largest(make)) for name, make in hostile.MANY.items()]
+    long = [(name, make(LIMITS.octets - 1000)) for name, make in hostile.LONG.items()]
+    return many + long + [*hostile.EXPANDING.items()]
+
+
+def _largest(make: Callable[[int], str]) -> str:
+    each = (_values(make(200)) - _values(make(100))) / 100
+    return make(int(0.95 * LIMITS.nodes / max(each, 1)))
+
+
+def _values(text: str) -> int:
+    """Count what is no end of anything, which is about the number of values."""
+    return sum(
+        "End" not in type(event).__name__ for event in yaml.parse(text, Loader=yaml.SafeLoader)
+    )
+
+
+def _cpu(text: str) -> float:
+    started = time.process_time()
+    with suppress(InvalidConfiguration):
+        parse_fabrics(text, "fabrics.yaml")
+    return time.process_time() - started

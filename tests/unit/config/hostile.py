@@ -1,0 +1,122 @@
+"""Fabrics files that nobody would write but to keep a server busy, of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+ONE = f"{HEAD}fabrics:\n- name: a\n"
+_ITEMS = f"{HEAD}fabrics:\n"
+
+
+def _each(unit: str) -> Callable[[int], str]:
+    """Write many fabrics, `N` being the number of each."""
+    return lambda n: _ITEMS + "".join(unit.replace("N", str(place)) for place in range(n))
+
+
+def _list(head: str, item: str) -> Callable[[int], str]:
+    """Write one fabric with a long list or mapping, `N` being the number of each line."""
+    return lambda n: ONE + head + "".join(item.replace("N", str(place)) for place in range(n))
+
+
+def _flow(head: str, item: str, tail: str) -> Callable[[int], str]:
+    return lambda n: head + ",".join(item.replace("N", str(place)) for place in range(n)) + tail
+
+
+#: Name → the file with `n` of something, a few values each.
+MANY: dict[str, Callable[[int], str]] = {
+    "fabrics on one GPU resource": _each("- {name: fN, resources: [{name: rdma/r}]}\n"),
+    "fabrics told apart": _each("- {name: fN, match: {gpuProducts: [pN]}}\n"),
+    "fabrics with a glob each": _each("- {name: fN, match: {nodeLabels: {k: ['pN*']}}}\n"),
+    "fabrics with a key each": _each("- {name: fN, match: {nodeLabels: {kN: [x]}}}\n"),
+    "fabrics of one name": _each("- {name: f}\n"),
+    "fabrics without a name": _each("- {}\n"),
+    "no fabrics": _each("-\n"),
+    "prefixes of other fabrics": _each(
+        "- {name: fN, hcaPrefixes: [m]}\n- {name: gN, hcas: [m, mN]}\n"
+    ),
+    "prefixes of one fabric": lambda n: (
+        f"{ONE}- name: b\n  hcaPrefixes: [{'m, ' * n}m]\n- {{name: c, hcas: [{'m, ' * n}m]}}\n"
+    ),
+    "own prefixes": lambda n: f"{ONE}  hcaPrefixes: [{'m, ' * n}m]\n  hcas: [{'m, ' * n}m]\n",
+    "a default like many names": lambda n: (
+        f"{_each('- {name: fabric-N}' + chr(10))(n)}defaults: {{fabric: fabrik}}\n"
+    ),
+    "unknown fields": _list("", "  gpuResourceN: 1\n"),
+    "unknown fields at the top": _list("", "gpuResourceN: 1\n"),
+    "unknown fields of many": _each("- {name: fN, x: {a: {b: 1}}}\n"),
+    "wrong words": _list("  libraries:\n", "  - ncclN\n"),
+    "wrong types": _list("  match:\n    nodeLabels:\n", "      kN: [{}, []]\n"),
+    "wrong resources": _list("  resources:\n", "  - {name: [], count: 0, aliases: 2}\n"),
+    "missing names": _list("  resources:\n", "  - {}\n"),
+    "resources": _list("  resources:\n", "  - {name: rdma/rN, network: ns/n@net1}\n"),
+    "aliases of resources": _list("  resources:\n  - name: rdma/a\n    aliases:\n", "    - b/N\n"),
+    "devices": _list("  hcas:\n", "  - mlx5_N\n"),
+    "one device": _list("  hcas:\n", "  - m\n"),
+    "capitals": _list("  hcas:\n", "  - MLX5_N\n"),
+    "networks": _list("  networks:\n", "  - ns/n@net1\n"),
+    "variables": _list("  env:\n", "    NCCL_N: ' '\n"),
+    "node labels": _list("  match:\n    nodeLabels:\n", "      kN: a\n"),
+    "a selector": _list("  nodeSelector:\n", "    kN: ' '\n"),
+    "globs of one key": _flow(
+        f"{_ITEMS}- {{name: a, nodeSelector: {{k: q}}, match: {{nodeLabels: {{k: [",
+        "'*aN*b*'",
+        "]}}}\n- {name: b, match: {nodeLabels: {k: [q]}}}\n",
+    ),
+    "GPU resources": _list("  match:\n    gpuResources:\n", "    - a.b/cN\n"),
+    "namespaces": lambda n: f"{ONE}nvlink:\n  allowNamespaces:\n" + "  - A\n" * n,
+    "repeated keys": _list("", "  name: a\n"),
+    "merge keys": _list("", "  <<: 1\n"),
+    "tags": _list("", "  xN: !a b\n"),
+    "anchors": _list("  hcas:\n", "  - &aN b\n"),
+    "aliases": lambda n: f"{ONE}  hcas:\n  - &a m\n" + "  - *a\n" * n,
+    "documents": lambda n: ONE + "--- 1\n" * n,
+    "comments": lambda n: ONE + "#\n" * n,
+}
+
+#: Name → a file with `n` characters in one place; twice `{}` for a long word.
+LONG: dict[str, Callable[[int], str]] = {
+    name: lambda n, form=form, word=word: form.replace("WORD", word * (n // len(word)))  # type: ignore[misc]
+    for name, form, word in (
+        ("a name", f"{_ITEMS}- name: WORD\n- name: WORD\n", "a"),
+        ("a key", f"{ONE}  ? WORD\n  : 1\n", "a"),
+        ("an unknown word", f"{ONE}  mode: WORD\n", "shared-device"),
+        ("a default", f"{_ITEMS}- name: WORD-b\ndefaults: {{fabric: WORD}}\n", "fabric-"),
+        ("a kind", "apiVersion: rdma.lab/v1alpha1\nkind: WORD\n", "Fabric"),
+        ("a resource", f"{ONE}  resources: [{{name: WORD/x}}]\n", "a."),
+        ("a GPU", f'{ONE}  resources: [{{name: "nvidia.com/rtx-WORD\\n"}}]\n', "-1"),
+        ("a GPU's form", f"{ONE}  resources: [{{name: nvidia.com/h100WORD_}}]\n", "-80g"),
+        ("a network", f"{ONE}  networks: [WORD_]\n", "a-"),
+        ("a device", f"{ONE}  hcas: [mlx5_WORD]\n", "0-"),
+        ("a list of devices", f"{ONE}  env: {{NCCL_IB_HCA: 'WORD'}}\n", "mlx5_0,"),
+        ("transports", f"{ONE}  env: {{UCX_TLS: 'WORD'}}\n", "a,"),
+        ("a quantity", f"{ONE}  sharedMemory: WORD\n", "1"),
+        ("a number", f"{ONE}  rateGbps: WORD\n", "1"),
+        (
+            "a glob",
+            f"{ONE}  match: {{gpuProducts: ['WORDb', WORD]}}\n- {{name: b}}\n",
+            "*a",
+        ),
+        ("lines", f'{ONE}  mode: "WORD"\n', "a\n "),
+        ("escapes", f'{ONE}  mode: "WORD"\n', "\\x41"),
+        ("open brackets", f"{ONE}  hcas: WORD\n", "["),
+        ("dashes", f"{ONE}  hcas:\n    WORD\n", "- "),
+        ("question marks", "WORD", "? "),
+    )
+}
+
+#: Files that mean far more than they hold.
+EXPANDING = {
+    "a long name a thousand times": (
+        f"{_ITEMS}- {{name: &s {'x' * 500_000}}}\n" + "- {name: *s}\n" * 1000
+    ),
+    "a long device a thousand times": (
+        f"{_ITEMS}- {{name: a, hcas: [&s '{'x ' * 200_000}', {'*s , ' * 1000} y]}}\n"
+    ),
+    "a long variable a hundred times": (
+        f"{_ITEMS}- &f {{name: a, env: {{A: {'x' * 500_000}}}}}\n" + "- *f\n" * 100
+    ),
+    "a list of lists": "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10) if n else 'x'}]\n" for n in range(11)
+    ),
+}

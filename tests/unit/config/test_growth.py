@@ -1,0 +1,201 @@
+"""No fabrics file keeps a server busy: the work grows with the file, and little is said."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
+from tests.unit.config import hostile
+from tests.unit.config.files import fabric, findings, text
+from webhook.config.findings import MOST, InvalidConfiguration, More
+from webhook.config.load import LIMITS, parse_fabrics
+
+_FEW = 60
+_LETTERS = 30_000
+
+
+def judged(written: str) -> tuple[int, More, str]:
+    """Load a file; return how many findings are shown, how many not, and the error."""
+    try:
+        loaded = parse_fabrics(written, "f.yaml")
+    except InvalidConfiguration as error:
+        return len(error.findings), error.more, str(error)
+    return len(loaded.findings), loaded.more, ""
+
+
+@pytest.mark.parametrize("name", hostile.MANY)
+def test_twice_as_many_is_twice_the_work(name: str) -> None:
+    """Whatever a file has many of, no rule compares each with each: lines of Python run."""
+    small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
+    judged(small)  # what is computed once, is
+    assert lines(partial(judged, large)) <= DOUBLE * lines(partial(judged, small))
+
+
+@pytest.mark.parametrize("name", hostile.MANY)
+def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
+    """Nor does a C function that a rule calls, or the parser, or a set that grows."""
+    small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
+    assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
+
+
+@pytest.mark.parametrize("name", hostile.LONG)
+def test_a_longer_word_is_that_much_more_work(name: str) -> None:
+    """No word is searched for a similar one, or matched with backtracking, whatever its length."""
+    small, large = (hostile.LONG[name](count) for count in (_LETTERS, 4 * _LETTERS))
+    assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
+
+
+@pytest.mark.parametrize("name", [*hostile.MANY, *hostile.LONG])
+def test_little_is_said_of_much(name: str) -> None:
+    """At most a hundred findings, each of at most a few hundred characters."""
+    written = hostile.MANY[name](5 * _FEW) if name in hostile.MANY else hostile.LONG[name](_LETTERS)
+    shown, _, said = judged(written)
+    assert shown <= MOST
+    assert len(said) <= MOST * 1000
+
+
+@pytest.mark.parametrize("name", hostile.EXPANDING)
+def test_aliases_count_as_much_as_they_mean(name: str) -> None:
+    """A file is as large as with its aliases written out; over the limits it is refused."""
+    _, _, said = judged(hostile.EXPANDING[name])
+    assert said.startswith("f.yaml:")
+    assert "holds more than" in said
+
+
+def test_what_is_not_shown_is_counted() -> None:
+    """Errors go before warnings, whatever their lines; both are counted."""
+    warned = [fabric(f"f{number}", resources=[]) for number in range(150)]
+    wrong = [fabric("A", match={"gpuProducts": [f"a{number}"]}) for number in range(3)]
+    shown, more, said = judged(text(*warned, *wrong))
+
+    assert (shown, more) == (MOST, More(errors=0, warnings=207))
+    assert said.count("\n") == 4  # three names, of which two are those of others
+    assert more.text() == "and 207 more warnings"
+
+
+def test_an_error_tells_how_many_more_there_are() -> None:
+    """The text of the error is what the log, `/readyz` and the Event show."""
+    _, more, said = judged(text(*(fabric("A") for _ in range(200))))
+    assert more.errors == 299
+    assert said.splitlines()[-1] == "f.yaml: and 299 more errors"
+    assert len(said.splitlines()) == MOST + 1
+
+
+def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
+    """They hinder nothing."""
+    loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
+    assert (len(loaded.findings), loaded.more) == (MOST, More(warnings=19))
+
+
+def test_several_rivals_are_told_once() -> None:
+    """A fabric that shares its GPU with many says so in one line, naming the first of them."""
+    same = "too: give both gpuProducts or nodeLabels with one key and different values"
+    told = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
+    assert told == [
+        f"nvidia.com/gpu is claimed by fabric 'a' {same}, or set defaults.fabric",
+        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {same}, or set defaults.fabric",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({"k": "a"}, {"k": "b"}, True),
+        ({"k": "a"}, {"k": "a"}, False),
+        ({"k": "a"}, {"l": "b"}, False),
+        ({"k": ["a", "b"]}, {"k": ["c", "b"]}, False),
+        ({"k": "a*"}, {"k": "a1"}, False),
+        ({"k": "a1"}, {"k": "a*"}, False),
+        ({"k": "a*"}, {"k": "a1*"}, False),
+        ({"k": "a?"}, {"k": "b?"}, True),
+        ({"k": "[ab]"}, {"k": "a"}, False),
+        ({"k": "[ab]"}, {"k": "c"}, True),
+        ({"k": "*A*"}, {"k": "*B*"}, True),
+        ({"k": "a", "l": "x"}, {"k": "a", "l": "y"}, True),
+        ({"k": "a", "l": "x"}, {"k": "a", "l": "x"}, False),
+    ],
+)
+def test_which_labels_tell_fabrics_apart(
+    one: dict[str, object], other: dict[str, object], *, apart: bool
+) -> None:
+    """One label with values that the other fabric has not is enough; globs match values."""
+    file = text(
+        fabric("a", match={"nodeLabels": one}),
+        fabric("z", match={"gpuResources": ["x.io/gpu"]}),
+        fabric("b", match={"nodeLabels": other}),
+    )
+    assert [path for _, path, _ in findings(file)] == ([] if apart else ["fabrics[2].match"])
+
+
+def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
+    """Fifty different globs are compared with values; more are told, and taken to fit."""
+    globs = [f"v{number}-*" for number in range(52)]
+    file = text(
+        fabric(pin="always", nodeSelector={"k": "x"}, match={"nodeLabels": {"k": globs}}),
+    )
+    assert [(severity, path) for severity, path, _ in findings(file)] == [("warning", "fabrics")]
+    assert findings(file)[0][2].startswith("52 different globs with wildcards, of which 50 ")
+
+
+def test_a_label_that_no_value_can_have_is_not_searched() -> None:
+    """A value of more than 63 characters, or a glob of hundreds, matches nothing."""
+    file = text(
+        fabric(pin="always", nodeSelector={"k": "a" * 64}, match={"nodeLabels": {"k": "*a" * 150}})
+    )
+    assert {path for _, path, _ in findings(file)} == {
+        "fabrics[0].match.nodeLabels.k[0]",
+        "fabrics[0].nodeSelector.k",
+    }
+
+
+def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
+    """Its own fabric's devices are none of another's, also where they come first."""
+    file = text(
+        fabric("a", match={"gpuProducts": ["A"]}, hcas=[], excludeHcas=["ibp1"]),
+        fabric("b", match={"gpuProducts": ["B"]}, hcas=[], hcaPrefixes=["ibp", "ibp"]),
+        fabric("c", match={"gpuProducts": ["C"]}, hcas=["ibp2", "ibp3"]),
+    )
+    told = (
+        "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a': make it longer, or list exact "
+        "names in hcas"
+    )
+    found = [message for _, path, message in findings(file) if "hcaPrefixes[" in path]
+    assert found == [told, told]
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        ("%YAML 1.1\n---\na: 1\n", 1),
+        ("# a comment\n\n%TAG ! tag:x,2000:\n---\na: 1\n", 3),
+        ("a: 1\n...\n%YAML 1.1\n---\nb: 1\n", 3),
+    ],
+)
+def test_directives_are_refused(written: str, line: int) -> None:
+    """The parser compares each %TAG with all before it, so none gets to its parser."""
+    told = f"f.yaml:{line}: directives (%YAML, %TAG and others) are not read: remove the line"
+    assert judged(written)[2] == told
+
+
+@pytest.mark.parametrize("inside", ["--- |\n%x\n", '--- "\n%x"\n', "--- a\n%b\n"])
+def test_a_percent_sign_inside_a_string_is_no_directive(inside: str) -> None:
+    """There the words are the string's; what is said is that a string is no mapping."""
+    assert "directives" not in judged(inside)[2]
+
+
+def test_many_directives_are_refused_at_once() -> None:
+    """Fifty thousand of them took libyaml four seconds in one call."""
+    written = "".join(f"%TAG !a{number}! tag:x,2000:\n" for number in range(20_000))
+    assert "directives" in judged(written)[2]
+    assert lines(partial(judged, written)) < 500
+
+
+def test_a_file_is_bounded() -> None:
+    """1 MiB, and so many values that each rule looks at all of them in less than a second."""
+    assert LIMITS.octets == 1 << 20
+    assert (
+        "holds more than 15,000 values"
+        in judged(hostile.MANY["comments"](1) + "x: [" + "a," * 15_000 + "]")[2]
+    )
