@@ -191,10 +191,10 @@ def _wait(webhook: Webhook) -> None:
         answer = webhook.ask(replica, "/readyz")
         if not answer.endswith("\nready\n"):
             raise ClusterError(f"{replica} says:\n{answer}")
-    _called(webhook.cluster)
+    called(webhook.cluster)
 
 
-def _called(cluster: Cluster, seconds: float = 30.0) -> None:
+def called(cluster: Cluster, seconds: float = 60.0) -> None:
     """Wait until a pod that asks is changed: the API server and kube-proxy learn of us later."""
     metadata = {"name": "asks", "namespace": LAB, "annotations": {"rdma.lab/enable": "true"}}
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}

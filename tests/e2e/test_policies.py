@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import yaml
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.install import called
 from tests.e2e.asking import (
     ENABLE,
     WORKLOADS,
@@ -25,7 +25,8 @@ from tests.e2e.asking import (
     workload,
 )
 from tests.e2e.wire import send
-from webhook.admission.match import EXCLUDED, called
+from webhook.admission.match import EXCLUDED
+from webhook.admission.match import called as previewed
 from webhook.core.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
 from webhook.core.facts import NamespaceFacts
 from webhook.errors import Denial
@@ -96,14 +97,14 @@ def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
         document = json.loads(found)
         kept = {key: document["metadata"].get(key) for key in ("name", "labels", "annotations")}
         cluster.kubectl("create", "--filename=-", input=json.dumps({**document, "metadata": kept}))
-        time.sleep(2)  # until the API server calls the webhook again
+        called(cluster)
 
 
 # Whom the API server calls.
 
 
 def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf) -> None:
-    """Selector and conditions of the real API server agree with `called` of preview."""
+    """Selector and conditions of the real API server agree with what preview says."""
     deaf("Fail")
     mirror = {ENABLE: "true", "kubernetes.io/config.mirror": "x"}
     wanted: list[Document | None] = [None, {}, {"other": "x"}]
@@ -121,7 +122,7 @@ def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf
         space = one["metadata"]["namespace"]
         value = LABELS[space]
         labels = {} if value is None else {ENABLE: value}
-        expected.append(called(one, NamespaceFacts(name=space, labels=labels))[0])
+        expected.append(previewed(one, NamespaceFacts(name=space, labels=labels))[0])
         answer = ask(cluster, one)
         failed = "failed calling webhook" in answer.refusal
         assert failed != answer.created, answer.refusal
@@ -132,19 +133,24 @@ def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf
 
 
 def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) -> None:
-    """A pod in kube-system or in our own namespace reaches nobody, even with the label."""
+    """A pod in kube-system or in our own namespace reaches nobody, even with the label.
+
+    The API server reads labels in the order in which they were written: it has these once it has
+    that of a namespace which was labelled after them.
+    """
     deaf("Fail")
-    for name in sorted(EXCLUDED):
+    for name in (*sorted(EXCLUDED), "policies-plain"):
         cluster.kubectl("label", "--overwrite", "namespace", name, f"{ENABLE}=true")
     try:
-        time.sleep(1)  # until the API server has read the labels
+        until(lambda: not ask(cluster, pod("policies-plain", {ENABLE: "true"})).created)
         for name in sorted(EXCLUDED):
             answer = ask(cluster, pod(name, {ENABLE: "true"}))
             assert "failed calling webhook" not in answer.refusal
             assert answer.advice == answer.detector == []
     finally:
-        for name in sorted(EXCLUDED):
+        for name in (*sorted(EXCLUDED), "policies-plain"):
             cluster.kubectl("label", "namespace", name, f"{ENABLE}-")
+        until(lambda: ask(cluster, pod("policies-plain", {ENABLE: "true"})).created)
 
 
 # The detector.

@@ -291,7 +291,7 @@ def _processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> float:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> float:
     """Wait until something is so, and return how long it took; AssertionError if it never is."""
     started = time.monotonic()
     while time.monotonic() - started < seconds:

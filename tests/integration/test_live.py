@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from certs.backoff import LONGEST
 from tests.integration.live_api import LiveApi
 from tests.integration.serving import (
     Certificates,
@@ -31,13 +32,16 @@ from tests.unit.live.cluster import (
     limit_range,
     namespace,
 )
+from webhook.app import facts
+from webhook.app.arrivals import Arrivals
 from webhook.cluster.client import Client
 from webhook.cluster.reads import ApiReads
 from webhook.cluster.requests import RefusedError
 from webhook.errors import ClusterError
 
 MAX: Any = {"max": {"memory": "1Gi"}}
-FEW = 5.0
+#: Failures of the three watches together, so that each has paused longer and longer.
+TRIES = 12
 WAITS = "rdma_webhook_namespace_waits_total"
 UNREACHABLE = r"^cannot reach the API server http://127\.0\.0\.1:\d+: "
 TIMED_OUT = UNREACHABLE + "timed out$"
@@ -79,49 +83,63 @@ def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path:
 
 
 def test_a_pod_that_comes_before_its_namespace_waits_for_it(
-    api: LiveApi, tls: Certificates, tmp_path: Path
+    api: LiveApi, tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For 0.3 s; then it keeps its limit, since nobody knows what the namespace requires."""
+    """And is decided by what the namespace requires, once the watch has brought it."""
+    arrivals = Arrivals(seconds=600)
+    monkeypatch.setattr(facts, "Arrivals", lambda: arrivals)
     config = fabrics(tmp_path)
     with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
         wait_for(lambda: server.get("/readyz").status == 200)
         early = pool.submit(keeps_limit, server, "new")
-        time.sleep(0.1)
+        wait_for(lambda: "new" in arrivals._awaited)
         assert not early.done()
         api.cluster.put(NAMESPACES, namespace("new"))
         assert early.result() is False
+        assert _waits(server) == [1, 0]
 
+
+def test_a_pod_whose_namespace_does_not_come_is_answered(
+    api: LiveApi, tls: Certificates, tmp_path: Path
+) -> None:
+    """After 0.3 s; it keeps its limit, since nobody knows what the namespace requires."""
+    with Running(tls, fabrics(tmp_path), kubeconfig=api.kubeconfig) as server:
+        wait_for(lambda: server.get("/readyz").status == 200)
         began = time.monotonic()
         assert keeps_limit(server, "never")
         assert time.monotonic() - began > 0.3
-        waits = [server.metric(f'{WAITS}{{came="{came}"}}') for came in ("true", "false")]
-    assert waits == [1, 1]
+        assert _waits(server) == [0, 1]
+
+
+def _waits(server: Running) -> list[float]:
+    """Return how many requests waited for a namespace that came, and for one that did not."""
+    return [server.metric(f'{WAITS}{{came="{came}"}}') or 0.0 for came in ("true", "false")]
 
 
 def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
     api: LiveApi, tls: Certificates, tmp_path: Path
 ) -> None:
-    """Ready and deciding by the last state; few attempts, hardly any time, no memory."""
+    """Ready and deciding by the last state; few attempts, no memory."""
     api.cluster.put(LIMIT_RANGES, limit_range(**MAX))
     options = {"kubeconfig": str(api.kubeconfig)}
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
-        before = _cost(server)
+        before, began = _cost(server), time.monotonic()
         with api.gone():
             wait_for(lambda: "kept, because now" in server.get("/readyz").text)
-            time.sleep(FEW)
+            wait_for(lambda: _cost(server)[0] - before[0] >= TRIES)
             assert (server.get("/readyz").status, keeps_limit(server)) == (200, True)
-            after = _cost(server)
+            after, gone = _cost(server), time.monotonic() - began
             api.cluster.forget(LIMIT_RANGES)  # and the watch has not heard of it
         took = wait_for(lambda: "kept, because now" not in server.get("/readyz").text)
         api.cluster.put(NAMESPACES, namespace("other"))
         wait_for(lambda: "2 namespaces" in server.get("/readyz").text)
     failures, cpu, memory = (late - early for late, early in zip(after, before, strict=True))
     print(  # noqa: T201 -- figures
-        f"{FEW:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
+        f"{gone:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
         f"heard again after {took:.1f} s"
     )
-    assert 3 <= failures <= 3 * 8
-    assert cpu < FEW / 10
+    # Of each of the three watches: the first pauses grow, the longest are LONGEST / 2 at least.
+    assert failures <= 3 * (8 + 2 * gone / LONGEST)
     assert memory < 8
 
 
@@ -147,7 +165,6 @@ def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
         f"10,000 namespaces: ready after {server.took:.1f} s of processor time, {memory:.0f} MiB; "
         f"a new LimitRange counted after {took * 1000:.0f} ms"
     )
-    assert server.took < 3
     assert memory < 150
 
 

@@ -24,6 +24,8 @@ from tests.unit.certs.objects import CONFIGURATION, SECRET
 NAME = "rdma-webhook.rdma-webhook.svc"
 FLAGS = ("--ca-propagation", "3s", "--ca-round", "1s", "--leaf-lifetime", "9s")
 CLIENTS = issue_ca("clients")
+#: Ten a second.
+LOOKS = 20
 
 
 @pytest.fixture
@@ -66,29 +68,39 @@ def _ask(connection: http.client.HTTPSConnection) -> bool:
 
 
 def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> None:
-    """Neither by what is trusted now, nor by what was two seconds ago; open connections stay."""
+    """Neither by what is trusted now, nor by what was two seconds ago; open connections stay.
+
+    Until the leaf of the next CA has been served for so long.
+    """
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
         wait_for(lambda: replica.ready()[0] == 200)
         before = _issuer(api)
         kept = _connection(replica, _trusting(api.objects.bundle))
         assert _ask(kept)
-        seen = deque([api.objects.bundle], maxlen=20)
+        seen = deque([api.objects.bundle], maxlen=LOOKS)
         _rotate(api)
-        shaken, until = 0, time.monotonic() + 12
-        while time.monotonic() < until:
+        shaken, after = 0, 0
+        while after < LOOKS:
             for bundle in {seen[0], seen[-1]}:
                 assert replica.handshake(bundle, NAME)[0] == NAME
                 shaken += 1
             time.sleep(0.1)
             seen.append(api.objects.bundle)
+            after += not _trusted(replica, before)
         assert _ask(kept)
         kept.close()
         both = b64decode(api.objects.bundle).count(b"BEGIN CERTIFICATE")
 
         assert (_issuer(api) != before, both) == (True, 2)
-        with pytest.raises(ssl.SSLError, match="certificate verify failed"):
-            replica.handshake(before, NAME)
         print(f"{shaken} handshakes during a rotation, none failed")  # noqa: T201 -- a figure
+
+
+def _trusted(replica: Replica, bundle: str) -> bool:
+    """Return whether a handshake succeeds by what is in a `caBundle`."""
+    try:
+        return bool(replica.handshake(bundle, NAME))
+    except ssl.SSLCertVerificationError:
+        return False
 
 
 def test_a_rotation_keeps_asking_clients_for_a_certificate(api: ApiServer, tmp_path: Path) -> None:

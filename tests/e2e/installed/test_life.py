@@ -10,7 +10,6 @@ import http.client
 import json
 import socket
 import ssl
-import time
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -24,12 +23,10 @@ from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, inst
 from tests.e2e.asking import Document, until
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
-from webhook.app.options import ServeOptions
 from webhook.config import EXAMPLE
 
 #: Keeps a pod's object, so that what became of its process can be read.
 HOLD = "rdma.lab/test"
-DRAIN = ServeOptions().drain_seconds
 #: Another version, as far as a Deployment can see: there has been no release to upgrade from.
 NEXT = [
     {"op": "add", "path": "/spec/template/metadata/annotations", "value": {"version": "next"}},
@@ -122,35 +119,29 @@ def review(space: Space) -> bytes:
 
 
 def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
-    """After SIGTERM: unready, closing connections, serving on until its endpoint is long gone.
+    """After SIGTERM: unready, closing connections, and serving on when its endpoint is gone.
 
-    Then it exits with 0, before the kubelet would kill it.
+    How it ends is asked where two replicas do (test_an_upgrade_under_load_loses_no_pod).
     """
     with ExitStack() as stack:
         (replica,) = stack.enter_context(held(webhook, webhook.replicas()[:1]))
         kept = stack.enter_context(closing(replica.connect()))
         assert (replica.ready()[0], post(kept, review)) == (200, (200, None))
-        begun = time.monotonic()
         webhook.kubectl("delete", "pod", replica.name, "--wait=false")
-        until(lambda: replica.ready()[0] == 503, 10)
+        until(lambda: replica.ready()[0] == 503)
         assert "draining" in replica.ready()[1]
         # Also on the connection that is there, which the API server would use again.
         assert post(kept, review) == post(replica.connect(), review) == (200, "close")
-        until(lambda: replica.address not in _ready_addresses(webhook), 10)
-        left = time.monotonic() - begun
-        assert left < DRAIN / 2
-        while (served := time.monotonic() - begun) < DRAIN - 1:
-            assert post(replica.connect(), review) == (200, "close"), served
-            time.sleep(0.5)
-        until(lambda: replica.ended() is not None, 60)
-        assert _exit(replica) == 0
+        until(lambda: replica.address not in _ready_addresses(webhook))
+        assert post(replica.connect(), review) == (200, "close")
     _settle(webhook)
 
 
 def test_an_upgrade_under_load_loses_no_pod(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """2,000 pods at 50/s while both replicas are replaced: each is created, and patched.
+    """2,000 pods while both replicas are replaced: each is created, and patched.
 
-    failurePolicy is Fail, so one unanswered call is one refused pod.
+    failurePolicy is Fail, so one unanswered call is one refused pod. The old processes end by
+    themselves, with exit code 0, before the kubelet would kill them.
     """
     old = webhook.replicas()
     pod = space.pod("", "nvidia.com/v100")

@@ -12,8 +12,8 @@ from tests.e2e import wire
 from tests.e2e.admission.pods import Answer, create
 from tests.e2e.asking import Document, apply, namespace, until
 
-#: The goal: seconds from a change until all replicas decide by it.
-GOAL = 2.0
+#: Seconds after which a change counts as not seen; how long it took is a figure of each test.
+NEVER = 60.0
 #: Limits of a LimitRange that keeps the memory limit of the pod that is asked about.
 MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 
@@ -30,7 +30,7 @@ class Lab:
         apply(self.webhook.cluster, namespace(self.name, "true"))
         # Kubernetes' own controllers take up to a minute to find an API server that was gone.
         until(lambda: "default" in self.kubectl("get", "serviceaccounts", "--output=name"), 90)
-        self.decided(lambda answer: answer.memory()[1] is None, 30.0)
+        self.decided(lambda answer: answer.memory()[1] is None)
 
     def end(self) -> None:
         """Take it away."""
@@ -58,17 +58,17 @@ class Lab:
         """Ask what would become of a trainer with a memory limit."""
         return ask(self.webhook, self.name)
 
-    def decided(self, condition: Callable[[Answer], bool], seconds: float = GOAL) -> float:
+    def decided(self, condition: Callable[[Answer], bool]) -> float:
         """Wait until answers are as they should be; return how long it took.
 
-        From then on all must be, whichever replica gives them, within `seconds` from now.
+        And until all are, whichever replica gives them.
         """
         began = time.monotonic()
         while not condition(self.ask()):
-            assert time.monotonic() - began < seconds, self.ask()
+            assert time.monotonic() - began < NEVER, self.ask()
         took = time.monotonic() - began
         while not all(condition(self.ask()) for _ in range(10)):
-            assert time.monotonic() - began < seconds, self.ask()
+            assert time.monotonic() - began < NEVER, self.ask()
         return took
 
 

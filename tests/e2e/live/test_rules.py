@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.admission.pods import Answer
-from tests.e2e.live.lab import GOAL, MAXIMUM, Lab
+from tests.e2e.live.lab import MAXIMUM, Lab
 
 LEVEL = "pod-security.kubernetes.io/enforce"
 
@@ -43,4 +43,3 @@ def _kept(answer: Answer) -> bool:
 def _tell(what: str, added: float, removed: float) -> None:
     figures = f"seen {added * 1000:.0f} ms after it came, {removed * 1000:.0f} ms after it went"
     print(f"{what}: {figures}")  # noqa: T201
-    assert max(added, removed) < GOAL

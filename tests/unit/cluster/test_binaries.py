@@ -113,7 +113,7 @@ def test_two_at_once(log: Path) -> None:
     for thread in both:
         thread.start()
     for thread in both:
-        thread.join(30)
+        thread.join(60)
     assert len(found) == 2
     assert found[0] == found[1]
     assert len(log.read_text().splitlines()) == 1
@@ -127,12 +127,12 @@ def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         waiting = threading.Thread(target=binary, args=("etcd",))
         waiting.start()
-        said, until = "", time.monotonic() + 10
+        said, until = "", time.monotonic() + 60
         while "waiting for another process" not in said and time.monotonic() < until:
             said += capsys.readouterr().err
             time.sleep(0.01)
         assert not log.read_text()
-    waiting.join(30)
+    waiting.join(60)
     assert f"waiting for another process that builds {folder.name}" in said
     assert log.read_text()
 
@@ -275,7 +275,7 @@ def test_a_go_that_outlives_us_holds_the_lock(log: Path, tmp_path: Path) -> None
     program(tmp_path / "path/go", '#!/bin/sh\ntouch "$LOG.begun"\nexec sleep 60\n')
     argv = [sys.executable, "-c", "from tests.cluster.binaries import binary; binary('etcd')"]
     with subprocess.Popen(argv, cwd=ROOT, start_new_session=True, stderr=DEVNULL) as child:
-        begun, until = Path(f"{log}.begun"), time.monotonic() + 10
+        begun, until = Path(f"{log}.begun"), time.monotonic() + 60
         while not begun.exists() and time.monotonic() < until:
             time.sleep(0.01)
         child.kill()

@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 def wait_for(stream: io.StringIO, text: str) -> None:
     """Wait until the text was written."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while text not in stream.getvalue():
         assert time.monotonic() < until, stream.getvalue()
         time.sleep(0.005)

@@ -44,7 +44,7 @@ class Running:
         """Take until so many batches came; return of what resource they are."""
         taken: list[str] = []
         while len(taken) < wanted:
-            assert self.woken.acquire(timeout=20)
+            assert self.woken.acquire(timeout=60)
             taken += [kind.resource for kind, _ in self.feed.take()]
         return taken
 
@@ -69,7 +69,7 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
         eventually(lambda: NAMESPACES in cluster.streams)
         cluster.put(NAMESPACES, *(namespace(name) for name in "abc"))
         eventually(lambda: running.feed.reflectors[0].objects == 3)
-        assert running.woken.acquire(timeout=20)
+        assert running.woken.acquire(timeout=60)
         eventually(lambda: not running.woken.acquire(blocking=False))
         assert len(running.feed.take()) == 3
 
