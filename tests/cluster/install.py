@@ -31,7 +31,8 @@ from tests.cluster.processes import ClusterError
 from webhook.config import EXAMPLE
 
 OVERLAYS = ROOT / "manifests" / "overlays"
-#: Which of them is meant where none is said.
+COMPONENTS = ROOT / "manifests" / "components"
+#: Which overlay is meant where none is said.
 OVERLAY = "self-managed"
 #: What everything of the webhook is named, and its namespace.
 NAME = "rdma-webhook"
@@ -113,15 +114,16 @@ def install(
     fabrics: Path = EXAMPLE,
     patches: Sequence[Any] = (),
     overlay: str = OVERLAY,
+    components: Sequence[str] = (),
 ) -> Webhook:
     """Install the webhook of this working tree, or what has become of it, and wait for it.
 
-    `patches` are JSON patches of its Deployment. ClusterError tells what pods and events say
-    where it does not get ready.
+    `patches` are JSON patches of its Deployment, `components` folders of manifests/components.
+    ClusterError tells what pods and events say where it does not get ready.
     """
     image = webhook_image()
     cluster.load(image.archive)
-    folders = site(image.name, fabrics, patches, overlay)
+    folders = site(image.name, fabrics, patches, overlay, components)
     with progress.step("installing the webhook"), folders as folder:
         cluster.kubectl("apply", "-k", str(folder))
         webhook = Webhook(cluster, image.name, fabrics)
@@ -131,15 +133,25 @@ def install(
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Do what docs/installation.md says about removing."""
+    """Do what docs/installation.md says about removing, but for the time in which replicas drain.
+
+    Once the API server does not call them any more there is nothing to drain for.
+    """
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     with site("removed", EXAMPLE, overlay=overlay) as folder:
-        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
+        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
+    _uncalled(cluster)
+    cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
+    cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=120s")
 
 
 @contextmanager
 def site(
-    image: str, fabrics: Path, patches: Sequence[Any] = (), overlay: str = OVERLAY
+    image: str,
+    fabrics: Path,
+    patches: Sequence[Any] = (),
+    overlay: str = OVERLAY,
+    components: Sequence[str] = (),
 ) -> Iterator[Path]:
     """Write a site's folder: its kustomization and its fabrics file."""
     with TemporaryDirectory(prefix="site-") as scratch:
@@ -156,6 +168,7 @@ def site(
         kustomization = {
             # kustomize takes no absolute paths.
             "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
+            "components": [os.path.relpath(COMPONENTS / one, folder) for one in components],
             "images": [{"name": NAME, "newName": name, "newTag": tag or "none"}],
             "configMapGenerator": [generated],
             "patches": [{"target": target, "patch": json.dumps(one)} for one in (_NEVER, *patches)],
@@ -196,15 +209,33 @@ def _wait(webhook: Webhook) -> None:
 
 def called(cluster: Cluster, seconds: float = 60.0) -> None:
     """Wait until a pod that asks is changed: the API server and kube-proxy learn of us later."""
+    said = _created(cluster)
+    deadline = time.monotonic() + seconds
+    while "rdma.lab/status" not in said:
+        if time.monotonic() > deadline:
+            raise ClusterError(f"the API server does not call the webhook:\n{said}")
+        time.sleep(0.2)
+        said = _created(cluster)
+
+
+def _uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
+    """Wait until a pod that asks is created as it is."""
+    said = _created(cluster)
+    deadline = time.monotonic() + seconds
+    while "rdma.lab/status" in said or "kind: Pod" not in said:
+        if time.monotonic() > deadline:
+            raise ClusterError(f"the API server still calls the webhook:\n{said}")
+        time.sleep(0.2)
+        said = _created(cluster)
+
+
+def _created(cluster: Cluster) -> str:
+    """Return what would become of a pod that asks, or why it would be refused."""
     metadata = {"name": "asks", "namespace": LAB, "annotations": {"rdma.lab/enable": "true"}}
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
     pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     create = ("create", "--dry-run=server", "--output=yaml", "--filename=-")
-    deadline = time.monotonic() + seconds
-    while "rdma.lab/status" not in (said := cluster.kubectl(*create, input=pod, check=False)):
-        if time.monotonic() > deadline:
-            raise ClusterError(f"the API server does not call the webhook:\n{said}")
-        time.sleep(0.2)
+    return cluster.kubectl(*create, input=pod, check=False)
 
 
 def _what_is_wrong(webhook: Webhook) -> str:
