@@ -20,6 +20,9 @@ def ask(api: Api, site: Site, asked: Asked) -> None:
         secret = api.read(path)
         if secret is None:
             raise ClusterError(f"there is no Secret {site.namespace}/{site.ca_secret}")
+        if secret.get("immutable"):
+            what = f"Secret {site.namespace}/{site.ca_secret} is immutable"
+            raise ClusterError(f"{what}: delete it first, and the replicas make it again")
         metadata = secret["metadata"]
         annotations = metadata.get("annotations") or {}
         metadata = {**metadata, "annotations": {**annotations, ROTATE: asked.value}}

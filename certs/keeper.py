@@ -20,7 +20,7 @@ from certs.errors import CertificateError, ClusterError
 from certs.lifetimes import Lifetimes
 from certs.notes import told
 from certs.rotation import View, adopt, draining, fresh, step
-from certs.secret import CaSecret, Found
+from certs.secret import IMMUTABLE, CaSecret, Found
 from certs.served import Served
 from certs.serving import ServingContext
 from certs.since import Since
@@ -47,6 +47,8 @@ class Keeper:
         self.served = Served(site.service, site.namespace, serving, lifetimes, clock)
         #: As they are in the Secret, as far as known.
         self.authorities: Authorities | None = None
+        #: What somebody should do though all is trusted; "" if nothing.
+        self.warning = ""
         #: What was done, for the log; the oldest are lost where nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
@@ -75,7 +77,11 @@ class Keeper:
             published = self._bundle.read()
             self._published.look(published.fingerprints, published.edition)
             found = self._secret.read(self._clock.now())
+            self.warning = f"{self._secret}: {IMMUTABLE}" if found.immutable else ""
             authorities = self._wanted(found, published)
+            if self.warning:  # what is there goes on being issued by, trusted and healed
+                self.authorities = authorities
+                return authorities, published
             if self._secret.write(authorities, found):
                 self._remember(found, authorities)
                 return authorities, published
@@ -83,6 +89,8 @@ class Keeper:
 
     def _wanted(self, found: Found, published: Published) -> Authorities:
         authorities = adopt(self._known(found), *self._strangers(found, published))
+        if found.immutable:
+            return authorities
         self._draining.look([draining(authorities)])
         return step(authorities, self._view)
 
@@ -103,6 +111,8 @@ class Keeper:
         if found.problem:
             msg = f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
             raise CertificateError(msg)
+        if self.warning:  # and empty: each replica would have a CA of its own
+            raise CertificateError(self.warning)
         return Authorities(current=fresh(self._view))
 
     def _strangers(self, found: Found, published: Published) -> list[bytes]:

@@ -19,7 +19,7 @@ from certs.leaf import service_name
 from certs.pair import dns_names
 from certs.pem import certificates, fingerprint
 from certs.places import places
-from certs.secret import CaSecret
+from certs.secret import IMMUTABLE, CaSecret, Found
 from certs.site import Site
 
 _Roles = list[tuple[str, x509.Certificate]]
@@ -92,7 +92,7 @@ def report(api: Api, site: Site, addresses: Sequence[str] = ()) -> Report:
     authorities = tuple(_authority(role, one, published) for role, one in roles)
     return Report(
         phase=known.phase if known else "",
-        secret_problem="" if known else found.problem or f"there is no CA in {secret}",
+        secret_problem=_secret_problem(secret, found),
         bundle_problem=_bundle_problem(authorities, published),
         retire_after=known.retire_after if known else None,
         asked=(known.asked or "") if known else "",
@@ -134,6 +134,12 @@ def _authority(role: str, one: x509.Certificate, published: Published) -> Author
         not_after=one.not_valid_after_utc,
         in_bundle=mark in published.fingerprints,
     )
+
+
+def _secret_problem(secret: CaSecret, found: Found) -> str:
+    if found.authorities is None:
+        return found.problem or f"there is no CA in {secret}"
+    return IMMUTABLE if found.immutable else ""
 
 
 def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:

@@ -10,6 +10,12 @@ from certs.authorities import Authorities
 from certs.errors import CertificateError
 from certs.stored import decoded, encoded, is_empty, same
 
+#: What is to be done where `Found.immutable`.
+IMMUTABLE = (
+    "it is immutable, so its CA can be neither exchanged nor repaired: delete it, and the replicas"
+    " make it again"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -21,6 +27,11 @@ class Found:
     authorities: Authorities | None = None
     #: Why they cannot be used; "" if they can, or if there is nothing of a CA.
     problem: str = ""
+
+    @property
+    def immutable(self) -> bool:
+        """Whether its data can never be written again, by nobody (`immutable: true`)."""
+        return bool(self.secret and self.secret.get("immutable"))
 
 
 class CaSecret:

@@ -84,7 +84,8 @@ class SelfManaged:
             defect = error
         else:
             trusted = True
-        self.status = self._status(problem, trusted, defect)
+        warning = self._keeper.warning if self._keeper else ""
+        self.status = self._status(problem or warning, trusted, defect)
         return not problem
 
     def notes(self) -> list[str]:

@@ -79,6 +79,10 @@ class Lab:
         secret["data"] = {key: b64encode(b"garbage").decode() for key in secret["data"]}
         assert self._api.replace(_SECRET, secret)
 
+    def freeze(self) -> None:
+        """Make the Secret one that nobody can write again."""
+        assert self._api.replace(_SECRET, {**self.secret, "immutable": True})
+
     def patched(self) -> bool:
         """Ask what would become of a pod; False if the API server did not get through to us."""
         asked = deepcopy(pod())

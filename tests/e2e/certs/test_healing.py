@@ -40,3 +40,31 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
         print(f"{what}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
         assert all(replica.ready()[0] == 200 for replica in replicas)
         assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)
+
+
+def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
+    """Somebody with more rights than ours did it: replicas say so, serve on, and heal the rest.
+
+    Deleted, it is made again with the same CA; ours may not delete it.
+    """
+    lab.configure()
+    (replica,) = start(1)
+    all_ready([replica])
+    bundle, data = lab.bundle, lab.secret["data"]
+    lab.freeze()
+    wait_for(lambda: "Secret" in replica.ready()[1] and "it is immutable" in replica.ready()[1], 60)
+    assert replica.ready()[0] == 200
+    wait_for(
+        lambda: any("immutable" in one["problem"] for one in replica.lines("certificate at risk"))
+    )
+    lab.trust(None)
+    wait_for(lambda: lab.bundle == bundle, 60)
+    wait_for(lab.patched, 60)
+    (late,) = start(1)  # the Service leads to this one only
+    all_ready([late])
+    wait_for(lab.patched, 60)
+
+    lab.delete("secret")
+    wait_for(lambda: lab.secret.get("data") == data, 60)
+    assert "immutable" not in lab.secret
+    wait_for(lambda: "immutable" not in replica.ready()[1], 60)

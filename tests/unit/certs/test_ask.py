@@ -40,6 +40,16 @@ def test_without_a_secret_there_is_nothing_to_exchange() -> None:
         ask(Objects(), SITE, Asked.ROTATE)
 
 
+def test_an_immutable_secret_is_refused() -> None:
+    """Its annotation could be written, and no replica could do what it asks for."""
+    api = _api()
+    api.stored[SECRET]["immutable"] = True
+    told = r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
+    with pytest.raises(ClusterError, match=told):
+        ask(api, SITE, Asked.ROTATE)
+    assert api.stored[SECRET]["metadata"]["annotations"] == {}
+
+
 def test_a_replica_was_faster() -> None:
     """It is tried again, and not for ever."""
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from certs.authorities import Authorities
 from certs.issue import issue_ca
 from certs.report import report
-from certs.secret import CaSecret
-from tests.unit.certs.objects import SITE, Objects
+from certs.secret import IMMUTABLE, CaSecret
+from tests.unit.certs.objects import SECRET, SITE, Objects
 from webhook.cli.certs_text import report_text, told
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -64,6 +64,17 @@ def test_without_a_secret() -> None:
     assert found.secret_problem == "there is no CA in Secret rdma-webhook/rdma-webhook-ca"
     assert [one.role for one in found.authorities] == ["unknown"]
     assert "✘ Secret    there is no CA" in report_text(found)
+
+
+def test_an_immutable_secret_is_a_problem() -> None:
+    """Though its CA is in use, and told of as ever."""
+    api = _api(Authorities(current=CA), CA.certificate)
+    api.stored[SECRET]["immutable"] = True
+    found = report(api, SITE, NOWHERE)
+
+    assert found.secret_problem == IMMUTABLE
+    assert [one.role for one in found.authorities] == ["current"]
+    assert "✘ Secret    it is immutable, so its CA can be neither" in report_text(found)
 
 
 def test_without_endpoints() -> None:

@@ -327,3 +327,93 @@ def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
     assert managed.status.trusted
     assert not managed._thread.is_alive()
     assert CONFIGURATION in api.stored
+
+
+FROZEN = (
+    "Secret rdma-webhook/rdma-webhook-ca: it is immutable, so its CA can be neither exchanged nor"
+    " repaired: delete it, and the replicas make it again"
+)
+
+
+def _freeze(api: Objects) -> None:
+    """Have nobody write the Secret again, as the API server sees to it."""
+    api.stored[SECRET]["immutable"] = True
+
+
+def test_an_immutable_secret_is_told_and_served_by(api: Objects) -> None:
+    """Nothing is written to it, due or asked for; all else goes on, caBundle's healing included."""
+    clock = Ticking()
+    managed = _managed(api, clock)
+    managed.round()
+    _freeze(api)
+    secret, leaf = dict(api.stored[SECRET]), _leaf(managed)
+    clock.tick(300 * 86400)  # the next CA is due
+    api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
+    api.configure()
+
+    assert managed.round()
+    assert (managed.status.problem, managed.status.trusted) == (FROZEN, True)
+    assert api.stored[SECRET]["data"] == secret["data"]
+    assert b64decode(api.bundle) == _in_secret(api)
+    assert _leaf(managed) is not leaf
+
+
+def test_who_starts_with_an_immutable_secret_serves_by_it(api: Objects) -> None:
+    """And goes on trusting what others serve."""
+    first = _managed(api)
+    first.round()
+    _freeze(api)
+    second = _managed(api)
+
+    assert second.round()
+    assert (second.status.problem, second.status.trusted) == (FROZEN, True)
+    assert _issuer(second) == _issuer(first)
+
+
+def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> None:
+    """A replica that still serves by the one before goes over to it as it does at a rotation."""
+    clock = Ticking()
+    managed = _managed(api, clock)
+    managed.round()
+    before, other = _issuer(managed), issue_ca()
+    api.stored[SECRET] |= {**secret_of(other), "immutable": True}
+    clock.tick(5)
+
+    assert managed.round()
+    assert before is not None
+    assert before.certificate in b64decode(api.bundle)
+    assert other.certificate in b64decode(api.bundle)
+    for _ in _rounds([managed], clock, 300):
+        pass
+    assert _issuer(managed) == other
+    assert b64decode(api.bundle) == other.certificate
+
+
+@pytest.mark.parametrize("data", [{}, {"ca.crt": "eA=="}])
+def test_an_immutable_secret_without_a_ca(api: Objects, data: dict[str, str]) -> None:
+    """No replica makes one that it cannot share; who knows one goes on with it."""
+    managed = _managed(api)
+    managed.round()
+    bundle = api.bundle
+    api.stored[SECRET] |= {"data": data, "immutable": True}
+    stranger = _managed(api)
+
+    assert not stranger.round()
+    assert not stranger.status.trusted
+    assert "rdma-webhook-ca" in stranger.status.problem
+    assert managed.round()
+    assert (managed.status.problem, api.bundle) == (FROZEN, bundle)
+
+
+def test_an_immutable_secret_that_is_deleted_is_made_again(api: Objects) -> None:
+    """With the same CA, and without the mark."""
+    managed = _managed(api)
+    managed.round()
+    data = api.stored[SECRET]["data"]
+    _freeze(api)
+    managed.round()
+    del api.stored[SECRET]
+
+    assert managed.round()
+    assert managed.status.problem == ""
+    assert (api.stored[SECRET]["data"], api.stored[SECRET].get("immutable")) == (data, None)
