@@ -81,6 +81,7 @@ def _api_server(network: Network) -> list[str]:
         f"--service-account-signing-key-file={pki}/service-account.key",
         f"--service-cluster-ip-range={network.services}",
         "--authorization-mode=Node,RBAC",
+        f"--admission-control-config-file={pki}/webhooks/admission.yaml",
         "--allow-privileged=true",
     ]
 

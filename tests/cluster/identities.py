@@ -8,6 +8,9 @@ from pathlib import Path
 from tests.cluster import pki
 from tests.cluster.namespaces import INSIDE
 
+#: What docs/installation.md has an API server read, and from where.
+EXAMPLES = Path(__file__).parents[2] / "manifests/examples/api-server"
+INSTALLED = "/etc/kubernetes/rdma-webhook"
 #: The groups that RBAC's bootstrap policy knows; the other system users it knows by name.
 _GROUPS = {"admin": ("system:masters",), "kubelet-client": ("system:masters",)}
 
@@ -33,6 +36,20 @@ class Identities:
         pki.private(folder / "service-account.key", pki.key_pem())
         self.authority.server("kube-apiserver", hosts).write(folder, "kube-apiserver")
         self._client("kubelet-client").write(folder, "kubelet-client")
+        self._to_webhooks(folder / "webhooks")
+
+    def _to_webhooks(self, folder: Path) -> None:
+        """Write what the API server shows to our webhook, where that asks, as a site does it.
+
+        By a CA of its own: what the cluster's signs is many people's.
+        """
+        folder.mkdir(mode=0o700)
+        clients = pki.Authority()
+        pki.private(folder / "ca.crt", clients.certificate)
+        clients.client("kube-apiserver").write(folder, "client")
+        for file in EXAMPLES.glob("*.yaml"):
+            text = file.read_text().replace(INSTALLED, str(INSIDE / "pki" / folder.name))
+            (folder / file.name).write_text(text)
 
     def kubeconfig(self, user: str, *groups: str) -> Path:
         """Write the user's kubeconfig; return where the cluster's programs see it."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import shutil
 import ssl
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,9 +28,12 @@ from certs.issue import KeyPair, issue_ca
 from tests.integration.serving import Certificates, Reply, Running, fabrics, pod, review, send
 
 CLIENTS = issue_ca("clients")
+_ROOT = Path(__file__).parents[2]
 
 
-def client_pair(folder: Path, issuer: KeyPair) -> tuple[Path, Path]:
+def client_pair(
+    folder: Path, issuer: KeyPair, lasts: timedelta = timedelta(hours=1)
+) -> tuple[Path, Path]:
     """Issue a client certificate, as an administrator does for the API server."""
     authority = x509.load_pem_x509_certificate(issuer.certificate)
     signer = load_pem_private_key(issuer.key, password=None)
@@ -40,8 +46,8 @@ def client_pair(folder: Path, issuer: KeyPair) -> tuple[Path, Path]:
         .issuer_name(authority.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + lasts)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(signer, hashes.SHA256())
     )
@@ -84,6 +90,27 @@ def test_a_certificate_of_another_ca_does_not_count(strict: Running, tmp_path: P
     """Whoever signs their own is a stranger."""
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         ask(strict, client_pair(tmp_path, issue_ca("strangers")))
+
+
+def test_one_that_has_expired_does_not_count(strict: Running, tmp_path: Path) -> None:
+    """Whoever forgets to renew it is a stranger too."""
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+        ask(strict, client_pair(tmp_path, CLIENTS, timedelta(minutes=-1)))
+
+
+@pytest.mark.skipif(
+    shutil.which("openssl") is None and not os.environ.get("CI"), reason="openssl is missing"
+)
+def test_what_the_docs_issue_is_accepted(tls: Certificates, tmp_path: Path) -> None:
+    """The openssl lines of docs/installation.md, run as they are pasted."""
+    page = (_ROOT / "docs/installation.md").read_text(encoding="utf-8")
+    for block in ("client-ca", "client-pair"):
+        text = page.partition(f"<!-- {block} -->\n```sh\n")[2].partition("```\n")[0]
+        assert text
+        subprocess.run(["sh", "-e", "-c", text], cwd=tmp_path, check=True, capture_output=True)
+    with Running(tls, fabrics(tmp_path), client_ca=tmp_path / "clients.crt") as server:
+        answer = ask(server, (tmp_path / "client.crt", tmp_path / "client.key"))
+    assert (answer.status, answer.response["allowed"]) == (200, True)
 
 
 def test_with_one_the_review_is_answered(strict: Running, tmp_path: Path) -> None:

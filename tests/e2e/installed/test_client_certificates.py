@@ -1,0 +1,164 @@
+"""With components/mtls only API servers are answered: who else reaches the port learns nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.install import DEPLOYMENT, NAME, Webhook, install
+from tests.cluster.node import NAME as REAL
+from tests.cluster.pki import Authority
+from tests.e2e.asking import Document, ask, until
+from tests.e2e.certs.command import certs
+from tests.e2e.installed.space import Space
+from tests.faults.replicas import settled
+
+SERVICE = f"{NAME}.{NAME}.svc"
+#: How an end of the connection is told, by Python and by the API server.
+ENDS = ("SSLEOFError", "RemoteDisconnected", "ConnectionResetError", "EOF", "reset by peer")
+#: Asks the Service as a program in a pod may, whoever serves there.
+ASK = """
+import http.client, json, ssl, sys
+given = json.load(sys.stdin)
+context = ssl._create_unverified_context()
+if given["pair"]:
+    with open("/tmp/pair.pem", "w") as file:
+        file.write(given["pair"])
+    context.load_cert_chain("/tmp/pair.pem")
+connection = http.client.HTTPSConnection(given["host"], 443, context=context, timeout=20)
+try:
+    connection.request("POST", "/mutate", given["review"], {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    print(answer.status, answer.read().decode())
+except (OSError, http.client.HTTPException) as error:
+    print("no answer:", repr(error))
+"""
+
+
+@pytest.fixture(scope="module")
+def api_server(webhook: Webhook) -> Iterator[Path]:
+    """Return the folder with what the API server shows; afterwards it is as it was."""
+    folder = webhook.cluster.directory / "pki" / "webhooks"
+    files = {file: file.read_bytes() for file in folder.iterdir()}
+    yield folder
+    for file, content in files.items():
+        file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def closed(webhook: Webhook, api_server: Path) -> Iterator[Webhook]:
+    """Install with the component, as docs/installation.md says; afterwards without."""
+    _admit(webhook, (api_server / "ca.crt").read_text())
+    _replace(webhook, "mtls")
+    yield webhook
+    _replace(webhook)
+    webhook.kubectl("delete", "configmap", f"{NAME}-client-ca")
+
+
+def _admit(webhook: Webhook, authorities: str) -> None:
+    metadata = {"name": f"{NAME}-client-ca", "namespace": NAME}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    text = json.dumps({**made, "data": {"ca.crt": authorities}})
+    webhook.kubectl("apply", "--filename=-", input=text)
+
+
+def _replace(webhook: Webhook, *components: str) -> None:
+    """Install in the place of what is there; nobody calls, so nobody waits for a drain."""
+    webhook.kubectl("delete", DEPLOYMENT)
+    webhook.kubectl("delete", "pods", "--all", "--now")
+    install(webhook.cluster, webhook.fabrics, components=components)
+
+
+@pytest.fixture(scope="module")
+def stranger(space: Space) -> Iterator[str]:
+    """Run a pod that has not asked for anything; return its name."""
+    space.create(space.pod("stranger", annotations={}, nodeName=REAL))
+    space.started("stranger")
+    yield "stranger"
+    space.gone("stranger")
+
+
+def _answer(space: Space, pod: str, pair: str) -> str:
+    """Return what a program in the pod is told about a namespace that it names."""
+    request = {
+        "uid": "0",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "operation": "CREATE",
+        "namespace": "kube-system",
+        "object": space.pod("asked", "nvidia.com/v100"),
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    given = {"host": SERVICE, "pair": pair, "review": json.dumps(review)}
+    command = ("exec", "--stdin", pod, "--", "python3", "-c", ASK)
+    return space.kubectl(*command, input=json.dumps(given))
+
+
+def _pair(authority: Authority) -> str:
+    signed = authority.client("kube-apiserver")
+    return (signed.key + signed.certificate).decode()
+
+
+def test_without_the_component_whoever_reaches_the_port_is_answered(
+    webhook: Webhook, space: Space, stranger: str
+) -> None:
+    """The question of the tests below is one that has an answer."""
+    assert webhook.replicas()
+    assert _answer(space, stranger, "").startswith('200 {"')
+
+
+def test_pods_that_ask_are_patched_as_before(closed: Webhook, space: Space) -> None:
+    """The API server shows what its AdmissionConfiguration names, by the name of the Service."""
+    document = space.pod("asks", "nvidia.com/v100")
+    assert "rdma.lab/status" in space.proposed(document)["metadata"]["annotations"]
+    assert len(closed.replicas()) == 2
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("pair", ["", _pair(Authority())], ids=["none", "of another CA"])
+def test_a_pod_without_the_certificate_gets_no_answer(
+    space: Space, stranger: str, pair: str
+) -> None:
+    """Not one byte of HTTP: the replica ends the connection instead of the handshake."""
+    said = _answer(space, stranger, pair)
+    assert said.startswith("no answer: "), said
+    assert any(end in said for end in ENDS), said
+
+
+@pytest.mark.usefixtures("closed")
+def test_the_certificate_is_what_opens(api_server: Path, space: Space, stranger: str) -> None:
+    """The same pod with the API server's own is answered: nothing else kept it out."""
+    pair = "".join((api_server / name).read_text() for name in ("client.key", "client.crt"))
+    assert _answer(space, stranger, pair).startswith('200 {"')
+
+
+def test_certificates_can_be_looked_at_as_before(closed: Webhook) -> None:
+    """`certs status` shakes hands without a client certificate, and is not told to have one."""
+    code, told = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
+    assert (code, told["good"]) == (0, True), told
+
+
+def test_another_client_ca(closed: Webhook, api_server: Path, space: Space) -> None:
+    """An API server whose certificate does not count: opted-in pods are refused, and told why.
+
+    So it looks where its validity has ended too. A new pair in its files needs no restart.
+    """
+    asks = space.pod("asks", "nvidia.com/v100")
+    following = Authority()
+    _admit(closed, following.certificate.decode())
+    closed.kubectl("delete", "pods", "--all", "--now")
+    settled(closed)
+    until(lambda: any(end in _refusal(space, asks) for end in ENDS), 60)
+    assert 'failed calling webhook "pods.rdma.lab"' in _refusal(space, asks)
+    assert not _refusal(space, space.pod("silent", annotations={}))
+
+    following.client("kube-apiserver").write(api_server, "client")
+    until(lambda: not _refusal(space, asks), 60)
+    assert "rdma.lab/status" in space.proposed(asks)["metadata"]["annotations"]
+
+
+def _refusal(space: Space, document: Document) -> str:
+    return ask(space.cluster, document).refusal

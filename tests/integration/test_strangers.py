@@ -1,0 +1,97 @@
+"""What the port of /mutate tells whoever reaches it without `--client-ca`: docs/security.md.
+
+With it nobody else is answered: test_client_certificates.py.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.live_api import LiveApi
+from tests.integration.serving import FABRICS, Certificates, Running, fabrics, pod, review, wait_for
+from tests.unit.live.cluster import (
+    LIMIT_RANGES,
+    NAMESPACES,
+    QUOTAS,
+    Cluster,
+    limit_range,
+    namespace,
+    quota,
+)
+
+LEVEL = {"pod-security.kubernetes.io/enforce": "baseline"}
+SECRET = "s3cr3t-of-a-tenant"
+#: A second fabric on the same GPUs, so that the namespace's own says which.
+SECOND = """\
+- name: other
+  match: {gpuResources: [nvidia.com/gpu]}
+  resources: [{name: rdma/other}]
+  linkLayer: InfiniBand
+  rateGbps: 100
+  hcas: [mlx5_1]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Serve a cluster with namespaces of all sorts, each with something else that is nobody's."""
+    folder: Path = tmp_path_factory.mktemp("strangers")
+    cluster = Cluster()
+    fabric = {"rdma.lab/fabric": "other", "note": SECRET}
+    labels = {"plain": {"team": SECRET}, "strict": LEVEL, "limited": {}, "bounded": {}}
+    cluster.put(
+        NAMESPACES,
+        *(namespace(name, labels=some, annotations=fabric) for name, some in labels.items()),
+    )
+    cluster.put(LIMIT_RANGES, limit_range("sizes", "limited", max={"memory": "777Gi"}))
+    cluster.put(QUOTAS, quota("team", "bounded", limits_memory="777Gi", requests_cpu="777"))
+    with LiveApi(folder, cluster).serving() as api:
+        config = fabrics(folder, FABRICS + SECOND + "nvlink: {allowNamespaces: [plain]}\n")
+        with Running(tls, config, kubeconfig=api.kubeconfig) as running:
+            wait_for(lambda: running.get("/readyz").status == 200)
+            yield running
+
+
+def _told(server: Running, name: str, **annotations: str) -> str:
+    """Ask about a pod in a namespace; return all of the answer, the patch in the clear."""
+    asked: Any = pod()
+    asked["metadata"]["annotations"] |= annotations
+    asked["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
+    response = server.post(review(asked, namespace=name)).response
+    patch = b64decode(response.pop("patch", "")).decode()
+    return json.dumps(response) + patch
+
+
+def test_whether_a_namespace_exists_and_what_it_enforces(server: Running) -> None:
+    """By a reason code each: NamespaceUnknown, and that of Pod Security for a level."""
+    assert "NamespaceUnknown" in _told(server, "nowhere")
+    assert "NamespaceUnknown" not in _told(server, "plain")
+    assert "baseline" in _told(server, "strict")
+
+
+def test_the_names_of_what_bounds_memory(server: Running) -> None:
+    """Of one LimitRange or quota that demands a memory limit, but not its numbers."""
+    limited, bounded = (_told(server, name) for name in ("limited", "bounded"))
+    assert "LimitRange sizes" in limited
+    assert "quota team" in bounded.lower().replace("resourcequota", "quota")
+    assert "777" not in limited + bounded
+
+
+def test_its_fabric_and_nothing_else_of_it(server: Running) -> None:
+    """Its default fabric, and what the fabrics file says of that; no other label or annotation."""
+    told = _told(server, "plain")
+    assert "rdma~1other" in told
+    assert SECRET not in told
+
+
+def test_where_nvlink_may_be_shared(server: Running) -> None:
+    """Which namespaces the fabrics file lists for it."""
+    share = {"rdma.lab/nvlink": "share"}
+    told = "is not in nvlink.allowNamespaces"
+    assert [told in _told(server, name, **share) for name in ("plain", "limited")] == [False, True]
