@@ -126,10 +126,11 @@ NAMES = {
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
     *("message", "fabrics.yaml"),
 }
-#: The names of objects together with the new namespace, and of our webhook configuration.
+#: The name of our account in any namespace, names of objects together with the new one, and of our
+#: webhook configuration and Secret.
 NAMED = re.compile(
-    r"system:serviceaccount:elsewhere:rdma-webhook|rdma-webhook\.elsewhere\.svc"
-    r"|elsewhere/rdma-webhook|zz-rdma-webhook"
+    r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
+    r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'"
 )
 
 

@@ -34,6 +34,7 @@ from webhook.mutations import MUTATIONS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 ACCOUNT = "system:serviceaccount:rdma-webhook:rdma-webhook"
 #: Namespace, and the value of its label.
 LABELS = {
@@ -96,7 +97,8 @@ def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
     if found:
         document = json.loads(found)
         kept = {key: document["metadata"].get(key) for key in ("name", "labels", "annotations")}
-        cluster.kubectl("create", "--filename=-", input=json.dumps({**document, "metadata": kept}))
+        # Not by `kubectl create`, which would write caBundle into what was last applied.
+        assert send(cluster, "POST", CONFIGURATIONS, {**document, "metadata": kept}).code == 201
         called(cluster)
 
 
@@ -401,7 +403,8 @@ def may(cluster: Cluster, who: str, verb: str, what: str, where: str = "rdma-web
 def mighty(cluster: Cluster, deaf: Deaf) -> Iterator[Cluster]:
     """Let our ServiceAccount do everything by RBAC: what is refused then, the guard refuses."""
     deaf("Ignore")
-    role = ("--clusterrole=cluster-admin", "--serviceaccount=rdma-webhook:rdma-webhook")
+    accounts = ("rdma-webhook:rdma-webhook", "elsewhere:rdma-webhook")
+    role = ("--clusterrole=cluster-admin", *(f"--serviceaccount={one}" for one in accounts))
     cluster.kubectl("create", "clusterrolebinding", "policies-mighty", *role)
     yield cluster
     cluster.kubectl("delete", "clusterrolebinding", "policies-mighty")
@@ -411,13 +414,11 @@ FORBIDDEN = "rdma-webhook may change nothing of zz-rdma-webhook but caBundle"
 BUNDLE = "Y2VydGlmaWNhdGU="
 
 
-def patch(cluster: Cluster, operations: object) -> str:
+def patch(cluster: Cluster, operations: object, user: str = ACCOUNT) -> str:
     """Patch the webhook configuration as our ServiceAccount; say the refusal. Nothing is stored."""
-    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-rdma-webhook"
+    path = f"{CONFIGURATIONS}/zz-rdma-webhook"
     content_type = "application/json-patch+json"
-    return send(
-        cluster, "PATCH", f"{path}?dryRun=All", operations, content_type, user=ACCOUNT
-    ).refusal
+    return send(cluster, "PATCH", f"{path}?dryRun=All", operations, content_type, user=user).refusal
 
 
 def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
@@ -505,8 +506,49 @@ def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> N
         "metadata": {"name": "aa-other"},
         "webhooks": [SECOND],
     }
-    text = json.dumps(other)
-    assert FORBIDDEN in mighty.kubectl("create", *asked, "--filename=-", input=text, check=False)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        text = json.dumps({**other, "kind": kind})
+        assert FORBIDDEN in mighty.kubectl(
+            "create", *asked, "--filename=-", input=text, check=False
+        )
+
+
+def test_another_namespace_keeps_the_guard(mighty: Cluster) -> None:
+    """Where a site installs us elsewhere, our ServiceAccount there is looked at, by its name."""
+    elsewhere = "system:serviceaccount:elsewhere:rdma-webhook"
+    assert FORBIDDEN in patch(mighty, CHANGES["rules"], elsewhere)
+
+
+def test_the_account_may_tell_no_event_by_the_core_api(mighty: Cluster) -> None:
+    """Which bounds less of it; nor may it change or delete one, whatever RBAC grants."""
+    told = "rdma-webhook may create Events only at the pod that asks"
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "probe.f55"},
+        "involvedObject": {"kind": "Pod", "name": "probe", "namespace": "rdma-webhook"},
+        "reason": "ConfigurationNotUsable",
+        "reportingComponent": "rdma.lab/webhook",
+    }
+    path = "/api/v1/namespaces/rdma-webhook/events"
+    assert told in send(mighty, "POST", f"{path}?dryRun=All", event, user=ACCOUNT).refusal
+    assert not send(mighty, "POST", path, event).refusal
+    assert told in send(mighty, "DELETE", f"{path}/probe.f55?dryRun=All", user=ACCOUNT).refusal
+
+
+def test_the_account_may_write_no_other_secret(mighty: Cluster) -> None:
+    """Whatever RBAC grants: not in other namespaces, and it deletes none, its own neither."""
+    told = "rdma-webhook may write no Secret but rdma-webhook-ca in its namespace"
+    for space, name in (("default", "rdma-webhook-ca"), ("rdma-webhook", "other")):
+        made = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+        path = f"/api/v1/namespaces/{space}/secrets?dryRun=All"
+        assert told in send(mighty, "POST", path, made, user=ACCOUNT).refusal
+    mighty.kubectl("create", "secret", "generic", "--namespace=default", "policies-kept")
+    try:
+        path = "/api/v1/namespaces/default/secrets/policies-kept?dryRun=All"
+        assert told in send(mighty, "DELETE", path, user=ACCOUNT).refusal
+    finally:
+        mighty.kubectl("delete", "secret", "--namespace=default", "policies-kept")
 
 
 def test_the_guard_minds_nobody_else(mighty: Cluster) -> None:

@@ -38,10 +38,12 @@ def send(
     content_type: str = JSON,
     *,
     user: str = "",
+    token: str = "",
 ) -> Said:
-    """Ask as the administrator, or as `user` in their place."""
-    context = _administrator(cluster.directory / "pki")
+    """Ask as the administrator, or as `user` in their place, or as whose token it is."""
+    context = (_anybody if token else _administrator)(cluster.directory / "pki")
     headers = {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
     connection = HTTPSConnection(cluster.network.gateway, PORT, context=context, timeout=60)
     try:
         connection.request(method, path, json.dumps(document or {}), headers)
@@ -51,6 +53,11 @@ def send(
     finally:
         connection.close()
     return Said(answer.status, said, warnings)
+
+
+@cache
+def _anybody(pki: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=pki / "ca.crt")
 
 
 @cache

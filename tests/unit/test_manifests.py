@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from certs import stored
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
 from webhook.app.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
+from webhook.cluster import events
 from webhook.cluster.kinds import KINDS
 from webhook.config.load import load_fabrics
 from webhook.config.read import Limits, read_documents
@@ -110,11 +112,44 @@ def test_what_must_never_cost_a_pod_cannot() -> None:
         ("admission/detector", "Ignore", {"Warn", "Audit"}),
         ("admission/advice", "Ignore", {"Warn"}),
         ("guard", "Fail", {"Deny", "Audit"}),
+        ("guard-secrets", "Fail", {"Deny", "Audit"}),
+        ("guard-events", "Fail", {"Deny", "Audit"}),
     ):
         one, binding = documents(f"base/{name}.yaml")
         assert one["spec"]["failurePolicy"] == policy
         assert set(binding["spec"]["validationActions"]) == actions
         assert one["metadata"]["name"] == binding["spec"]["policyName"]
+
+
+def test_the_guards_look_at_the_same_account() -> None:
+    """Ours, by its name, in whatever namespace it is; nobody else is looked at."""
+    guards = [
+        documents(f"base/{name}.yaml")[0] for name in ("guard", "guard-secrets", "guard-events")
+    ]
+    conditions = [guard["spec"]["matchConditions"] for guard in guards]
+    assert conditions == [conditions[0]] * 3
+    ((condition,),) = conditions[:1]
+    (account,) = documents("base/serviceaccount.yaml")
+    assert f".endsWith(':{account['metadata']['name']}')" in condition["expression"]
+
+
+def test_the_guard_of_secrets_knows_what_is_stored() -> None:
+    """The Secret's name, its keys and its annotations are those that `certs` writes."""
+    spec = documents("base/guard-secrets.yaml")[0]["spec"]
+    lists = {one["name"]: yaml.safe_load(one["expression"]) for one in spec["variables"][:2]}
+    assert lists == {"keys": list(stored._DATA), "annotations": list(stored._ANNOTATIONS)}
+    assert f"== '{ServeOptions().ca_secret}'" in spec["validations"][0]["expression"]
+
+
+def test_the_guard_of_events_knows_what_is_told() -> None:
+    """Who tells, what, and how many hex digits a name ends in."""
+    named, told, _ = documents("base/guard-events.yaml")[0]["spec"]["validations"]
+    assert f"[0-9a-f]{{{events.DIGITS}}}$" in named["expression"]
+    assert f"== '{events.CONTROLLER}'" in told["expression"]
+    assert f"by one of {16**events.DIGITS} names" in named["message"]
+    reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
+    assert reason is not None
+    assert f'"{reason[1]}"' in (ROOT / "webhook/app/pod_events.py").read_text(encoding="utf-8")
 
 
 def test_how_the_api_server_calls() -> None:
@@ -157,6 +192,19 @@ def test_arguments_are_understood() -> None:
     assert arguments.drain_seconds == ServeOptions().drain_seconds
     mounts = [one["value"]["mountPath"] for one in patch if one["path"].endswith("volumeMounts/-")]
     assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
+
+
+def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
+    """Components/mtls adds to any overlay: an argument that `serve` knows, a mount, a ConfigMap."""
+    (component,) = documents("components/mtls/kustomization.yaml")
+    (patch,) = component["patches"]
+    argument, mount, volume = (one["value"] for one in yaml.safe_load(patch["patch"]))
+    options = parser().parse_args([*CONTAINER["args"], argument])
+    assert (str(options.client_ca.parent), options.client_ca.name) == (mount["mountPath"], "ca.crt")
+    assert (mount["name"], volume["configMap"]) == (
+        volume["name"],
+        {"name": "rdma-webhook-client-ca"},
+    )
 
 
 def test_there_is_time_to_drain() -> None:

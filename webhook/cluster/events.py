@@ -21,6 +21,9 @@ from webhook.errors import ClusterError
 CONTROLLER = "rdma.lab/webhook"
 #: Of a note. Source: kubernetes pkg/apis/core/validation, events.go (NoteLengthLimit).
 LONGEST = 1024
+#: Hex digits in an event's name, which the policy rdma-webhook-guard-events asks for: a token of a
+#: pod is good for so many events, and no more.
+DIGITS = 3
 #: How often one event is tried: for a minute, at the usual pauses. Then only the log has it.
 ATTEMPTS = 10
 
@@ -118,9 +121,12 @@ class PodEvents:
 
 
 def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
-    """Write an event; its name is the same for the same warning on the same occasion."""
+    """Write an event; its name is the same for the same warning on the same occasion.
+
+    For one of 4,000 others too, which then is not told before the first has ended, after an hour.
+    """
     same = f"{warned.reason}\n{warned.occasion}\n{warned.note}"
-    mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:16]
+    mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:DIGITS]
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",

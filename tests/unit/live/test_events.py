@@ -44,7 +44,7 @@ def test_an_event_is_about_the_pod() -> None:
     assert event(POD, BROKEN, NOW) == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": "rdma-webhook-x.f558843b7057057b", "namespace": "rdma-webhook"},
+        "metadata": {"name": "rdma-webhook-x.f55", "namespace": "rdma-webhook"},
         "eventTime": "2026-11-21T12:00:00.000005Z",
         "type": "Warning",
         "reason": "ConfigurationNotUsable",

@@ -1,0 +1,216 @@
+"""What a thief can do with the token of a replica, taken from its file system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+
+from tests.cluster.install import NAME, Webhook
+from tests.e2e.asking import Document
+from tests.e2e.wire import Said, send
+
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
+EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAME}/events"
+ATTEMPTS = 20
+
+
+class Thief:
+    """Asks the API server by the token of a replica; nothing is stored."""
+
+    def __init__(self, webhook: Webhook) -> None:
+        self.webhook = webhook
+        self.pod = webhook.replicas()[0]
+        self._token = webhook.kubectl("exec", self.pod, "--", "cat", TOKEN)
+
+    def send(self, method: str, path: str, document: Document | None = None) -> Said:
+        """Ask what would become of a request."""
+        dry = "" if method == "GET" else "?dryRun=All"
+        return send(self.webhook.cluster, method, path + dry, document, token=self._token)
+
+    def secret(self) -> Document:
+        """Read the Secret of the CA, which every replica may."""
+        said = self.send("GET", f"{SECRETS}/{NAME}-ca")
+        assert said.code == 200, said.refusal
+        return said.object
+
+
+@pytest.fixture(scope="module")
+def thief(webhook: Webhook) -> Thief:
+    """Steal a token."""
+    return Thief(webhook)
+
+
+def _secret(name: str, **fields: object) -> Document:
+    made: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+    return {**made, "type": "Opaque", **fields}
+
+
+def test_no_other_secret_can_be_made(thief: Thief) -> None:
+    """RBAC would let it, in any number; the policy does not."""
+    for number in range(ATTEMPTS):
+        said = thief.send("POST", SECRETS, _secret(f"flood-{number}"))
+        assert said.code == 403
+        assert f"rdma-webhook may write no Secret but {NAME}-ca" in said.refusal
+    nameless = _secret("", metadata={"generateName": "flood-"})
+    assert thief.send("POST", SECRETS, nameless).code == 403
+    others = f"/api/v1/namespaces/default/secrets/{NAME}-ca"
+    assert thief.send("PUT", others, _secret(f"{NAME}-ca")).code == 403
+
+
+def _put(*path: str, value: object) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        for step in path[:-1]:
+            document = document.setdefault(step, {})
+        document[path[-1]] = value
+
+    return change
+
+
+#: Changes of the Secret, and what is said of each.
+REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
+    "immutable": (_put("immutable", value=True), "without immutable: true"),
+    "another key": (_put("data", "other", value="eA=="), "nothing into its Secret but CAs"),
+    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "64 KiB at most"),
+    "a label": (_put("metadata", "labels", value={"a": "b"}), "nothing of its Secret's metadata"),
+    "a finalizer": (
+        _put("metadata", "finalizers", value=["example.com/never"]),
+        "nothing of its Secret's metadata",
+    ),
+    "an owner": (
+        _put(
+            "metadata",
+            "ownerReferences",
+            value=[{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}],
+        ),
+        "nothing of its Secret's metadata",
+    ),
+    "an annotation": (
+        _put("metadata", "annotations", "other", value="x"),
+        "nothing of its Secret's metadata",
+    ),
+    "a long annotation": (
+        _put("metadata", "annotations", "rdma.lab/rotate", value="x" * 65),
+        "nothing of its Secret's metadata",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_the_secret_stays_one_that_can_be_written(thief: Thief, change: str) -> None:
+    """Also where it is made: immutable, large, or kept by somebody's finalizer it never is."""
+    do, told = REFUSED[change]
+    stored = thief.secret()
+    do(stored)
+    said = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
+    assert (said.code, told in said.refusal) == (403, True), said.refusal
+    made = _secret(f"{NAME}-ca")
+    do(made)
+    said = thief.send("POST", SECRETS, made)
+    assert (said.code, told in said.refusal) == (403, True), said.refusal
+
+
+def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
+    """A CA more, its annotations; others' annotations stay, or go."""
+    stored = thief.secret()
+    stored["data"] |= {"next.crt": "eA==", "next.key": "eA==", "previous.crt": "eA=="}
+    annotations = {"rdma.lab/rotate": "rotate", "rdma.lab/retire-after": "2026-11-22T15:04:05Z"}
+    stored["metadata"]["annotations"] = annotations
+    said = thief.send("PUT", f"{SECRETS}/{NAME}-ca", stored)
+    assert (said.code, said.refusal) == (200, "")
+
+
+def test_it_deletes_no_secret(thief: Thief) -> None:
+    """RBAC has no such right to give away."""
+    assert thief.send("DELETE", f"{SECRETS}/{NAME}-ca").code == 403
+
+
+def _event(thief: Thief, mark: str = "f55") -> Document:
+    """Write the Event that the process itself would."""
+    regarding = {"apiVersion": "v1", "kind": "Pod", "name": thief.pod, "namespace": NAME}
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{thief.pod}.{mark}", "namespace": NAME},
+        "eventTime": "2026-11-21T12:00:00.000005Z",
+        "type": "Warning",
+        "reason": "ConfigurationNotUsable",
+        "action": "Load",
+        "note": "anything",
+        "reportingController": "rdma.lab/webhook",
+        "reportingInstance": thief.pod,
+        "regarding": {**regarding, "uid": "7e57"},
+    }
+
+
+_MANAGED = {
+    "manager": "thief",
+    "operation": "Update",
+    "apiVersion": "events.k8s.io/v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:note": {f"f:{number}": {} for number in range(1000)}},
+}
+_AT = "only at the pod that asks"
+_SAYS = "that its configuration is not usable"
+FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
+    "of any name": (_put("metadata", "name", value="flood-1"), _AT),
+    "of more names": (_put("metadata", "name", value="replica.f55f"), _AT),
+    "without a name": (_put("metadata", value={"generateName": "flood-", "namespace": NAME}), _AT),
+    "at another pod": (_put("regarding", "name", value="another"), _AT),
+    "elsewhere": (_put("regarding", "namespace", value="x" * 1000), _AT),
+    "at no pod": (_put("regarding", "kind", value="Deployment"), _AT),
+    "of another controller": (_put("reportingController", value="example.com/other"), _SAYS),
+    "another reason": (_put("reason", value="Killing"), _SAYS),
+    "a large place": (_put("regarding", "fieldPath", value="x" * 1000), _SAYS),
+    "a large uid": (_put("regarding", "uid", value="x" * 1000), _SAYS),
+    "a relative": (_put("related", value={"kind": "Pod", "name": "x" * 1000}), _SAYS),
+    "labels": (_put("metadata", "labels", value={"a": "b"}), _SAYS),
+    "annotations": (_put("metadata", "annotations", value={"a": "x" * 1000}), _SAYS),
+    "finalizers": (_put("metadata", "finalizers", value=["example.com/never"]), _SAYS),
+    "managed fields": (_put("metadata", "managedFields", value=[_MANAGED]), "managedFields"),
+    "many managers": (
+        _put(
+            "metadata",
+            "managedFields",
+            value=[{**_MANAGED, "manager": f"m{n}", "fieldsV1": {"f:x": {}}} for n in range(9)],
+        ),
+        "managedFields",
+    ),
+}
+
+
+def test_a_true_event_is_taken(thief: Thief) -> None:
+    """By each of 4096 names, as the process writes it."""
+    for mark in ("000", "f55", "fff"):
+        said = thief.send("POST", EVENTS, _event(thief, mark))
+        assert (said.code, said.refusal) == (201, ""), mark
+
+
+@pytest.mark.parametrize("how", FALSE)
+def test_other_events_are_refused(thief: Thief, how: str) -> None:
+    """Of another form, at another place, or of any size: they cannot be counted."""
+    event = deepcopy(_event(thief))
+    do, told = FALSE[how]
+    do(event)
+    said = thief.send("POST", EVENTS, event)
+    assert (said.code, told in said.refusal) == (403, True), said.refusal
+
+
+def test_a_token_of_no_pod_makes_no_event(webhook: Webhook, thief: Thief) -> None:
+    """Such as `kubectl create token` makes."""
+    token = webhook.kubectl("create", "token", NAME).strip()
+    said = send(webhook.cluster, "POST", f"{EVENTS}?dryRun=All", _event(thief), token=token)
+    assert (said.code, _AT in said.refusal) == (403, True), said.refusal
+
+
+def test_the_policies_are_well_typed(webhook: Webhook) -> None:
+    """The API server's own check of their expressions finds nothing."""
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    found = {one["metadata"]["name"]: one for one in json.loads(webhook.read(path))["items"]}
+    guards = [name for name in found if name.startswith("rdma-webhook-guard")]
+    assert len(guards) == 3
+    for name in guards:
+        assert not found[name]["status"].get("typeChecking", {}).get("expressionWarnings"), name
