@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster import kwok, progress
 from tests.cluster.api import Api
-from tests.cluster.cluster import Cluster, KubectlError
+from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import server
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
@@ -196,15 +196,30 @@ def _label(cluster: Cluster) -> None:
 
 def _wait(webhook: Webhook) -> None:
     """Wait until all replicas are of this version and ready, and the API server calls them."""
-    try:
-        webhook.kubectl("rollout", "status", DEPLOYMENT, f"--timeout={READY}s")
-    except KubectlError as error:
-        raise ClusterError(f"{error}\n{_what_is_wrong(webhook)}") from None
+    deadline = time.monotonic() + READY
+    while not _rolled_out(webhook):
+        if time.monotonic() > deadline:
+            raise ClusterError(f"not ready after {READY} s\n{_what_is_wrong(webhook)}")
+        time.sleep(0.2)
     for replica in webhook.replicas():
         answer = webhook.ask(replica, "/readyz")
         if not answer.endswith("\nready\n"):
             raise ClusterError(f"{replica} says:\n{answer}")
     called(webhook.cluster)
+
+
+def _rolled_out(webhook: Webhook) -> bool:
+    """Tell whether all replicas are of this version and ready.
+
+    `kubectl rollout status` waits for minReadySeconds too, which is for those that replace others.
+    """
+    path = f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}"
+    found: dict[str, Any] = json.loads(webhook.read(path))
+    status, wanted = found["status"], found["spec"]["replicas"]
+    counted = {status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")}
+    return (
+        counted == {wanted} and status.get("observedGeneration") == found["metadata"]["generation"]
+    )
 
 
 def called(cluster: Cluster, seconds: float = 60.0) -> None:

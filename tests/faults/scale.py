@@ -13,7 +13,7 @@ RATE = 100
 class Scale:
     """The numbers in which the two differ."""
 
-    #: Rolling restarts, one after the other.
+    #: Upgrades, one after the other.
     restarts: int
     #: Pods at least, where none may be lost.
     pods: int
@@ -45,7 +45,7 @@ SHORT = Scale(
     retired=False,
     frozen=False,
     gone=4.0,
-    after=3.0,
+    after=1.5,
     idle=500,
     slow=100,
     abuse=4.0,

@@ -46,7 +46,7 @@ def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case
     begin, count = ABUSES[case]
     there = replicas(webhook)
     with load() as usual:
-        usual.last(2)
+        usual.last(1)
     before = _calls(webhook)
     with ExitStack() as stack:
         abused = [stack.enter_context(begin(one.address, count)) for one in there]

@@ -22,7 +22,8 @@ GROWTH = 16 << 20
 
 
 def _ended(webhook: Webhook, program: str) -> AbstractContextManager[None]:
-    return webhook.cluster.processes.without(program)
+    # With open watches the API server would take a minute to end by itself.
+    return webhook.cluster.processes.without(program, seconds=3.0)
 
 
 @contextmanager

@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from tests.cluster.api import Api
 from tests.cluster.controlplane import server
-from tests.cluster.install import DEPLOYMENT, Webhook
+from tests.cluster.install import DEPLOYMENT, Webhook, site
 from tests.cluster.node import NAME as NODE
 from tests.e2e.asking import until
+from tests.e2e.installed.test_life import held
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import killed_with, none_lost
 from tests.faults.replicas import kill, processes, ready, settled
 from tests.faults.scale import RATE, SCALE
 
+Patch = list[dict[str, Any]]
 
-def test_rolling_restarts_lose_no_pod(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """Both replicas are replaced, again and again, the old ones gone before the load ends."""
-    seen = set(webhook.replicas())
+
+def _version(name: str) -> Patch:
+    """Write another version, as far as a Deployment can see: there has been no release yet."""
+    annotations = {"version": name}
+    return [{"op": "add", "path": "/spec/template/metadata/annotations", "value": annotations}]
+
+
+def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -> None:
+    """While both replicas are replaced, again and again in long runs, every pod is patched.
+
+    failurePolicy is Fail, so one unanswered call is one refused pod. The old processes end by
+    themselves, with exit code 0, before the kubelet would kill them, and before the load ends.
+    """
     with load() as creations:
-        for _ in range(SCALE.restarts):
-            webhook.kubectl("rollout", "restart", DEPLOYMENT)
-            webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=180s")
-            assert not seen & set(webhook.replicas())
-            seen |= set(webhook.replicas())
-        settled(webhook)
+        creations.last(1)
+        for number in range(SCALE.restarts):
+            with held(webhook, webhook.replicas()) as old:
+                version = _version(f"next-{number}")
+                with site(webhook.image, webhook.fabrics, [version]) as folder:
+                    webhook.cluster.kubectl("apply", "-k", str(folder))
+                webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=180s")
+                until(lambda old=old: all(one.ended() for one in old), 120)  # type: ignore[misc]
+                assert [one.ended()["exitCode"] for one in old] == [0, 0]
+                assert not {one.name for one in old} & set(webhook.replicas())
         creations.last(SCALE.pods / RATE)
     measured = none_lost(creations, SCALE.pods)
-    figure("rolling restart of 2 replicas", f"{SCALE.restarts} times: {measured}")
+    figure("upgrade of 2 replicas", f"{SCALE.restarts} times: {measured}")
 
 
 def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> None:

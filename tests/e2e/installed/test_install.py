@@ -15,6 +15,7 @@ from tests.e2e.installed.space import Space
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
     """The Deployment is available with the image that was built from the Dockerfile here."""
+    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=60s")
     found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     (container,) = found["spec"]["template"]["spec"]["containers"]
     assert container["image"] == webhook_image().name

@@ -1,4 +1,4 @@
-"""Replicas that come and go: draining, an upgrade under load, removal, and the next installation.
+"""Replicas that come and go: draining, removal, and the next installation.
 
 In this order: what one test leaves is what the next begins with, and the last one leaves all
 as it was.
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.controllers import cert_manager
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install, site, uninstall
+from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install, uninstall
 from tests.e2e.asking import Document, until
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
@@ -27,11 +27,6 @@ from webhook.config import EXAMPLE
 
 #: Keeps a pod's object, so that what became of its process can be read.
 HOLD = "rdma.lab/test"
-#: Another version, as far as a Deployment can see: there has been no release to upgrade from.
-NEXT = [
-    {"op": "add", "path": "/spec/template/metadata/annotations", "value": {"version": "next"}},
-]
-PODS = 1_000
 
 
 class Replica:
@@ -121,7 +116,7 @@ def review(space: Space) -> bytes:
 def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
     """After SIGTERM: unready, closing connections, and serving on when its endpoint is gone.
 
-    How it ends is asked where two replicas do (test_an_upgrade_under_load_loses_no_pod).
+    How it ends is asked under load: tests/faults/test_replicas.py.
     """
     with ExitStack() as stack:
         (replica,) = stack.enter_context(held(webhook, webhook.replicas()[:1]))
@@ -135,30 +130,6 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
         until(lambda: replica.address not in _ready_addresses(webhook))
         assert post(replica.connect(), review) == (200, "close")
     _settle(webhook)
-
-
-def test_an_upgrade_under_load_loses_no_pod(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """1,000 pods while both replicas are replaced: each is created, and patched.
-
-    failurePolicy is Fail, so one unanswered call is one refused pod. The old processes end by
-    themselves, with exit code 0, before the kubelet would kill them.
-    """
-    old = webhook.replicas()
-    pod = space.pod("", "nvidia.com/v100")
-    pod["metadata"] |= {"name": None, "generateName": "load-"}
-    with held(webhook, old) as replicas:
-        with creating(space, pod, tmp_path) as load:
-            load.last(2)
-            with site(webhook.image, webhook.fabrics, [NEXT]) as folder:
-                webhook.cluster.kubectl("apply", "-k", str(folder))
-            webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=120s")
-            until(lambda: all(replica.ended() for replica in replicas), 60)
-            load.last(PODS / 50 + 1)
-        assert not set(webhook.replicas()) & set(old)
-        assert [_exit(replica) for replica in replicas] == [0, 0]
-    assert not load.refusals, load.refusals
-    assert load.created == load.patched >= PODS
-    assert set(load.codes) == {201}
 
 
 def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
@@ -223,11 +194,6 @@ def _renew(webhook: Webhook) -> None:
     certificate = ("patch", "certificate", NAME, "--subresource=status", "--type=json")
     webhook.kubectl(*certificate, f"--patch={asked}")
     until(lambda: webhook.kubectl(*read) != before)
-
-
-def _exit(replica: Replica) -> int:
-    """Return the process' exit code: one that outlives its grace period is killed, which is 137."""
-    return int(replica.ended()["exitCode"])
 
 
 def _ready_addresses(webhook: Webhook) -> set[str]:

@@ -17,7 +17,7 @@ from tests.e2e.live.replica import replicas
 GONE = 5.0
 
 
-@pytest.mark.parametrize("patience", [10.0, 0.0], ids=["stopped", "killed"])
+@pytest.mark.parametrize("patience", [3.0, 0.0], ids=["stopped", "killed"])
 def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: float) -> None:
     """Ready all the while, without a busy loop or growing memory; then changes count as before."""
     running = replicas(webhook)
