@@ -522,17 +522,23 @@ def test_another_namespace_keeps_the_guard(mighty: Cluster) -> None:
 def test_the_account_may_tell_no_event_by_the_core_api(mighty: Cluster) -> None:
     """Which bounds less of it; nor may it change or delete one, whatever RBAC grants."""
     told = "rdma-webhook may create Events only at the pod that asks"
+    place = {"apiVersion": "v1", "kind": "Pod", "name": "probe", "namespace": "rdma-webhook"}
     event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "probe.f55"},
-        "involvedObject": {"kind": "Pod", "name": "probe", "namespace": "rdma-webhook"},
+        "metadata": {"name": "probe.f55", "namespace": "rdma-webhook"},
+        "eventTime": "2026-11-21T12:00:00.000005Z",
+        "type": "Warning",
         "reason": "ConfigurationNotUsable",
-        "reportingComponent": "rdma.lab/webhook",
+        "action": "Load",
+        "reportingInstance": "probe",
     }
-    path = "/api/v1/namespaces/rdma-webhook/events"
-    assert told in send(mighty, "POST", f"{path}?dryRun=All", event, user=ACCOUNT).refusal
-    assert not send(mighty, "POST", path, event).refusal
+    old = {**event, "involvedObject": place, "reportingComponent": "rdma.lab/webhook"}
+    new = {**event, "regarding": place, "reportingController": "rdma.lab/webhook"}
+    path, where = "/api/v1/namespaces/rdma-webhook/events", "?dryRun=All"
+    asked = {"user": ACCOUNT, "pod": "probe"}
+    assert told in send(mighty, "POST", f"{path}{where}", old, **asked).refusal
+    elsewhere = path.replace("/api/v1", "/apis/events.k8s.io/v1")
+    assert not send(mighty, "POST", f"{elsewhere}{where}", new, **asked).refusal
+    assert not send(mighty, "POST", path, old).refusal
     assert told in send(mighty, "DELETE", f"{path}/probe.f55?dryRun=All", user=ACCOUNT).refusal
 
 

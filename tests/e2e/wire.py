@@ -13,6 +13,8 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import PORT
 
 JSON = "application/json"
+#: What the API server knows of a token that the kubelet mounted.
+_IN_POD = "Impersonate-Extra-authentication.kubernetes.io%2Fpod-name"
 
 
 class Said(NamedTuple):
@@ -38,11 +40,13 @@ def send(
     content_type: str = JSON,
     *,
     user: str = "",
+    pod: str = "",
     token: str = "",
 ) -> Said:
-    """Ask as the administrator, or as `user` in their place, or as whose token it is."""
+    """Ask as the administrator, or as `user` in their place (in a pod), or as whose token it is."""
     context = (_anybody if token else _administrator)(cluster.directory / "pki")
     headers = {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})}
+    headers |= {_IN_POD: pod} if pod else {}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     connection = HTTPSConnection(cluster.network.gateway, PORT, context=context, timeout=60)
     try:

@@ -16,6 +16,7 @@ TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
 EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAME}/events"
 ATTEMPTS = 20
+_NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
 
 
 class Thief:
@@ -84,7 +85,7 @@ REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
         _put(
             "metadata",
             "ownerReferences",
-            value=[{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}],
+            value=[_NODE],
         ),
         "nothing of its Secret's metadata",
     ),
@@ -111,6 +112,12 @@ def test_the_secret_stays_one_that_can_be_written(thief: Thief, change: str) -> 
     do(made)
     said = thief.send("POST", SECRETS, made)
     assert (said.code, told in said.refusal) == (403, True), said.refusal
+
+
+def test_no_secret_of_another_type(thief: Thief) -> None:
+    """Such as one that a controller would fill."""
+    said = thief.send("POST", SECRETS, {**_secret(f"{NAME}-ca"), "type": "example.com/other"})
+    assert (said.code, "only a Secret of type Opaque" in said.refusal) == (403, True)
 
 
 def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
@@ -153,6 +160,12 @@ _MANAGED = {
     "fieldsType": "FieldsV1",
     "fieldsV1": {"f:note": {f"f:{number}": {} for number in range(1000)}},
 }
+
+
+def _fields(count: int, length: int) -> Document:
+    return {**_MANAGED, "fieldsV1": {f"f:{'x' * length}{number}": {} for number in range(count)}}
+
+
 _AT = "only at the pod that asks"
 _SAYS = "that its configuration is not usable"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
@@ -165,6 +178,15 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "of another controller": (_put("reportingController", value="example.com/other"), _SAYS),
     "another reason": (_put("reason", value="Killing"), _SAYS),
     "a large place": (_put("regarding", "fieldPath", value="x" * 1000), _SAYS),
+    "another version": (_put("regarding", "apiVersion", value="v2"), _SAYS),
+    "a version of it": (_put("regarding", "resourceVersion", value="x" * 1000), _SAYS),
+    "a series": (
+        _put("series", value={"count": 2, "lastObservedTime": "2026-11-21T12:00:00.000005Z"}),
+        _SAYS,
+    ),
+    "an owner": (_put("metadata", "ownerReferences", value=[_NODE]), _SAYS),
+    "many fields": (_put("metadata", "managedFields", value=[_fields(100, 1)]), "managedFields"),
+    "a long field": (_put("metadata", "managedFields", value=[_fields(1, 100)]), "managedFields"),
     "a large uid": (_put("regarding", "uid", value="x" * 1000), _SAYS),
     "a relative": (_put("related", value={"kind": "Pod", "name": "x" * 1000}), _SAYS),
     "labels": (_put("metadata", "labels", value={"a": "b"}), _SAYS),
