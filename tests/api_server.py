@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -175,9 +175,19 @@ def review_of(pod: dict[str, Any]) -> bytes:
     return orjson.dumps(review)
 
 
-def post(app: App, path: str, body: bytes, query: str = "") -> tuple[int, bytes]:
-    """Post a body to an ASGI application in this process; return the status and the answer."""
+def post(
+    app: App,
+    path: str,
+    body: bytes,
+    query: str = "",
+    run: Callable[[Coroutine[Any, Any, None]], object] = asyncio.run,
+) -> tuple[int, bytes]:
+    """Post a body to an ASGI application in this process; return the status and the answer.
+
+    `run`: of the event loop that the application lives in, where it keeps something there.
+    """
     sent: list[Message] = []
+    waiting = [body]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -195,12 +205,14 @@ def post(app: App, path: str, body: bytes, query: str = "") -> tuple[int, bytes]
     }
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if not waiting:
+            await asyncio.Event().wait()  # a client that has nothing more to say
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(_called(app, scope, receive, send))
+    run(_called(app, scope, receive, send))
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 

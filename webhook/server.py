@@ -34,7 +34,7 @@ from webhook.app.certificates import Certificate, certificate_of
 from webhook.app.configuration import Configuration
 from webhook.app.facts import ClusterFacts, facts_of
 from webhook.app.health import Health
-from webhook.app.log import Forward, Log, defect
+from webhook.app.log import Forward, Log
 from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
@@ -42,8 +42,10 @@ from webhook.app.pod_events import tell_broken_by
 from webhook.app.ports import BACKLOG, bind
 from webhook.app.preview import Preview
 from webhook.app.state import State
+from webhook.app.worker import Worker
 from webhook.config.watch import ConfigWatch
 from webhook.connection import Connection
+from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline import decide
 
@@ -90,6 +92,7 @@ class WebhookServer:
         facts = facts_of(options, self.state, self.metrics, os.environ)
         #: What goes on beside the event loop.
         self._kept_up: tuple[Certificate | ClusterFacts, ...] = (certificate, *facts)
+        self._worker = Worker(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
@@ -115,6 +118,7 @@ class WebhookServer:
                 self._started()
                 await self._until_stopped()
                 await self._drain()
+                await self._worker.stop()
                 for listener in listeners.values():
                     listener.should_exit = True
         for source in self._kept_up:
@@ -210,7 +214,7 @@ class WebhookServer:
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:
-            apps["preview"] = Preview(self.state, self.metrics, self.log)
+            apps["preview"] = Preview(self.state, self.metrics, self.log, self._worker)
         return apps
 
     def _listener(self, name: str) -> _Listener:

@@ -36,6 +36,8 @@ fabrics:
   rateGbps: 100
   hcas: [mlx5_0]
 """
+#: So long that no preview ends for it, however busy the machine is.
+_PREVIEW_SECONDS = 120.0
 #: What a process of its own runs; ports 0 are told by the log line "serving".
 _PROGRAM = """\
 import json, sys
@@ -151,7 +153,7 @@ class _Server:
     def connect(self, name: str = "mutate") -> http.client.HTTPSConnection:
         """Open a connection that stays open."""
         port = self.ports[name]
-        return http.client.HTTPSConnection("127.0.0.1", port, context=self.tls.client, timeout=20)
+        return http.client.HTTPSConnection("127.0.0.1", port, context=self.tls.client, timeout=180)
 
     def post(self, body: Any, path: str = "/mutate?timeout=5s", **headers: str) -> Reply:
         """Post a body on a connection of its own."""
@@ -195,7 +197,10 @@ class Running(_Server):
     def __init__(self, tls: Certificates, config: Path, **options: Any) -> None:
         self.tls = tls
         self.config = config
-        given = {"poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error", **options}
+        given = {
+            "poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error",
+            "preview_seconds": _PREVIEW_SECONDS, **options,
+        }  # fmt: skip
         self._server = WebhookServer(
             ServeOptions(
                 config=config, tls_cert=tls.cert, tls_key=tls.key, host="127.0.0.1",
@@ -237,7 +242,7 @@ class Process(_Server):
         given = {
             "config": str(config), "tls_cert": str(tls.cert), "tls_key": str(tls.key),
             "host": "127.0.0.1", "port": 0, "preview_port": 0, "health_port": 0,
-            "drain_seconds": 0.0, **options,
+            "drain_seconds": 0.0, "preview_seconds": _PREVIEW_SECONDS, **options,
         }  # fmt: skip
         self._command = [sys.executable, "-c", _PROGRAM, json.dumps(given)]
         self._environment = dict(environment)

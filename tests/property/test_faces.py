@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,13 @@ from hypothesis import given, settings
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.property.strategies import pods
+from webhook.app import child
 from webhook.app.log import Log
 from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.preview import Preview
 from webhook.app.state import Snapshot, State
+from webhook.app.worker import Worker
 from webhook.cli import main
 from webhook.config.load import load_fabrics
 from webhook.pipeline import decide
@@ -47,9 +51,12 @@ class _Faces:
         self._fabrics = folder / "fabrics.yaml"
         self._fabrics.write_text(_FABRICS)
         state, metrics, log = State(), Metrics(), Log("error")
-        state.snapshot = Snapshot.of(load_fabrics(self._fabrics).fabrics)
+        loaded = load_fabrics(self._fabrics)
+        state.snapshot = Snapshot.of(loaded.fabrics, source=loaded.text)
         self._mutate = Mutate(state, metrics, log, decide)
-        self._preview = Preview(state, metrics, log)
+        self.runner = asyncio.Runner()
+        self.worker = Worker(metrics, log, seconds=120.0)
+        self._preview = Preview(state, metrics, log, self.worker)
 
     def command_line(self, pod: dict[str, Any]) -> Any:
         """Return the form that `-o json` prints."""
@@ -62,7 +69,7 @@ class _Faces:
 
     def http(self, pod: dict[str, Any]) -> Any:
         """Return the form that `POST /preview` answers."""
-        status, body = post(self._preview, "/preview", orjson.dumps(pod))
+        status, body = post(self._preview, "/preview", orjson.dumps(pod), run=self.runner.run)
         assert status == 200, body
         return json.loads(body)
 
@@ -75,9 +82,13 @@ class _Faces:
 
 
 @pytest.fixture(scope="module")
-def faces(tmp_path_factory: pytest.TempPathFactory) -> _Faces:
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Faces]:
     """All faces, started once."""
-    return _Faces(tmp_path_factory.mktemp("faces"))
+    started = _Faces(tmp_path_factory.mktemp("faces"))
+    with started.runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "NICEST", 1)  # whatever else the machine does
+        yield started
+        started.runner.run(started.worker.stop())
 
 
 @settings(max_examples=30)

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from certs.self_managed import SelfManaged, Status
 from certs.serving import CertificateFiles, ServingContext
-from webhook.app.log import Log, defect
+from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.state import Check, State
+from webhook.defect import defect
 
 
 class FileCertificate:

@@ -32,7 +32,7 @@ class Configuration:
         now = self._watch
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
-            self._state.configure(now.loaded.fabrics)
+            self._state.configure(now.loaded.fabrics, now.loaded.text)
             log.write(
                 "info",
                 "configuration loaded",

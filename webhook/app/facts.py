@@ -16,7 +16,7 @@ from typing import NamedTuple
 from certs.backoff import delays
 from webhook.app.arrivals import Arrivals
 from webhook.app.certificates import IN_CLUSTER
-from webhook.app.log import Log, defect
+from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import Check, State
@@ -26,6 +26,7 @@ from webhook.cluster.kinds import NAMESPACES
 from webhook.cluster.requests import Reads
 from webhook.config.facts_file import load_facts
 from webhook.core.facts import Facts
+from webhook.defect import defect
 
 #: How long changes are collected before they are used: a burst of them is one new snapshot.
 WINDOW = 0.01

@@ -1,20 +1,19 @@
 """The log: one JSON object a line, one write each.
 
 No line holds a pod, nor any value out of one but its names: messages of decisions and
-of exceptions may quote a pod, so neither is logged. A defect is told by the type of its
-exception and the lines of code it came through.
+of exceptions may quote a pod, so neither is logged.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import traceback
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
+
+from webhook.defect import defect
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Of one line: a message of ours is never near it.
@@ -58,12 +57,3 @@ class Forward(logging.Handler):
             logger=record.name,
             **(defect(error) if error else {}),
         )
-
-
-def defect(error: BaseException) -> dict[str, Any]:
-    """Describe an exception by its type and the lines it came through, innermost last."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return {
-        "error": type(error).__name__,
-        "trace": [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames[-12:]],
-    }

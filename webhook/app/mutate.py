@@ -30,12 +30,13 @@ from webhook.admission.respond import answer, leave, refuse
 from webhook.admission.review import AdmissionRequest, read_review, uid_of
 from webhook.app import asgi
 from webhook.app.asgi import JSON, TEXT, Bodies, DisconnectedError, Headers, RequestError
-from webhook.app.log import Log, defect
+from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.state import State
 from webhook.core.decision import Decision
 from webhook.core.pod import PodManifest
 from webhook.core.scope import Context
+from webhook.defect import defect
 from webhook.errors import ReviewError
 
 PATH = "/mutate"

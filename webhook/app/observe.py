@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
@@ -26,6 +27,10 @@ from webhook.core.decision import Decision
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+#: Why the preview's worker ended: its client left, it crashed, it answered what is no answer, the
+#: server stopped, it took too long.
+WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
+WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 _Counting = defaultdict[tuple[object, ...], int]  #: label values → how many
 _BOUNDS = (*(f"{bound:g}" for bound in _BUCKETS), "+Inf")
 
@@ -45,6 +50,15 @@ class Metrics:
             "Defects of the webhook, each answered with HTTP 500.",
             registry=self.registry,
         )
+        self.previews_pending = self._gauge("previews_pending", "Previews that wait or run.")
+        self._worker_ends = Counter(
+            "rdma_webhook_preview_worker_ends",
+            "Ends of the process that computes previews; the next preview starts another.",
+            ["reason"],
+            registry=self.registry,
+        )
+        for reason in WORKER_ENDS:
+            self._worker_ends.labels(reason)
         self.config_generation = self._gauge(
             "config_generation", "How many configurations have been loaded since start."
         )
@@ -86,6 +100,10 @@ class Metrics:
         took = counts.took[endpoint]
         took.buckets[bisect_left(_BUCKETS, seconds)] += 1
         took.seconds += seconds
+
+    def worker_ended(self, reason: WorkerEnd) -> None:
+        """Count an end of the preview's worker."""
+        self._worker_ends.labels(reason).inc()
 
     def decided(self, decision: Decision) -> None:
         """Count a decision and what each mutation said."""

@@ -43,6 +43,8 @@ class ServeOptions:
     #: None: the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True
+    #: How long a preview may take to compute.
+    preview_seconds: float = 10.0
     log_level: str = "info"
     #: How long to go on serving after SIGTERM.
     drain_seconds: float = 15.0

@@ -1,38 +1,36 @@
 """`/preview`: what the webhook would do with a pod or a workload, for people and their tools.
 
 Callers are anonymous, so nothing of the cluster goes into an answer: the decision gets
-the fabrics and what the caller sent, never the facts. The work is done in threads, few of
-them, so that previews cannot keep `/mutate` waiting.
+the fabrics and what the caller sent, never the facts. It is made by the worker, a process of
+its own, so that no document can end this one or hold it up.
 """
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import assert_never
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from webhook.app import asgi
 from webhook.app.asgi import Bodies, DisconnectedError, RequestError
-from webhook.app.log import Log, defect
-from webhook.app.negotiate import FORMS, MEDIA_TYPES, Form, negotiate
+from webhook.app.caller import Pieces, while_there
+from webhook.app.child import Answer
+from webhook.app.log import Log
+from webhook.app.negotiate import FORMS, MEDIA_TYPES, negotiate
 from webhook.app.observe import Metrics
 from webhook.app.query import read_query
-from webhook.app.state import State
-from webhook.documents.read import joined, read_documents
-from webhook.errors import DocumentError
-from webhook.preview import PreviewOptions, preview_documents, rewrite
-from webhook.render.form import form_text
-from webhook.render.report import Report, asides
-from webhook.render.text import PARAMETERS, text
+from webhook.app.state import Snapshot, State
+from webhook.app.turns import Share, Turns
+from webhook.app.worker import Job, Worker
 
 PATH = "/preview"
-THREADS = 2
-#: Previews that wait or run; more are told to come back.
-PENDING = 16
+#: Previews that wait or run, and those of one address; more are told to come back.
+PENDING, EACH_PENDING = 16, 8
+#: Bytes of them, and of answers that are not sent yet, which this process holds.
+HELD, EACH_HELD = 48 << 20, 24 << 20
+#: How long a preview may wait for others.
+WAIT_SECONDS = 30.0
 #: Pods in one body: the answer to one takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
@@ -57,13 +55,15 @@ Accept
 class Preview:
     """The ASGI application of the preview listener: FastAPI inside, counted outside."""
 
-    def __init__(self, state: State, metrics: Metrics, log: Log) -> None:
+    def __init__(self, state: State, metrics: Metrics, log: Log, worker: Worker) -> None:
         self._state = state
         self._metrics = metrics
         self._log = log
+        self._worker = worker
         self._bodies = Bodies()
-        self._pending = 0
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="preview")
+        self._places = Share("previews", PENDING, EACH_PENDING)
+        self._held = Share("large previews", HELD, EACH_HELD)
+        self._turns = Turns()
         self._app = self._routes()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
@@ -105,68 +105,40 @@ class Preview:
             snapshot = self._state.snapshot
             if snapshot is None:
                 raise RequestError(503, "there has been no valid configuration since start")
-            options = PreviewOptions(
-                fabrics=snapshot.fabrics,
-                namespace=query.namespace,
-                namespace_labels=query.labels,
-                enable=query.enable,
-                most=PODS,
-            )
+            parameters = {
+                "namespace": query.namespace,
+                "labels": query.labels,
+                "enable": query.enable,
+                "most": PODS,
+                "form": form,
+            }
             body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
-            rendered = await self._compute(body, options, form)
-            return Response(rendered, media_type=MEDIA_TYPES[form][0])
+            job = Job("preview", parameters, body)
+            address = request.client.host if request.client else ""
+            computed = self._compute(job, snapshot, address)
+            answer = await while_there(computed, request.receive)
+            return Pieces(answer.pieces, MEDIA_TYPES[form][0], self._held, address)
 
         app.add_exception_handler(RequestError, _refused)
         app.add_exception_handler(DisconnectedError, _broken_off)
-        app.add_exception_handler(DocumentError, _unreadable)
         app.add_exception_handler(HTTPException, _elsewhere)
         return app
 
-    async def _compute(self, body: bytes, options: PreviewOptions, form: Form) -> bytes:
-        if self._pending >= PENDING:
-            raise RequestError(503, "too many previews at once: try again")
-        self._pending += 1
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, _render, body, options, form)
-        except DocumentError:
-            raise
-        except Exception as error:  # noqa: BLE001 -- a defect is counted, logged and told in one line
+    async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> Answer:
+        pending = self._metrics.previews_pending.track_inprogress()
+        with self._places.take(address), self._held.take(address, len(job.body)), pending:
+            try:
+                async with self._turns.turn(address, WAIT_SECONDS):
+                    answer = await self._worker.ask(job, snapshot)
+            except TimeoutError:
+                raise RequestError(503, "others took too long before it: try again") from None
+        if answer.status == 500:  # noqa: PLR2004
             self._metrics.internal_errors.inc()
-            self._log.write("error", "internal error", endpoint="preview", **defect(error))
-            raise RequestError(500, "internal error of rdma-webhook; its log tells more") from None
-        finally:
-            self._pending -= 1
-
-
-def _render(body: bytes, options: PreviewOptions, form: Form) -> bytes:
-    """Decide and write the answer; runs in a thread."""
-    documents = read_documents(body, "body")
-    if not documents:
-        msg = "body: there is no document in it; send a pod or a workload as YAML or JSON"
-        raise DocumentError(msg)
-    report = preview_documents(documents, options)
-    for preview in report.previews:
-        if preview.decision.error is not None:
-            raise preview.decision.error
-    match form:
-        case "json":
-            written = form_text(report)
-        case "yaml":
-            texts = [one.text for one in rewrite(documents, report)]
-            written = _remarks(report) + joined(texts)
-        case "text":
-            written = text(report, ways=PARAMETERS)
-        case _:
-            assert_never(form)
-    return written.encode(errors="replace")
-
-
-def _remarks(report: Report) -> str:
-    """Say as comments what the documents alone do not: what is denied or warned."""
-    return "".join(
-        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in asides(report)
-    )
+            self._log.write("error", "internal error", endpoint="preview", **answer.defect)
+            raise RequestError(500, "internal error of rdma-webhook; its log tells more")
+        if answer.status != 200:  # noqa: PLR2004
+            raise RequestError(answer.status, answer.sentence)
+        return answer
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
@@ -175,11 +147,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 async def _broken_off(_request: Request, _error: Exception) -> Response:
-    return _line(400, "the body broke off")  # to nobody, and counted
-
-
-async def _unreadable(_request: Request, error: Exception) -> Response:
-    return _line(400, str(error))
+    return _line(400, "the caller has left")  # to nobody, and counted
 
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:

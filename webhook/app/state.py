@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from webhook.app.arrivals import Arrivals
@@ -28,18 +28,21 @@ class Snapshot:
     fabrics: Fabrics
     facts: Facts
     inventory: NodeInventory
+    #: The text that the fabrics were read from, for the preview's worker.
+    source: str = ""
 
     @staticmethod
-    def of(fabrics: Fabrics, facts: Facts | None = None) -> Snapshot:
+    def of(fabrics: Fabrics, facts: Facts | None = None, source: str = "") -> Snapshot:
         """Look at the facts through the fabrics."""
         facts = facts or Facts()
-        return Snapshot(fabrics=fabrics, facts=facts, inventory=facts.inventory(fabrics))
+        inventory = facts.inventory(fabrics)
+        return Snapshot(fabrics=fabrics, facts=facts, inventory=inventory, source=source)
 
     def knowing(self, facts: Facts) -> Snapshot:
         """Return it with other facts; the nodes are looked at only if they are others."""
         if facts.nodes is not self.facts.nodes:
-            return Snapshot.of(self.fabrics, facts)
-        return Snapshot(fabrics=self.fabrics, facts=facts, inventory=self.inventory)
+            return Snapshot.of(self.fabrics, facts, self.source)
+        return replace(self, facts=facts)
 
     def context_for(self, namespace: str) -> Context:
         """Return what a decision on a pod of this namespace depends on."""
@@ -63,9 +66,9 @@ class State:
         #: Who else is asked by `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
 
-    def configure(self, fabrics: Fabrics) -> None:
-        """Decide by other fabrics from now on."""
-        self.snapshot = Snapshot.of(fabrics, self._facts)
+    def configure(self, fabrics: Fabrics, source: str = "") -> None:
+        """Decide by other fabrics from now on; `source`: the text that they were read from."""
+        self.snapshot = Snapshot.of(fabrics, self._facts, source)
 
     def learn(self, facts: Facts) -> None:
         """Decide by other facts from now on."""

@@ -44,6 +44,8 @@ class Loaded(NamedTuple):
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
+    #: What the file holds.
+    text: str
     more: More = More()
 
 
@@ -67,7 +69,7 @@ def parse_fabrics(text: str, name: str) -> Loaded:
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
-    return Loaded(compile_fabrics(sound.model), findings, more)
+    return Loaded(compile_fabrics(sound.model), findings, text, more)
 
 
 def _only_document(text: str, name: str) -> Document:

@@ -51,6 +51,7 @@ async def request(
     *chunks: bytes | None,
     headers: Iterable[tuple[bytes, bytes]] = (),
     query: str = "",
+    client: str = "127.0.0.1",
 ) -> Answer:
     """Send one request in a loop that runs."""
     sent: list[Message] = []
@@ -74,7 +75,7 @@ async def request(
         "http_version": "1.1",
         "scheme": "https",
         "server": ("webhook", 443),
-        "client": ("127.0.0.1", 1),
+        "client": (client, 1),
         "root_path": "",
         "method": method,
         "path": path,

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from tests.unit.app.client import Lines
-from webhook.app.log import Forward, Log, defect
+from webhook.app.log import Forward, Log
+from webhook.defect import defect
 
 SECRET = "hunter2"
 

@@ -9,18 +9,21 @@ import pytest
 from prometheus_client import Metric
 
 from certs.backoff import delays
+from webhook.app import caller
 from webhook.app.arrivals import Arrivals
 from webhook.app.asgi import BODIES_IN_ALL, BODY_LIMIT
 from webhook.app.mutate import DEPTH, OBJECTS, VALUES
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.preview import PENDING, THREADS
+from webhook.app.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.app.query import PARAMETERS
 from webhook.cluster.feed import Feed
 from webhook.cluster.requests import Reads
 from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.errors import ClusterError
+from webhook.worker.confinement import ADDRESS_SPACE
+from webhook.worker.frames import ANSWER_BYTES
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation.md"
 BEGIN, END = "<!-- metrics -->\n", "\n<!-- /metrics -->"
@@ -74,8 +77,12 @@ def test_metrics_are_up_to_date() -> None:
         f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
         f"{PIPELINED} that wait",
         f"{DEPTH} levels",
-        f"{THREADS} at a time, {PENDING} with those that wait",
+        f"{PENDING} at once, {EACH_PENDING} of one address",
         f"| {ServeOptions().request_seconds:g} s |",
+        f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
+        f"{HELD >> 20} MiB, {EACH_HELD >> 20} MiB of one address",
+        f"| its wait for others | {WAIT_SECONDS:g} s |",
+        f"| its answer | {ANSWER_BYTES >> 20} MiB; {caller.SECONDS:g} s to be taken |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
     ],
 )

@@ -2,26 +2,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.unit.app.client import Answer, Lines, call, request
+from tests.unit.app.client import Answer, Lines, request
+from webhook.app import child
 from webhook.app.observe import Metrics
-from webhook.app.preview import PENDING, PODS, Preview
+from webhook.app.preview import EACH_PENDING, PENDING, PODS, Preview
 from webhook.app.state import Snapshot, State
-from webhook.core.fabric import Fabric, RdmaResource, index
+from webhook.app.worker import Worker
+from webhook.config.load import parse_fabrics
 from webhook.core.facts import Facts
 
-FABRICS = index(
-    (
-        Fabric(
-            name="ib",
-            gpu_resources=frozenset({"nvidia.com/gpu"}),
-            resources=(RdmaResource(name="rdma/hca"),),
-        ),
-    )
-)
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- name: ib
+  match: {gpuResources: [nvidia.com/gpu]}
+  resources: [{name: rdma/hca}]
+  hcas: [mlx5_0]
+"""
 POD = b"""\
 apiVersion: v1
 kind: Pod
@@ -51,7 +54,10 @@ QUOTA = {
 
 
 class Server:
-    """The application with all that it writes to."""
+    """The application with all that it writes to; all of them share a worker and its event loop."""
+
+    runner: asyncio.Runner
+    worker: Worker
 
     def __init__(self, *, configured: bool = True) -> None:
         self.lines = Lines()
@@ -59,13 +65,28 @@ class Server:
         self.state = State()
         if configured:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
-            self.state.snapshot = Snapshot.of(FABRICS, facts)
-        self.app = Preview(self.state, self.metrics, self.lines.log)
+            fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
+            self.state.snapshot = Snapshot.of(fabrics, facts, FABRICS)
+        self.app = Preview(self.state, self.metrics, self.lines.log, self.worker)
 
     def post(self, body: bytes = POD, query: str = "", accept: str = "") -> Answer:
         """Post a body to /preview."""
         headers = [(b"accept", accept.encode())] if accept else []
-        return call(self.app, "POST", "/preview", body, headers=headers, query=query)
+        return self.call("POST", "/preview", body, headers=headers, query=query)
+
+    def call(self, method: str, path: str, *chunks: bytes | None, **more: Any) -> Answer:
+        """Send a request."""
+        return self.runner.run(request(self.app, method, path, *chunks, **more))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _work() -> Iterator[None]:
+    """Have a worker for all tests of this module, started once."""
+    with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "NICEST", 1)  # whatever else the machine does
+        Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
+        yield
+        Server.runner.run(Server.worker.stop())
 
 
 def _decision(answer: Answer) -> Any:
@@ -196,7 +217,7 @@ def test_bad_input_is_one_clear_line(
 )
 def test_what_else_is_asked(method: str, path: str, status: int) -> None:
     """Who asks for what is not here is told where to look."""
-    answer = call(Server().app, method, path)
+    answer = Server().call(method, path)
 
     assert (answer.status, "GET /preview tells what is served here" in answer.text) == (
         status,
@@ -206,7 +227,7 @@ def test_what_else_is_asked(method: str, path: str, status: int) -> None:
 
 def test_usage() -> None:
     """Who opens the address reads how to use it."""
-    answer = call(Server().app, "GET", "/preview")
+    answer = Server().call("GET", "/preview")
 
     assert (answer.status, "curl --data-binary @pod.yaml" in answer.text) == (200, True)
 
@@ -223,12 +244,30 @@ def test_too_many_at_once_are_sent_away() -> None:
     server = Server()
 
     async def many() -> list[int]:
-        one = (request(server.app, "POST", "/preview", POD) for _ in range(PENDING + 5))
+        one = (
+            request(server.app, "POST", "/preview", POD, client=f"192.0.2.{number % 3}")
+            for number in range(PENDING + 5)
+        )
         return sorted(answer.status for answer in await asyncio.gather(*one))
 
-    statuses = asyncio.run(many())
+    statuses = server.runner.run(many())
 
     assert statuses == [200] * PENDING + [503] * 5
+
+
+def test_too_many_of_one_address_leave_room_for_others() -> None:
+    """One client cannot hold all the places."""
+    server = Server()
+
+    async def many() -> list[Answer]:
+        addresses = ["192.0.2.1"] * (EACH_PENDING + 1) + ["192.0.2.2"]
+        one = (request(server.app, "POST", "/preview", POD, client=own) for own in addresses)
+        return await asyncio.gather(*one)
+
+    answers = server.runner.run(many())
+
+    assert [one.status for one in answers] == [200] * EACH_PENDING + [429, 200]
+    assert "from your address: wait for the answers" in answers[EACH_PENDING].text
 
 
 def test_draining_asks_clients_to_dial_again() -> None:
@@ -243,7 +282,7 @@ def test_client_that_goes_away_is_no_defect() -> None:
     """A body that broke off is the client's affair."""
     server = Server()
 
-    assert call(server.app, "POST", "/preview", b"x", None).status == 400
+    assert server.call("POST", "/preview", b"x", None).status == 400
     assert server.lines.read() == []
 
 
@@ -260,7 +299,7 @@ def test_a_body_holds_a_bounded_number_of_pods() -> None:
 def test_no_redirect_to_the_host_header(method: str) -> None:
     """A redirect would be built from it: another path is a 404."""
     headers = [(b"host", b"elsewhere.example")]
-    answer = call(Server().app, method, "/preview/", POD, headers=headers)
+    answer = Server().call(method, "/preview/", POD, headers=headers)
 
     assert answer.status == 404
     assert "location" not in answer.headers

@@ -1,0 +1,19 @@
+"""How a defect is told: by the type of its exception and the lines of code it came through.
+
+Its message may quote a pod, so it goes nowhere.
+"""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+def defect(error: BaseException) -> dict[str, Any]:
+    """Describe an exception by its type and the lines it came through, innermost last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return {
+        "error": type(error).__name__,
+        "trace": [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames[-12:]],
+    }
