@@ -43,7 +43,7 @@ AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak golden cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak fuzz golden cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,15 @@ test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a
 	$(if $(ALL_TESTS),,$(error there is no test to run))
 	$(PYTEST) -n 2 $(ALL_TESTS)
 	$(ON_CLUSTER)
+
+# Every case is known by its seed and its number: SEED=… CASE=… runs one again and shrinks it.
+FUZZ = nice $(BIN)/python -m tests.fuzz
+CASES := 100000
+JOBS := 2
+
+fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… CASE=… TARGET=…)
+	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
+		$(if $(TARGET),--target $(TARGET))
 
 golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config

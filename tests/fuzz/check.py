@@ -1,0 +1,96 @@
+"""Run one case, and say which law it breaks."""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import traceback
+from typing import NamedTuple
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws import BrokenLawError
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.targets import fabric_files, mutate, shell, workloads
+
+
+class Violation(NamedTuple):
+    """A broken law; two cases with the same law and the same place are one finding."""
+
+    law: str
+    where: str
+    message: str
+
+    def same_as(self, other: Violation | None) -> bool:
+        """Whether it is the same finding."""
+        return other is not None and (self.law, self.where) == (other.law, other.where)
+
+
+class Checked(NamedTuple):
+    """What a case reached, and what is wrong with it."""
+
+    codes: tuple[str, ...]
+    violation: Violation | None
+
+
+_ALL = (mutate.TARGET, shell.TARGET, workloads.TARGET, fabric_files.TARGET)
+TARGETS = {one.name: one for one in _ALL}
+_DRAWN = tuple(name for name, one in TARGETS.items() for _ in range(one.weight))
+#: Each so many-th case is a large one.
+LARGE = 200
+#: Each so many-th, and each of so many bytes, is weighed: that takes several times as long.
+_WEIGHED, _HEAVY = 256, 16_384
+
+
+def make(seed: int, number: int, only: str = "") -> tuple[Target, Parts]:
+    """Make the case of that number, of one target where `only` one is wanted."""
+    dice = Dice(seed, number)
+    name = dice.one(_DRAWN)
+    target = TARGETS[only or name]
+    return target, target.build(dice, large=number % LARGE == LARGE - 1)
+
+
+def check(target: Target, parts: Parts, number: int = 0) -> Checked:
+    """Run a case; exceptions of the real code break the law of raising nothing."""
+    law = "nothing_is_raised"
+    try:
+        seen = target.observe(parts)
+        seen.weigh = number % _WEIGHED == 0 or seen.size > _HEAVY
+        for one in target.laws:
+            law = one.__name__
+            one(seen)
+        codes = tuple(target.codes(seen))
+    except BrokenLawError as error:
+        return Checked((), Violation(law, error.where, str(error)))
+    except Exception as error:  # noqa: BLE001 -- a finding, whatever it is
+        return Checked((), Violation(law, _place(error), f"{type(error).__name__}: {error}"))
+    return Checked(codes, None)
+
+
+def _place(error: Exception) -> str:
+    """Name the error and the innermost function of ours that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f"{one.filename.rpartition('/webhook/')[2]}:{one.name}" for one in frames]
+    inner = [place for place in ours if not place.startswith("/")] or ours
+    return f"{type(error).__name__} in {inner[-1]}"
+
+
+SURVIVES = "the_process_survives"
+
+
+def check_apart(target: Target, parts: Parts, seconds: float) -> Violation | None:
+    """Run a case in a process of its own, which it may kill, or keep busy for ever."""
+    process = multiprocessing.get_context("fork").Process(target=_alone, args=(target, parts))
+    process.start()
+    process.join(seconds)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        return Violation(SURVIVES, "time", f"not done after {seconds:.0f} s")
+    if process.exitcode:
+        return Violation(SURVIVES, f"exit {process.exitcode}", f"exit code {process.exitcode}")
+    return None
+
+
+def _alone(target: Target, parts: Parts) -> None:
+    faulthandler.disable()
+    check(target, parts)

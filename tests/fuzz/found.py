@@ -1,0 +1,59 @@
+"""Cases that broke a law, kept as files: each is a regression test from then on.
+
+{"target": "mutate", "law": "no_defect_of_ours", "where": …, "message": …,
+ "parts": {"fabrics": "…", "cluster": null, "body": {"text": "…"}}}
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.check import TARGETS, Violation
+from tests.fuzz.target import Parts, Target
+
+FOLDER = Path(__file__).parent / "found"
+
+
+def keep(target: Target, parts: Parts, violation: Violation, folder: Path = FOLDER) -> Path:
+    """Write a case to a file, and return its path; the same case has the same name."""
+    told = {
+        "target": target.name,
+        "law": violation.law,
+        "where": violation.where,
+        "message": violation.message[:500],
+        "parts": {name: _packed(value) for name, value in parts.items()},
+    }
+    written = json.dumps(told, indent=1) + "\n"
+    digest = hashlib.sha256(json.dumps(told["parts"]).encode()).hexdigest()[:8]
+    path = folder / f"{target.name}-{violation.law.replace('_', '-')}-{digest}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(written)
+    return path
+
+
+def kept(path: Path) -> tuple[Target, Parts]:
+    """Read such a file."""
+    told = json.loads(path.read_text())
+    parts = {name: _unpacked(value) for name, value in told["parts"].items()}
+    return TARGETS[told["target"]], parts
+
+
+def _packed(value: Any) -> Any:
+    if value.__class__ is not bytes:
+        return value
+    try:
+        return {"text": value.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def _unpacked(value: Any) -> Any:
+    if value.__class__ is dict and value.keys() == {"text"}:
+        return value["text"].encode()
+    if value.__class__ is dict and value.keys() == {"base64"}:
+        return base64.b64decode(value["base64"])
+    return value

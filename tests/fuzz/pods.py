@@ -1,0 +1,195 @@
+"""Pods and AdmissionReviews that look real: right types, in the words that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tests.fuzz import words
+from tests.fuzz.dice import Dice
+from tests.fuzz.scripts import argv_of
+from tests.fuzz.spoil import QUANTITIES, TEXTS
+from webhook.core.remap import wrapping
+
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+NAMESPACES = ("lab", "lab", "lab", "bounded", "guarded", "stranger", "")
+
+
+def pod_of(dice: Dice, *, calm: bool = False) -> dict[str, Any]:
+    """Draw a pod; nearly all opted in. A `calm` one is not refused for its annotations."""
+    annotations = _annotations(dice, calm=calm)
+    metadata: dict[str, Any] = {"name": "train", "namespace": "lab", "annotations": annotations}
+    if dice.chance(4):
+        metadata["generateName"] = metadata.pop("name") + "-"
+    if dice.chance(3):
+        metadata["labels"] = _some(dice, words.LABELS, 2)
+    spec = _spec(dice)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    if calm:
+        spec.pop("os", None)
+        spec["containers"][0].update(resources={"limits": {"nvidia.com/gpu": 8, "memory": "1Gi"}})
+    if annotations.get("rdma.lab/nvlink") == "share" or dice.chance(40):
+        annotations["rdma.lab/nvlink"] = "share"
+        _share(dice, spec)
+    if dice.chance(12):
+        pod.update([dice.one(words.UNKNOWN)])
+    if dice.chance(6):
+        pod["status"] = {}
+    return pod
+
+
+def _annotations(dice: Dice, *, calm: bool) -> dict[str, Any]:
+    annotations: dict[str, Any] = {"rdma.lab/enable": "true"}
+    if calm:
+        return annotations | {"k8s.v1.cni.cncf.io/networks": "storage/nfs"}
+    if dice.chance(25):
+        annotations = dice.one(({}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "yes"}))
+    annotations |= _some(dice, words.ANNOTATIONS, 3)
+    if dice.chance(400):  # about all that annotations may have together
+        annotations["description"] = dice.one("xé") * dice.number(125_000, 263_000)
+    return annotations
+
+
+def review_of(dice: Dice, pod: Any) -> dict[str, Any]:
+    """Wrap a pod as the API server does; sometimes it asks about something else."""
+    kind = {"group": "", "version": "v1", "kind": "Pod"}
+    request: dict[str, Any] = {
+        "uid": UID,
+        "kind": kind,
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "requestKind": kind,
+        "name": "train",
+        "namespace": dice.one(NAMESPACES),
+        "operation": "CREATE",
+        "userInfo": {"username": "system:serviceaccount:kube-system:job-controller"},
+        "object": pod,
+        "oldObject": None,
+        "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+    }
+    review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+    if dice.chance(60):
+        request.update([dice.one(_OTHER_REQUESTS)])
+    if dice.chance(120):
+        review.update([dice.one(_OTHER_REVIEWS)])
+    return review
+
+
+_OTHER_REQUESTS: tuple[tuple[str, Any], ...] = (
+    ("operation", "DELETE"),
+    ("operation", "\x1b[31m\n"),
+    ("operation", 7),
+    ("kind", {"group": "apps", "version": "v1", "kind": "Deployment"}),
+    ("kind", {"kind": "Pöd"}),
+    ("subResource", "ephemeralcontainers"),
+    ("object", None),
+    ("dryRun", True),
+    ("uid", "é\n\x00"),
+    ("uid", ""),
+    ("uid", 5),
+    ("namespace", "x" * 300),
+)
+_OTHER_REVIEWS: tuple[tuple[str, Any], ...] = (
+    ("apiVersion", "admission.k8s.io/v1beta1"),
+    ("kind", "Review"),
+    ("request", None),
+    ("request", []),
+    ("response", {"uid": "x", "allowed": True}),
+)
+
+
+def _some(dice: Dice, values: Mapping[str, Sequence[Any]], most: int) -> dict[str, Any]:
+    """Draw some keys, each with one of its values."""
+    return {key: dice.one(values[key]) for key in dice.several(tuple(values), most)}
+
+
+def _spec(dice: Dice) -> dict[str, Any]:
+    spec = _some(dice, words.SPEC, 4)
+    names = dice.one(("a", "a", "ab", "abc"))
+    spec["containers"] = [container_of(dice, name) for name in names]
+    if dice.chance(20):
+        spec["containers"][-1]["name"] = dice.one(TEXTS)
+    if dice.chance(3):
+        spec["initContainers"] = [container_of(dice, "init")]
+        if dice.chance(2):
+            spec["initContainers"].append(
+                container_of(dice, "sidecar") | {"restartPolicy": "Always"}
+            )
+    if dice.chance(30):
+        spec["ephemeralContainers"] = [container_of(dice, "debug")]
+    if dice.chance(40):
+        spec["resources"] = _resources(dice)
+    if dice.chance(2):
+        drawn = dice.several(words.VOLUMES, 4)
+        spec["volumes"] = list({str(one["name"]): one for one in drawn}.values())
+    return spec
+
+
+def container_of(dice: Dice, name: str) -> dict[str, Any]:
+    """Draw a container."""
+    one: dict[str, Any] = {"name": name, "image": "registry.lab/x:1"}
+    for one_in, key, draw in _FIELDS:
+        if dice.chance(one_in):
+            one[key] = draw(dice)
+    if dice.chance(12):
+        one.update([dice.one(words.UNKNOWN)])
+    return one
+
+
+def _security(dice: Dice) -> dict[str, Any] | None:
+    return _some(dice, words.SECURITY, 3) if dice.chance(1.1) else None
+
+
+def _resources(dice: Dice) -> dict[str, Any]:
+    limits = dict(dice.one(words.BASES)) | _some(dice, words.LIMITS, 2)
+    resources: dict[str, Any] = {"limits": limits} if limits else {}
+    kind = dice.below(5)
+    if kind == 0:
+        resources["requests"] = dict(limits)
+    elif kind == 1:
+        resources["requests"] = _some(dice, words.LIMITS, 3)
+    elif kind == 2 and limits:
+        resources["requests"] = {key: limits[key] for key in dice.several(tuple(limits), 2)}
+    if dice.chance(12) and resources:
+        section = resources[dice.one(tuple(resources))]
+        section[dice.one(tuple(section or ("memory",)))] = dice.one(QUANTITIES)
+    if dice.chance(12):
+        resources["claims"] = dice.several(words.CLAIMS, 2)
+    return resources
+
+
+def _env(dice: Dice) -> list[dict[str, Any]]:
+    plain = _some(dice, words.VARIABLES, 5)
+    found: list[dict[str, Any]] = [{"name": key, "value": plain[key]} for key in plain]
+    return found + dice.several(words.REFERENCES, 2) if dice.chance(4) else found
+
+
+#: Each once in so many containers.
+_FIELDS: tuple[tuple[float, str, Callable[[Dice], Any]], ...] = (
+    (1.1, "resources", _resources),
+    (1.7, "env", _env),
+    (7, "envFrom", lambda _: [{"configMapRef": {"name": "settings"}}]),
+    (1.6, "command", argv_of),
+    (5, "args", argv_of),
+    (3, "volumeMounts", lambda dice: dice.several(words.MOUNTS, 3)),
+    (3, "securityContext", _security),
+)
+
+
+def _share(dice: Dice, spec: dict[str, Any]) -> None:
+    """Give a pod what NVLink between pods needs, perhaps not all of it."""
+    needed = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
+    spec.update(item for item in needed.items() if not dice.chance(8))
+    for one in spec["containers"]:
+        if dice.chance(1.5):
+            one["resources"] = {"limits": {"nvidia.com/gpu": dice.one((1, 2, "8"))}}
+        one["securityContext"] = {"privileged": not dice.chance(12)}
+        one["command"] = ["python", "train.py"] if dice.chance(2) else argv_of(dice)
+        if dice.chance(10):
+            one["command"] = [*wrapping(dice.one((1, 2, 8))), *one["command"]]
+        if not dice.chance(4):
+            one.pop("volumeMounts", None)
+        if dice.chance(3):
+            mount = {"name": "tmp", "mountPath": "/tmp"}
+            one["volumeMounts"] = [*one.get("volumeMounts", ()), mount]
+            spec["volumes"] = [{"name": "tmp", "hostPath": {"path": "/tmp"}}]

@@ -1,0 +1,141 @@
+"""Make a case that breaks a law as small as it can be and still break the same one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from time import monotonic
+from typing import Any, TypeVar
+
+from tests.fuzz.target import Parts
+
+T = TypeVar("T")
+Fails = Callable[[Any], bool]
+
+
+def shrunk(parts: Parts, breaks: Callable[[Parts], bool], *, seconds: float = 60) -> Parts:
+    """Return a smaller case that `breaks` the law, too; the same one where none was found.
+
+    Ends after some time: what is left is then the smallest so far.
+    """
+    until = monotonic() + seconds
+    best = dict(parts)
+
+    def tried(name: str, value: Any) -> bool:
+        if monotonic() > until or not breaks({**best, name: value}):
+            return False
+        best[name] = value
+        return True
+
+    for name in sorted(parts, key=lambda one: one != "body"):
+        _shrink(best[name], partial(tried, name))
+    return best
+
+
+def _shrink(value: Any, fails: Fails) -> None:
+    if value.__class__ is bytes:
+        _shrink_bytes(value, fails)
+    elif value.__class__ is str:
+        _fewer_lines(value, fails)
+    else:
+        _shrink_tree(value, fails)
+
+
+def _shrink_bytes(data: bytes, fails: Fails) -> None:
+    """Shrink as JSON, if what it means breaks the law, else as text, else byte by byte."""
+
+    def as_json(value: Any) -> bool:
+        return fails(json.dumps(value).encode())
+
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        value = None
+    if value is not None and as_json(value):
+        _shrink_tree(value, as_json)
+        return
+    try:
+        _fewer_lines(data.decode(), lambda text: fails(text.encode(errors="surrogatepass")))
+    except UnicodeDecodeError:
+        _fewer(list(data), lambda few: fails(bytes(few)))
+
+
+def _fewer_lines(text: str, fails: Fails) -> None:
+    lines = _fewer(text.splitlines(keepends=True), lambda few: fails("".join(few)))
+    _fewer(list("".join(lines)), lambda few: fails("".join(few)))
+
+
+def _shrink_tree(value: Any, fails: Fails) -> None:
+    """Leave out what can be left out, from the root to the leaves, until nothing can."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for path in list(_paths(value)):
+            found = _at(value, path)
+            new = _simplest(found, partial(_fails_with, fails, value, path))
+            if new is not found:
+                value, smaller = _with(value, path, new), True
+
+
+def _fails_with(fails: Fails, value: Any, path: tuple[Any, ...], new: Any) -> bool:
+    return fails(_with(value, path, new))
+
+
+_GONE = object()
+
+
+def _simplest(found: Any, fails: Fails) -> Any:
+    """Return something smaller that can stand there, else the very same."""
+    if found.__class__ is dict:
+        pairs = list(found.items())
+        few = _fewer(pairs, lambda few: fails(dict(few)))
+        return dict(few) if len(few) < len(pairs) else found
+    if found.__class__ is list:
+        few = _fewer(found, fails)
+        return few if len(few) < len(found) else found
+    if found.__class__ is str and found:
+        text = "".join(_fewer(list(found), lambda few: fails("".join(few))))
+        return text if len(text) < len(found) else found
+    return found
+
+
+def _fewer(items: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
+    """Leave out as many items as can be: all, halves, quarters, down to one by one."""
+    size = len(items)
+    while size:
+        start = 0
+        while start < len(items):
+            left = items[:start] + items[start + size :]
+            if fails(left):
+                items = left
+            else:
+                start += size
+        size //= 2
+    return items
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if value.__class__ in (dict, list):
+        for key, child in value.items() if value.__class__ is dict else enumerate(value):
+            yield from _paths(child, (*path, key))
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    """Return what stands there, _GONE where it was left out meanwhile."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return _GONE
+    return value
+
+
+def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """Return a copy along the path, with something else at its end."""
+    if not path:
+        return new
+    copied = value.copy()
+    copied[path[0]] = _with(value[path[0]], path[1:], new)
+    return copied

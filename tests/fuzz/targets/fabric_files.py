@@ -1,0 +1,131 @@
+"""Fabrics files: what check-config says of them, and whether what it takes can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import orjson
+import yaml
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws import FABRICS_LAWS, Loading
+from tests.fuzz.spoil import grown, spoilt
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.worlds import FABRICS
+from tests.fuzz.yamls import noisy, swollen, yaml_of
+
+_SIZES = (8_000, 32_000, 64_000)
+
+
+@cache
+def _values() -> tuple[bytes, ...]:
+    return tuple(orjson.dumps(yaml.safe_load(text)) for text in FABRICS[1:])
+
+
+def build(dice: Dice, *, large: bool) -> Parts:
+    """Make a file out of ones that are right."""
+    value: Any = orjson.loads(dice.one(_values()))
+    kind = dice.below(10)
+    for _ in range(dice.few(6)):
+        _fill(dice, value)
+    if kind < 5 and not large:
+        value = spoilt(dice, value)
+    if large and dice.chance(1.5):
+        _many(dice, value, dice.one(_SIZES))
+    text = yaml_of(dice, value)
+    if kind > 6:
+        text = noisy(dice, text)
+    elif large:
+        text = swollen(dice, text, dice.one(_SIZES))
+    return {"text": text.encode(errors="surrogatepass")}
+
+
+#: Fields of a fabric, with values that are right, odd or wrong.
+_FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("name", ("ib", "a--b", "IB", "x" * 64, 1, True, "v100-ib", "é")),
+    ("mode", ("shared-device", "host-network", "sr-iov", "host-device", "dra", "sriov")),
+    ("linkLayer", ("InfiniBand", "Ethernet", "ethernet")),
+    ("rateGbps", (100, 0, "100", 100000, 1.5)),
+    (
+        "hcas",
+        (["mlx5_0"], ["mlx5_0", "mlx5_0"], ["mlx5_0:1"], ["mlx5_0:a"], "mlx5_0", [], ["eth0"]),
+    ),
+    ("excludeHcas", (["mlx5_bond_0"], ["mlx5_0"])),
+    ("hcaPrefixes", (["ibp"], ["mlx5"], ["mlx5_1"])),
+    ("socketInterface", ("eth0", "=eth0", "^lo", "lo", "x" * 16, "", "net1,net2")),
+    ("hostSocketInterface", ("bond0", "eth0")),
+    ("networks", (["lab/net"], ["net@net1", "x@net1"], ["a/b/c"], [""], "x")),
+    ("libraries", (["nccl"], ["nvshmem", "ucx"], ["mpi"], [])),
+    ("sharedMemory", ("64Gi", "1e3", "64G i", 0, "-1", 64)),
+    ("pin", ("always", "never", "sometimes")),
+    ("nodeSelector", ({"a/b": "c"}, {"a": "é"}, {"a b": "c"}, {"x": 1})),
+    ("env", ({"NCCL_DEBUG": "INFO"}, {"nccl_debug": "x"}, {"NCCL_DEBG": 1}, {"A": "x" * 1100})),
+    ("qos", ({"trafficClass": 106}, {"pkey": "0x8001"}, {"gidIndex": 3}, {"pkey": 0}, {"x": 1})),
+    (
+        "resources",
+        (
+            [{"name": "rdma/a", "aliases": ["rdma/hca"]}],
+            [{"name": "rdma/a", "count": "per-gpu", "gpusPerDevice": 2}],
+            [{"name": "rdma/a"}, {"name": "rdma/a"}],
+            [{"name": "rdma"}],
+            [{"name": "rdma/a", "count": 0}],
+            [{"name": "nvidia.com/vf", "network": "lab/net@x"}],
+        ),
+    ),
+    (
+        "match",
+        (
+            {"gpuProducts": ["Tesla-V100-*"]},
+            {"gpuProducts": ["Tesla V100"]},
+            {"nodeLabels": {"a/b": "c*"}},
+            {"nodeLabels": {"a/b": ["["]}},
+            {"gpuResources": []},
+            {"gpuResources": ["nvidia.com/gpu", "gpu"]},
+        ),
+    ),
+    ("x-unknown", (1, None)),
+)
+
+
+def _fill(dice: Dice, value: dict[str, Any]) -> None:
+    fabric = dice.one(value["fabrics"])
+    key, values = dice.one(_FIELDS)
+    fabric[key] = dice.one(values)
+
+
+def _many(dice: Dice, value: dict[str, Any], size: int) -> None:
+    """Repeat a whole fabric, each with a name of its own, or one thing in it."""
+    if dice.chance(2):
+        grown(dice, value, size)
+        return
+    one = dice.one(value["fabrics"])
+    written = orjson.dumps(one).replace(orjson.dumps(one["name"]), b'"f@"')
+    value["fabrics"] += [
+        orjson.loads(written.replace(b"@", str(number).encode()))
+        for number in range(size // len(written))
+    ]
+
+
+def observe(parts: Parts) -> Loading:
+    """Load it, and decide on a pod by it."""
+    return Loading(parts["text"])
+
+
+def codes(seen: Loading) -> Iterable[str]:
+    """Name whether it can be used, and how much there was to say."""
+    yield "refused" if seen.loaded is None else "loaded"
+    for severity in {one.severity for one in seen.findings}:
+        yield f"with {severity}s"
+
+
+TARGET = Target(
+    name="fabrics",
+    build=build,
+    observe=observe,
+    laws=FABRICS_LAWS,
+    codes=codes,
+    expected=frozenset({"refused", "loaded", "with errors", "with warnings"}),
+    weight=2,
+)

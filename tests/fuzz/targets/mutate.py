@@ -1,0 +1,114 @@
+"""`/mutate`: AdmissionReviews, from what an API server sends down to bytes that are no JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws import MUTATE_LAWS, Answered, World
+from tests.fuzz.many import many
+from tests.fuzz.pods import pod_of, review_of
+from tests.fuzz.spoil import grown, spoilt, written
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.worlds import CLUSTERS, FABRICS
+from tests.property.allowed import names_of
+from webhook.app.log import Log
+from webhook.app.mutate import Mutate
+from webhook.app.observe import Metrics
+from webhook.app.state import Snapshot, State
+from webhook.config.load import parse_fabrics
+from webhook.core.facts import Facts
+from webhook.core.reasons import (
+    DECISION_REASONS,
+    FACTS_UNKNOWN,
+    INTERNAL_ERROR,
+    NAMESPACE_FABRIC,
+    OTHER_INJECTOR,
+    UNKNOWN_ANNOTATION,
+)
+from webhook.mutations import MUTATIONS
+from webhook.pipeline import decide
+
+_OF_REQUESTS = (UNKNOWN_ANNOTATION, FACTS_UNKNOWN, NAMESPACE_FABRIC, OTHER_INJECTOR)
+#: Bytes of a body that holds much of one thing.
+_SIZES = (16_000, 64_000, 64_000, 64_000, 256_000)
+
+
+def build(dice: Dice, *, large: bool) -> Parts:
+    """Make a case: the fabrics file, the objects of the cluster, and the body."""
+    fabrics, cluster = dice.one(FABRICS[1:] if large else FABRICS), dice.one(CLUSTERS)
+    # Words are shared, and what follows edits in place.
+    pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large)))
+    kind = 2 if large else dice.below(10)
+    if kind > 5:
+        pod = spoilt(dice, pod)
+    for _ in range(large and 1 + dice.few(2)):
+        (grown if dice.chance(4) else many)(dice, pod, dice.one(_SIZES))
+        pod = orjson.loads(orjson.dumps(pod))  # what was repeated is shared
+    review: Any = review_of(dice, pod)
+    if kind == 0:
+        review = spoilt(dice, review)
+    body = written(dice, review) if kind in (1, 9) else orjson.dumps(review)
+    earlier = dice.one(FABRICS) if dice.chance(20) else None
+    objects = None if cluster is None else list(cluster)
+    return {"fabrics": fabrics, "earlier": earlier, "cluster": objects, "body": body}
+
+
+def observe(parts: Parts) -> Answered:
+    """Ask one replica, perhaps after one that had another configuration."""
+    cluster = orjson.dumps(parts["cluster"])
+    world = world_of(parts["fabrics"], cluster)
+    body = parts["body"]
+    if parts["earlier"] is not None:
+        first = Answered(body, world_of(parts["earlier"], cluster))
+        body = first.body_after if first.decided else body
+    return Answered(body, world)
+
+
+def codes(seen: Answered) -> Iterable[str]:
+    """Name what was reached: the HTTP status, the reason for the whole, and those of mutations."""
+    yield f"HTTP {seen.answer.status}"
+    for answer in (seen.answer, *(seen.second_pass if seen.decided else ())):
+        decision = answer.decision
+        if decision is not None:
+            yield decision.reason.code
+            for outcome in decision.outcomes:
+                yield f"{outcome.mutation}: {outcome.reason.code}"
+
+
+@lru_cache(maxsize=64)
+def world_of(fabrics: str, cluster: bytes) -> World:
+    """Make two replicas of one configuration and one cluster."""
+    objects = orjson.loads(cluster)
+    facts = Facts() if objects is None else Facts.from_objects(objects)
+    loaded = parse_fabrics(fabrics, "fabrics.yaml").fabrics
+    pair = _replica(fabrics, facts), _replica(fabrics, facts)
+    return World(pair, names_of(loaded), loaded)
+
+
+def _replica(fabrics: str, facts: Facts) -> Mutate:
+    state = State()
+    state.snapshot = Snapshot.of(parse_fabrics(fabrics, "fabrics.yaml").fabrics, facts)
+    return Mutate(state, Metrics(), Log("error"), decide)
+
+
+TARGET = Target(
+    name="mutate",
+    build=build,
+    observe=observe,
+    laws=MUTATE_LAWS,
+    codes=codes,
+    expected=frozenset(
+        {
+            *("HTTP 200", "HTTP 400"),
+            *(reason.code for reason in DECISION_REASONS if reason is not INTERNAL_ERROR),
+            *(f"{one.name}: {reason.code}" for one in MUTATIONS for reason in one.reasons),
+            *(f"request: {reason.code}" for reason in _OF_REQUESTS),
+        }
+    ),
+    weight=12,
+)

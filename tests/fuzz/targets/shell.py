@@ -1,0 +1,76 @@
+"""Scripts: what is read of them, and what is put into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws import SHELL_LAWS, Scripted
+from tests.fuzz.many import much_text
+from tests.fuzz.pods import UID
+from tests.fuzz.scripts import SHELLS, script_of
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.targets.mutate import world_of
+from tests.fuzz.worlds import FABRICS
+
+_SIZES = (4_000, 16_000, 32_000, 64_000)
+
+
+def build(dice: Dice, *, large: bool) -> Parts:
+    """Make a container's words: a shell's, with a script."""
+    words = [*dice.one(SHELLS)]
+    words.append(much_text(dice, dice.one(_SIZES)) if large else script_of(dice))
+    env = [{"name": "OMPI_MCA_btl", "value": "tcp"}] if dice.chance(2) else []
+    return {"words": words, "env": env, "args": dice.chance(4)}
+
+
+def observe(parts: Parts) -> Scripted:
+    """Ask about a pod that runs them in a launcher, beside one that has none."""
+    words, split = parts["words"], parts["words"][:0] if parts["args"] else parts["words"]
+    one: dict[str, Any] = {"name": "a", "env": parts["env"], "command": split}
+    if parts["args"]:
+        one["args"] = words
+    pod = {
+        "metadata": {
+            "annotations": {"rdma.lab/enable": "true"},
+            "labels": {"training.kubeflow.org/job-role": "launcher"},
+        },
+        "spec": {"containers": [one]},
+    }
+    request = {"uid": UID, "operation": "CREATE", "namespace": "lab", "object": pod}
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    try:
+        body = orjson.dumps(review)
+    except orjson.JSONEncodeError:  # half a character, which no body can hold
+        body = b"{}"
+    return Scripted(body, world_of(FABRICS[1], b"null"))
+
+
+def codes(seen: Scripted) -> Iterable[str]:
+    """Name how many launchers were found, and what became of the script."""
+    if not seen.decided:
+        yield "not decided"
+        return
+    launches = seen.launches
+    yield f"{min(len(launches), 3)} launches{' or more' if len(launches) > 2 else ''}"
+    yield "edited" if seen.edited else "not edited"
+    for launch in launches:
+        if launch.behind:
+            yield f"behind {launch.behind}" if "large" not in launch.behind else "too large"
+
+
+TARGET = Target(
+    name="shell",
+    build=build,
+    observe=observe,
+    laws=SHELL_LAWS,
+    codes=codes,
+    expected=frozenset(
+        {"0 launches", "1 launches", "3 launches or more", "edited", "not edited", "behind sudo"}
+        | {"too large"}
+    ),
+    weight=4,
+)

@@ -1,0 +1,125 @@
+"""Files for a preview: pods in every kind of workload, in YAML and JSON, and what is neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws import WORKLOAD_LAWS, Previewed
+from tests.fuzz.many import many
+from tests.fuzz.pods import pod_of, review_of
+from tests.fuzz.spoil import grown, spoilt
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.targets.mutate import world_of
+from tests.fuzz.worlds import FABRICS
+from tests.fuzz.yamls import noisy, swollen, yaml_of
+from webhook.core.reasons import DECISION_REASONS, INTERNAL_ERROR, MIRROR_POD
+
+_SIZES = (8_000, 16_000, 32_000)
+
+
+def build(dice: Dice, *, large: bool) -> Parts:
+    """Make one to three documents, as a text."""
+    documents = [_document(dice, large=large) for _ in range(1 if large else 1 + dice.few(2))]
+    kind = dice.below(10)
+    text = "\n---\n".join(documents)
+    if kind > 7:
+        text = noisy(dice, text)
+    if large and kind < 4:
+        text = swollen(dice, text, dice.one(_SIZES))
+    data = text.encode(errors="surrogatepass")
+    if kind == 0 and data:
+        at = dice.below(len(data))
+        data = data[:at] + bytes([dice.below(256)]) + data[at + 1 :]
+    return {"fabrics": dice.one(FABRICS), "enable": dice.chance(8), "text": data}
+
+
+def _document(dice: Dice, *, large: bool) -> str:
+    pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large or dice.chance(3))))
+    if large:
+        (grown if dice.chance(4) else many)(dice, pod, dice.one(_SIZES))
+    workload: Any = dice.one(_KINDS)(dice, pod)
+    if not large and dice.chance(4):
+        workload = spoilt(dice, orjson.loads(orjson.dumps(workload)))
+    return yaml_of(dice, workload)
+
+
+def _object(kind: str, version: str, **fields: Any) -> dict[str, Any]:
+    metadata = {"name": "train", "namespace": "lab"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
+
+
+def _template(pod: dict[str, Any]) -> dict[str, Any]:
+    return {key: pod[key] for key in ("metadata", "spec") if key in pod}
+
+
+def _job(_: Dice, pod: Any) -> Any:
+    return _object("Job", "batch/v1", spec={"template": _template(pod)})
+
+
+def _deployment(_: Dice, pod: Any) -> Any:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": _template(pod)}
+    return _object("Deployment", "apps/v1", spec=spec)
+
+
+def _cron_job(dice: Dice, pod: Any) -> Any:
+    spec = {"schedule": "@daily", "jobTemplate": {"spec": _job(dice, pod)["spec"]}}
+    return _object("CronJob", "batch/v1", spec=spec)
+
+
+def _mpi_job(dice: Dice, pod: Any) -> Any:
+    launcher = _template(pod_of(dice, calm=True))
+    specs = {"Launcher": {"template": launcher}, "Worker": {"template": _template(pod)}}
+    return _object("MPIJob", "kubeflow.org/v2beta1", spec={"mpiReplicaSpecs": specs})
+
+
+def _list(dice: Dice, pod: Any) -> Any:
+    return {"apiVersion": "v1", "kind": "List", "items": [pod, _job(dice, pod)]}
+
+
+def _config_map(dice: Dice, pod: Any) -> Any:
+    return _object("ConfigMap", "v1", data={"job.yaml": yaml_of(dice, pod)})
+
+
+_KINDS = (
+    lambda _, pod: pod,
+    lambda _, pod: pod,
+    *(_job, _deployment, _cron_job, _mpi_job, _list, review_of, _config_map),
+)
+
+
+def observe(parts: Parts) -> Previewed:
+    """Preview the text in every form."""
+    world = world_of(parts["fabrics"], b"null")
+    return Previewed(parts["text"], world, enable=parts["enable"])
+
+
+def codes(seen: Previewed) -> Iterable[str]:
+    """Name how it was read, and what was decided of each pod."""
+    if seen.report is None:
+        yield "refused"
+        return
+    yield f"{min(len(seen.documents), 3)} documents"
+    for preview in seen.report.previews:
+        yield preview.decision.reason.code
+    if seen.report.notes:
+        yield "notes"
+    for rewritten in seen.rewritten:
+        yield "written anew" if rewritten.warning else "edited"
+
+
+TARGET = Target(
+    name="workloads",
+    build=build,
+    observe=observe,
+    laws=WORKLOAD_LAWS,
+    codes=codes,
+    expected=frozenset(
+        {"refused", "1 documents", "2 documents", "3 documents", "notes", "edited", "written anew"}
+        | {one.code for one in DECISION_REASONS if one not in (INTERNAL_ERROR, MIRROR_POD)}
+    ),
+    weight=2,
+)

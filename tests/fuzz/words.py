@@ -1,0 +1,242 @@
+"""The words that matter in pods, each with values that a decision tells apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+AMOUNTS: tuple[Any, ...] = ("1", 2, "0", "8", 0, "2", 8, "16")
+LIMITS: dict[str, tuple[Any, ...]] = {
+    "cpu": ("500m", 8, "64"),
+    "memory": ("64Gi", "1.5Gi", 1024, "512Gi", 0, "0", "1e11", "128974848", "129e6", "129M"),
+    "ephemeral-storage": ("10Gi",),
+    "hugepages-2Mi": ("1Gi",),
+    **dict.fromkeys(
+        (
+            *("nvidia.com/gpu", "nvidia.com/v100", "nvidia.com/h100", "nvidia.com/gpu.shared"),
+            *("nvidia.com/mig-1g.5gb", "nvidia.com/gpumem", "volcano.sh/vgpu-number"),
+            *("rdma/rdma_v100", "rdma/hca", "rdma/other", "nvidia.com/rail0", "nvidia.com/rail1"),
+            *("vpc.amazonaws.com/efa", "nvidia.com/sriov_nic", "amd.com/nic", "example.com/fast"),
+            *("rdma/ib", "site.lab/gpu", "nvidia.com/roce_vf"),
+        ),
+        AMOUNTS,
+    ),
+}
+#: What containers request before anything else comes on top: mostly GPUs.
+BASES: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"nvidia.com/gpu": 2},
+    {"nvidia.com/gpu": "8", "memory": "64Gi"},
+    {"nvidia.com/v100": 8, "memory": "64Gi", "cpu": 8},
+    {"nvidia.com/v100": "4", "memory": "128Gi"},
+    {"nvidia.com/h100": "8"},
+    {"nvidia.com/roce_vf": "2", "nvidia.com/gpu": 8},
+    {"rdma/rdma_v100": 1, "memory": 1024},
+)
+VARIABLES: dict[str, tuple[str, ...]] = {
+    "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5", "^mlx5_2", "x" * 2000),
+    "NCCL_SOCKET_IFNAME": ("eth0", "=net1", "^docker0", "$(INTERFACE)", ""),
+    "GLOO_SOCKET_IFNAME": ("net1", "eth0"),
+    "NCCL_IB_DISABLE": ("1", "0"),
+    "NCCL_DEBUG": ("INFO", "WARN", "a\nb"),
+    "UCX_TLS": ("tcp", "rc,cuda", "all", "^ib"),
+    "UCX_NET_DEVICES": ("all", "mlx5_0:1"),
+    "OMPI_MCA_coll_hcoll_enable": ("1", "0"),
+    "OMPI_MCA_coll": ("^hcoll",),
+    "OMPI_MCA_plm_rsh_args": ("-o ConnectionAttempts=10",),
+    "OMPI_MCA_orte_default_hostfile": ("/etc/mpi/hostfile",),
+    "I_MPI_FABRICS": ("shm:ofi",),
+    "HYDRA_HOST_FILE": ("/etc/mpi/hostfile",),
+    "K_MPI_JOB_ROLE": ("launcher", "worker"),
+    "CUDA_VISIBLE_DEVICES": ("0",),
+    "NCCL_HOSTID": ("node-1",),
+    "MALLOC_ARENA_MAX": ("4",),
+}
+REFERENCES: tuple[dict[str, Any], ...] = (
+    {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    {"name": "LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
+    {"name": "NCCL_IB_HCA", "valueFrom": {"configMapKeyRef": {"name": "n", "key": "hca"}}},
+    {"name": "UCX_TLS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "tls"}}},
+    {"name": "NCCL_DEBUG", "valueFrom": None},
+)
+MOUNTS: tuple[dict[str, Any], ...] = (
+    {"name": "shm", "mountPath": "/dev/shm"},
+    {"name": "shm", "mountPath": "/dev"},
+    {"name": "tmp", "mountPath": "/tmp"},
+    {"name": "info", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"},
+    {"name": "info", "mountPath": "/etc/"},
+    {"name": "info", "mountPath": "/info", "readOnly": True},
+    {"name": "rdma-lab-shm", "mountPath": "/scratch"},
+    {"name": "rdma-lab-shm", "mountPath": "/dev/shm"},
+    {"name": "rdma-lab-nccl-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"},
+)
+SECURITY: dict[str, tuple[Any, ...]] = {
+    "privileged": (True, False),
+    "runAsUser": (0, 1000),
+    "runAsNonRoot": (True, None),
+    "allowPrivilegeEscalation": (False,),
+    "capabilities": (
+        None,
+        {},
+        {"add": ["SYS_PTRACE"]},
+        {"add": ["IPC_LOCK"], "drop": ["ALL"]},
+        {"add": None, "drop": ["IPC_LOCK"]},
+        {"add": ["CAP_IPC_LOCK"]},
+        {"add": ["ALL"]},
+    ),
+}
+ANNOTATIONS: dict[str, tuple[Any, ...]] = {
+    "rdma.lab/fabric": ("v100-ib", "host", "a100-roce", " v100-ib ", "v100"),
+    "rdma.lab/containers": (*("a",) * 6, "a,init", "b", "a, b", "sidecar", "nobody", ",", "init"),
+    "rdma.lab/devices": (*("0", "3", "1") * 3, "1000", "-1", "10001", "²"),
+    "rdma.lab/memory-limit": (*("drop", "keep") * 5, "Keep"),
+    "rdma.lab/skip": (*("env", "ipc-lock,hcoll", "networks, nvlink") * 3, "hcol"),
+    "rdma.lab/nvlink": (*("share",) * 6, "yes"),
+    "rdma.lab/fabrik": ("a100-roce",),
+    "rdma.lab/nccl-conf": ("NCCL_DEBUG=INFO\n", ""),
+    "rdma.lab/status": (
+        *("{}", "x", '{"applied":["env"],"config":"0"}', "[1]", '"é'),
+        '{"fabric":null,"applied":["env","x"],"warned":{"env":["\\u0007"]},"config":"@HASH"}',
+        '{"applied":7,"skipped":-1,"warned":1,"config":"@HASH"}',
+        '{"applied":["ipc-lock"],"warned":{"ipc-lock":[1]},"config":"@HASH"}',
+    ),
+    "k8s.v1.cni.cncf.io/networks": (
+        *("storage/nfs", "fabric/rail0,x", '[{"name": "nfs"} ]', "[", "", " ", "fabric/rail0@net1"),
+        *('[{"name":"rail0","namespace":"fabric","interface":"net2"}]', "a,,b,", "[]", '[ "x" ]'),
+        *('[{"name":1}]', "lab/roce-net", "roce-net@net1 ,", '{"name":"x"}'),
+    ),
+    "networking.gke.io/interfaces": ("[]",),
+    "kubernetes.io/config.mirror": ("x",),
+    "kubectl.kubernetes.io/default-container": ("a",),
+    "prometheus.io/scrape": ("true",),
+    "site.lab/owner": ("x",),
+    "rdma.ome.io/auto-inject": ("true",),
+    "site.lab/nic": ("fast",),
+    "sidecar.istio.io/inject": ("true",),
+    "description": ("é" * 40, "a\x1b[31mb", "\u202e"),
+}
+LABELS: dict[str, tuple[str, ...]] = {
+    "training.kubeflow.org/job-role": ("launcher", "worker"),
+    "training.kubeflow.org/replica-type": ("launcher", "worker"),
+    "mpi_role_type": ("launcher",),
+    "ray.io/node-type": ("head", "worker"),
+    "app": ("train",),
+}
+VOLUMES: tuple[dict[str, Any], ...] = (
+    {"name": "shm", "emptyDir": {"medium": "Memory"}},
+    {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}},
+    {"name": "tmp", "hostPath": {"path": "/tmp"}},
+    {"name": "info", "configMap": {"name": "info"}},
+    {"name": "rdma-lab-shm", "emptyDir": {}},
+    {"name": "rdma-lab-shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}},
+    {"name": "rdma-lab-nccl-conf", "emptyDir": {}},
+    {
+        "name": "rdma-lab-nccl-conf",
+        "downwardAPI": {
+            "items": [
+                {
+                    "path": "nccl.conf",
+                    "fieldRef": {"fieldPath": "metadata.annotations['rdma.lab/nccl-conf']"},
+                }
+            ]
+        },
+    },
+    {
+        "name": "limits",
+        "downwardAPI": {
+            "items": [{"path": "m", "resourceFieldRef": {"resource": "limits.memory"}}]
+        },
+    },
+    {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
+    {
+        "name": "both",
+        "projected": {
+            "sources": [
+                {
+                    "downwardAPI": {
+                        "items": [
+                            {
+                                "path": "m",
+                                "resourceFieldRef": {
+                                    "containerName": "a",
+                                    "resource": "limits.memory",
+                                },
+                            }
+                        ]
+                    }
+                }
+            ]
+        },
+    },
+)
+CLAIMS: tuple[dict[str, Any], ...] = (
+    {"name": "nic"},
+    {"name": "gpu", "request": "all"},
+    {"name": "rdma-nics"},
+    {"name": "imex-channel-0"},
+)
+
+
+def _terms(*expressions: dict[str, Any]) -> dict[str, Any]:
+    terms = [{"matchExpressions": [one]} for one in expressions]
+    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": wanted}
+
+
+_PRODUCT = "nvidia.com/gpu.product"
+AFFINITIES: tuple[Any, ...] = (
+    None,
+    _terms({"key": _PRODUCT, "operator": "In", "values": ["Tesla-V100-SXM2-16GB"]}),
+    _terms(
+        {"key": _PRODUCT, "operator": "In", "values": ["Tesla-V100-SXM2-16GB"]},
+        {"key": _PRODUCT, "operator": "In", "values": ["NVIDIA-A100-SXM4-80GB"]},
+    ),
+    _terms({"key": _PRODUCT, "operator": "NotIn", "values": ["Tesla-V100-SXM2-16GB"]}),
+    _terms({"key": _PRODUCT, "operator": "Exists"}),
+    _terms({"key": "site.lab/fabric", "operator": "In", "values": ["ib"]}),
+    _terms({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-2"]}),
+    _terms({"key": "rank", "operator": "Gt", "values": ["1"]}),
+)
+SPEC: dict[str, tuple[Any, ...]] = {
+    "hostNetwork": (True, True, False),
+    "hostIPC": (True,),
+    "hostPID": (True,),
+    "hostUsers": (False, True),
+    "nodeName": ("node-1", "node-9"),
+    "nodeSelector": (
+        None,
+        {_PRODUCT: "NVIDIA-A100-SXM4-80GB"},
+        {_PRODUCT: "Tesla-V100-SXM2-32GB-SHARED"},
+        {_PRODUCT: "B200"},
+        {"site.lab/fabric": "roce"},
+        {"site.lab/fabric": "ib"},
+        {"kubernetes.io/os": "windows"},
+        {"kubernetes.io/hostname": "node-2"},
+    ),
+    "affinity": AFFINITIES,
+    "securityContext": ({"runAsUser": 1000}, {}, {"runAsNonRoot": True}, None),
+    "resources": (
+        {"limits": {"memory": "64Gi", "cpu": 8}},
+        {"limits": {"cpu": 1}},
+        {"limits": {"memory": "64Gi"}, "requests": {"memory": "32Gi"}},
+    ),
+    "os": ({"name": "windows"}, {"name": "linux"}),
+    "resourceClaims": (
+        [{"name": "nic", "resourceClaimTemplateName": "roce-nic"}],
+        [{"name": "gpu", "resourceClaimTemplateName": "compute-domain-x"}],
+        [{"name": "rdma-nics", "resourceClaimName": "shared"}, {"name": "gpu"}],
+    ),
+    "restartPolicy": ("Never", "Always", "OnFailure"),
+    "tolerations": ([{"operator": "Exists"}],),
+    "imagePullSecrets": ([{"name": "pull"}],),
+}
+#: Fields that no version of Kubernetes has, with values that are easily spoilt.
+UNKNOWN: tuple[tuple[str, Any], ...] = (
+    ("x-zeta", None),
+    ("x-alpha", {"b": 1, "a": [None]}),
+    ("x-~/", "é"),
+    ("x~1y", 1.0),
+    ("", 10**18),
+    ("-", []),
+    ("0", {}),
+)

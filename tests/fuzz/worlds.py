@@ -1,0 +1,139 @@
+"""Configurations and clusters to decide in: together they reach every rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+FABRICS: tuple[str, ...] = tuple(
+    _HEAD + text.lstrip("\n")
+    for text in (
+        "fabrics: []\n",
+        """
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100, nvidia.com/gpu]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+  hcas: [mlx5_0, mlx5_1]
+  socketInterface: eth0
+  hostSocketInterface: bond0
+  sharedMemory: 16Gi
+  pin: always
+  nodeSelector: {site.lab/fabric: ib}
+  env: {NCCL_DEBUG: WARN}
+nvlink: {allowNamespaces: [lab]}
+""",
+        """
+defaults: {fabric: v100-ib, configFiles: never}
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca, rdma/ib]}]
+  hcas: [mlx5_0, mlx5_1]
+  libraries: [nccl, ucx, gloo, nvshmem]
+  socketInterface: eth0
+- name: a100-roce
+  match: {gpuProducts: ["NVIDIA-A100-*"], gpuResources: [nvidia.com/gpu]}
+  mode: sr-iov
+  linkLayer: Ethernet
+  resources: [{name: nvidia.com/roce_vf, count: per-gpu, network: lab/roce-net}]
+  socketInterface: eth0
+foreignNics: {resources: ["example.com/fast*"], annotations: ["site.lab/*"]}
+nvlink: {allowNamespaces: [lab, bounded]}
+""",
+        """
+defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always}
+fabrics:
+- name: a100-roce
+  match: {gpuProducts: ["NVIDIA-A100-*"]}
+  mode: sr-iov
+  linkLayer: Ethernet
+  resources:
+  - {name: nvidia.com/rail0, count: per-gpu, gpusPerDevice: 2, max: 4, network: fabric/rail0}
+  - {name: nvidia.com/rail1, network: fabric/rail1@net2}
+  socketInterface: eth0
+  qos: {trafficClass: 106}
+- name: v100-ib
+  match: {gpuProducts: ["Tesla-V100-*"]}
+  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+  hcas: [mlx5_0]
+  libraries: [nccl, ucx, gloo, nvshmem]
+""",
+        """
+defaults: {hcoll: env, memoryLimit: keep, podSecurity: deny, onAmbiguous: deny}
+fabrics:
+- name: host
+  mode: host-network
+  linkLayer: Ethernet
+  match: {gpuResources: [nvidia.com/gpu]}
+  hcas: [mlx5_0]
+  hostSocketInterface: bond0
+""",
+        """
+defaults: {hcoll: "off", onAmbiguous: skip, memlock: unlimited}
+fabrics:
+- name: v100-ib
+  match: {gpuProducts: ["Tesla-V100-*"]}
+  resources: [{name: rdma/rdma_v100, count: 2, aliases: [rdma/hca]}]
+  injectResources: false
+  hcas: [mlx5_0:1]
+  networks: [lab/ib-net]
+  socketInterface: eth0
+  env: {OMPI_MCA_btl: "^openib", UCX_RNDV_SCHEME: get_zcopy}
+- name: bare
+  match: {gpuProducts: ["NVIDIA-A100-*"]}
+  libraries: []
+- name: h100-ib
+  match: {gpuResources: [nvidia.com/h100]}
+  resources: [{name: rdma/ib}]
+  hcas: [mlx5_0, mlx5_1, mlx5_4, mlx5_5]
+  socketInterface: eth0
+  sharedMemory: 64Gi
+  env: {OMPI_MCA_coll_hcoll_enable: "0"}
+nvlink: {allowNamespaces: [lab]}
+""",
+    )
+)
+
+
+def _namespace(
+    name: str, labels: dict[str, str], annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
+    labels = {"rdma.lab/enable": "true", **labels}
+    metadata = {"name": name, "labels": labels, "annotations": annotations or {}}
+    return {"kind": "Namespace", "metadata": metadata}
+
+
+def _node(name: str, product: str, gpu: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": product}
+    metadata = {"name": name, "labels": labels}
+    return {"kind": "Node", "metadata": metadata, "status": {"allocatable": {gpu: 8}}}
+
+
+_BOUNDS = (
+    {
+        "kind": "LimitRange",
+        "metadata": {"name": "bounds", "namespace": "bounded"},
+        "spec": {"limits": [{"type": "Container", "max": {"memory": "1Ti"}}]},
+    },
+    {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "quota", "namespace": "bounded"},
+        "spec": {"hard": {"limits.memory": "4Ti"}},
+    },
+)
+_GUARDED = _namespace("guarded", {"pod-security.kubernetes.io/enforce": "restricted"})
+#: Each is the objects of a cluster; None: nothing is known, and nothing held against anybody.
+CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
+    None,
+    (
+        _namespace("lab", {}),
+        _namespace("bounded", {}),
+        _GUARDED,
+        *_BOUNDS,
+        _node("node-1", "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu"),
+        _node("node-2", "Tesla-V100-SXM2-32GB-SHARED", "nvidia.com/v100"),
+    ),
+    (_namespace("lab", {}, {"rdma.lab/fabric": "v100-ib"}), _GUARDED),
+    (_namespace("lab", {}, {"rdma.lab/fabric": "gone"}), _namespace("bounded", {}), *_BOUNDS),
+)

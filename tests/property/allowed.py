@@ -1,0 +1,181 @@
+"""What the design lets a decision change in a pod; everything else is the user's.
+
+Design 1.3: `limits.memory` may go, an aliased RDMA resource may be renamed, words may be put
+into `command` and `args`, networks may be appended. All else is added, in known places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tests.property.changes import Change, changes
+from webhook.core.annotations import STATUS
+from webhook.core.fabric import Fabrics
+from webhook.core.path import dotted
+from webhook.core.pod import at
+from webhook.core.quantity import parse
+from webhook.core.remap import unwrap
+
+
+class Own(NamedTuple):
+    """The names that a configuration lets a decision write."""
+
+    resources: frozenset[str]
+    aliases: dict[str, str]  #: alias → the resource that it stands for
+    selectors: frozenset[str]
+    variables: frozenset[str]  #: of the site's own `env`
+
+
+def names_of(fabrics: Fabrics) -> Own:
+    """List what the fabrics of a configuration add to pods."""
+    each = fabrics.fabrics.values()
+    resources = [one for fabric in each for one in fabric.resources]
+    return Own(
+        resources=frozenset(one.name for one in resources),
+        aliases={alias: one.name for one in resources for alias in one.aliases},
+        selectors=frozenset(key for fabric in each for key in fabric.pin or ()),
+        variables=frozenset(name for fabric in each for name, _ in fabric.env.site),
+    )
+
+
+def forbidden(before: Any, after: Any, own: Own) -> Iterator[Change]:
+    """Yield the differences that the design does not list."""
+    for change in changes(before, after):
+        if change.kind == "added":
+            yield from (leaf for leaf in _leaves(change) if not _may_add(leaf, own))
+        elif change.kind == "removed":
+            if not _may_remove(change, after, own):
+                yield change
+        elif not _may_replace(change, own):
+            yield change
+
+
+# What may be added
+
+_NETWORKS = 'metadata.annotations["k8s.v1.cni.cncf.io/networks"]'
+_CONTAINER = r"spec\.(?:initC|c)ontainers\[\d+\]"
+_VOLUMES = ("rdma-lab-shm", "rdma-lab-nccl-conf")
+_PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_")
+_SWITCH = "OMPI_MCA_coll_hcoll_enable"
+
+
+def _leaves(change: Change) -> Iterator[Change]:
+    """Take what was added apart, down to what one rule speaks of: a leaf, or a list's mapping."""
+    value: Any = change.after
+    listed = value.__class__ is dict and change.path[-1:] and change.path[-1].__class__ is int
+    if value.__class__ not in (dict, list) or listed or not value:
+        yield change
+        return
+    inner = value.items() if value.__class__ is dict else enumerate(value)
+    for step, child in inner:
+        yield from _leaves(Change("added", (*change.path, step), None, child))
+
+
+def _is_ours(change: Change, own: Own) -> bool:
+    del own
+    return change.after.__class__ is dict and change.after.get("name") in _VOLUMES
+
+
+def _is_variable(change: Change, own: Own) -> bool:
+    name = str(change.after.get("name")) if change.after.__class__ is dict else ""
+    return name.startswith(_PREFIXES) or name == _SWITCH or name in own.variables
+
+
+def _is_text(change: Change, own: Own) -> bool:
+    del own
+    return change.after.__class__ is str
+
+
+_Rule = Callable[[Change, Own], bool]
+_ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), rule)
+    for pattern, rule in (
+        (r"metadata\.annotations\[\"rdma\.lab/(status|nccl-conf)\"\]", _is_text),
+        (re.escape(_NETWORKS), _is_text),
+        (r"spec\.nodeSelector(\[.*\]|\.\w+)", lambda one, own: one.path[-1] in own.selectors),
+        (r"spec\.volumes\[\d+\]", _is_ours),
+        (rf"(spec|{_CONTAINER})\.resources\.requests\.memory", lambda *_: True),
+        (rf"{_CONTAINER}\.env\[\d+\]", _is_variable),
+        (rf"{_CONTAINER}\.volumeMounts\[\d+\]", _is_ours),
+        (
+            rf"{_CONTAINER}\.securityContext\.capabilities\.add\[\d+\]",
+            lambda one, _: one.after == "IPC_LOCK",
+        ),
+        (
+            r"spec\.containers\[\d+\]\.resources\.(limits|requests)(\[.*\]|\.\w+)",
+            lambda one, own: one.path[-1] in own.resources,
+        ),
+    )
+)
+
+
+def _may_add(leaf: Change, own: Own) -> bool:
+    where = dotted(leaf.path)
+    return any(place.fullmatch(where) and rule(leaf, own) for place, rule in _ADDITIONS)
+
+
+# What may go, and what may change
+
+_LIMIT = re.compile(rf"(spec|{_CONTAINER})\.resources\.limits\.memory")
+_AMOUNT = re.compile(
+    r"spec\.containers\[\d+\]\.resources\.(limits|requests)(\[.*\]|\.\w+)", re.DOTALL
+)
+_FLAG = " -mca coll_hcoll_enable 0"
+_WORDS = ["-mca", "coll_hcoll_enable", "0"]
+
+
+def _may_remove(change: Change, after: Any, own: Own) -> bool:
+    """Allow limits.memory, with the request in its place, and an alias, with the real resource."""
+    where = dotted(change.path)
+    if _LIMIT.fullmatch(where):
+        return at(after, (*change.path[:-2], "requests", "memory")) is not None
+    real = own.aliases.get(str(change.path[-1]))
+    section = at(after, change.path[:-1])
+    return bool(_AMOUNT.fullmatch(where)) and section.__class__ is dict and real in section
+
+
+def _may_replace(change: Change, own: Own) -> bool:
+    """Allow words put into commands, an append to the networks, a merged quantity, the status."""
+    if change.path[-1:] in (("command",), ("args",)):
+        return _only_inserted(change.before, change.after)
+    where = dotted(change.path)
+    if where == _NETWORKS:
+        return _only_appended(str(change.before), change.after)
+    if _AMOUNT.fullmatch(where) and change.path[-1] in own.aliases.values():
+        return parse(change.after) > parse(change.before)
+    return change.path == ("metadata", "annotations", STATUS)
+
+
+def _only_appended(before: str, after: str) -> bool:
+    kept = before.rstrip()
+    kept = kept[:-1].rstrip() if kept.lstrip().startswith("[") else kept.rstrip(",")
+    return after.startswith(kept)
+
+
+def _only_inserted(before: list[Any], after: list[Any]) -> bool:
+    """Whether the words are there in their order, each as it was or with the flag put into it.
+
+    The remap may stand in front of them, and the flag between them as words of its own.
+    """
+    if after.__class__ is not list or not all(word.__class__ is str for word in before + after):
+        return False
+    rest = iter(after[0 if unwrap(before) else unwrap(after) :])
+    between: list[str] = []
+    for own in before:
+        for word in rest:
+            if word == own or (_FLAG in word and _without_flags(word).fullmatch(own)):
+                break
+            between.append(word)
+        else:
+            return False
+    between += rest
+    return between == _WORDS * (len(between) // len(_WORDS))
+
+
+def _without_flags(script: str) -> re.Pattern[str]:
+    """Match a script that has fewer flags, and the blank that `2>log` got behind one."""
+    first, *others = (re.escape(part) for part in script.split(_FLAG))
+    rest = (re.sub(r"^\\ (?=[<>])", " ?", part) for part in others)
+    return re.compile("".join([first, *(f"(?:{re.escape(_FLAG)})?{part}" for part in rest)]))

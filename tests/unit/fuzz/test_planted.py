@@ -1,0 +1,360 @@
+"""Every law sees the defect that it is for: one is planted in the real code, and reported.
+
+The seeds are fixed, so it takes the same number of cases each time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from time import thread_time
+from typing import Any
+
+import pytest
+
+from tests.fuzz import check as checking
+from tests.fuzz import laws
+from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
+from tests.fuzz.targets import mutate
+from tests.fuzz.workers import Run, run
+from webhook import pipeline
+from webhook.admission.respond import answer
+from webhook.admission.review import read_review
+from webhook.config.findings import Finding
+from webhook.core.commands import Commands
+from webhook.core.draft import Draft
+from webhook.core.path import pointer
+from webhook.core.pod import items
+from webhook.core.quantity import is_zero
+from webhook.core.shell import insert_after
+from webhook.core.status import render
+from webhook.documents.splice import splice
+from webhook.errors import DocumentError
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
+_CASES = range(1, 600)
+#: In these there is much of one thing.
+_LARGE = range(LARGE - 1, 60 * LARGE, LARGE)
+_BY_SIZE = ("costs_little_time", "costs_little_memory")
+
+
+@pytest.fixture(autouse=True)
+def afresh() -> Iterator[None]:
+    """Replicas are made again: what is planted in the configuration must come to use, and go."""
+    mutate.world_of.cache_clear()
+    yield
+    mutate.world_of.cache_clear()
+
+
+def first_found(target: str, numbers: range) -> Violation | None:
+    """Run cases of one target until one breaks a law."""
+    for number in numbers:
+        violation = check(*make(1, number, target), number).violation
+        if violation is not None:
+            return violation
+    return None
+
+
+def when_appending(key: str, plant: Wrong) -> Plant:
+    """Plant something where values are appended to the lists of that name."""
+
+    def planted(patch: pytest.MonkeyPatch) -> None:
+        append = Draft.append
+
+        def wrong(self: Draft, path: Any, *values: Any) -> None:
+            append(self, path, *(plant(self, path, values) if path[-1] == key else values))
+
+        patch.setattr(Draft, "append", wrong)
+
+    return planted
+
+
+def _more(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*values, "SYS_ADMIN")
+
+
+def _doubled(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values * 2
+
+
+def _privileged(draft: Draft, path: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    draft.set((*path[:-2], "privileged"), True)
+    return values
+
+
+def _lost_leaf(draft: Draft, path: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if draft.get((*path[:-1], "image")) is not None:
+        draft.remove((*path[:-1], "image"))
+    return values
+
+
+def _renamed(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one | {"name": f"LD_{one['name']}"} for one in values)
+
+
+def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.app.mutate.answer", lambda uid, decision: answer(uid + "0", decision))
+
+
+def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
+    def wrong(value: Any) -> bool:
+        if str(value).startswith("-"):
+            raise OverflowError(value)
+        return is_zero(value)
+
+    patch.setattr("webhook.core.resources.is_zero", wrong)
+
+
+def _quadratic(patch: pytest.MonkeyPatch) -> None:
+    def slow(node: Any, path: Any, under: Any = ()) -> Any:
+        found = items(node, path, under)
+        return [found.copy()[at] for at in range(len(found))]
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("webhook.") and getattr(module, "items", None) is items:
+            patch.setattr(module, "items", slow)
+
+
+def _raw_letters(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.core.warnings._plain", lambda line: line)
+
+
+def _again_and_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.mutations.networks._missing", lambda wanted, *_: wanted)
+
+
+def _replicas_differ(patch: pytest.MonkeyPatch) -> None:
+    hashes = iter(range(10**6))
+    patch.setattr("webhook.config.compile.config_hash", lambda _: f"{next(hashes):012}")
+
+
+def _wrong_index(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.core.draft.pointer", lambda path: pointer(path).replace("/0", "/1"))
+
+
+def _other_order(patch: pytest.MonkeyPatch) -> None:
+    append = Draft.append
+
+    def wrong(self: Draft, path: Any, *values: Any) -> None:
+        append(self, path, *values)
+        first = next(iter(self.pod["spec"]))
+        value = self.pod["spec"][first]
+        self.remove(("spec", first))
+        self.set(("spec", first), value)
+
+    patch.setattr(Draft, "append", wrong)
+
+
+def _uninvited(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pipeline, "opted_in", lambda _: True)
+
+
+def _untold(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pipeline, "_write_status", lambda *_: None)
+
+
+def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
+    def wrong(annotations: Any, outcomes: Any, **more: Any) -> str:
+        more["fabric"] = f"{more['fabric']} {'x' * _seen[-1]}"
+        return render(annotations, outcomes, **more)
+
+    decide = pipeline._decide
+    _seen = [0]
+
+    def noting(manifest: Any, context: Any) -> Any:
+        _seen.append("schedulerName" in (manifest.get("spec") or {}))
+        return decide(manifest, context)
+
+    patch.setattr("webhook.pipeline.render", wrong)
+    patch.setattr(pipeline, "_decide", noting)
+
+
+def _hoarding(patch: pytest.MonkeyPatch) -> None:
+    hoard: list[bytearray] = []
+
+    def wrong(document: Any) -> Any:
+        hoard.append(bytearray(3_000_000))
+        return read_review(document)
+
+    patch.setattr("webhook.app.mutate.read_review", wrong)
+
+
+def _greedy(patch: pytest.MonkeyPatch) -> None:
+    def wrong(document: Any) -> Any:
+        bytearray(3 * 10**7)
+        return read_review(document)
+
+    patch.setattr("webhook.app.mutate.read_review", wrong)
+
+
+def _misplaced(patch: pytest.MonkeyPatch) -> None:
+    launches = Commands.launches
+
+    def wrong(self: Commands, path: Any) -> Any:
+        return tuple(one._replace(end=one.end and one.end - 4) for one in launches(self, path))
+
+    patch.setattr(Commands, "launches", wrong)
+
+
+def _open_quote(patch: pytest.MonkeyPatch) -> None:
+    def wrong(script: str, ends: list[int], added: str) -> str:
+        return insert_after(script, ends, added + "'")
+
+    patch.setattr("webhook.core.mpirun.insert_after", wrong)
+
+
+def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DocumentError, "__str__", lambda self: f"{self.args[0]}\x1b[31m")
+
+
+def _raw_text(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("tests.fuzz.laws.text", lambda report: f"{report.notes}\x9b")
+
+
+def _lost_text(patch: pytest.MonkeyPatch) -> None:
+    def wrong(document: Any, edits: Any) -> Any:
+        spliced = splice(document, edits)
+        return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
+
+    patch.setattr("webhook.preview.splice", wrong)
+
+
+def _raw_finding(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Finding, "text", lambda self, name: f"{name}: {self.message}\n")
+
+
+def _slow(name: str) -> Plant:
+    """Let the clock say that it took ten seconds."""
+
+    def planted(patch: pytest.MonkeyPatch) -> None:
+        real, turns = getattr(laws, name), [0]
+
+        def wrong(*given: Any) -> Any:
+            turns[0] += 1
+            return real(*given)
+
+        patch.setattr(laws, name, wrong)
+        patch.setattr("tests.fuzz.cost.thread_time", lambda: thread_time() + 10 * turns[0])
+
+    return planted
+
+
+def _large(name: str) -> Plant:
+    def planted(patch: pytest.MonkeyPatch) -> None:
+        real = getattr(laws, name)
+
+        def wrong(*given: Any) -> Any:
+            bytearray(2 * 10**8)
+            return real(*given)
+
+        patch.setattr(laws, name, wrong)
+
+    return planted
+
+
+_OF_MUTATE: dict[str, tuple[Plant, str]] = {
+    "a capability": (
+        when_appending("add", lambda *all_: (*all_[2], "SYS_ADMIN")),
+        "no_power_is_given",
+    ),
+    "privileged": (when_appending("add", _privileged), "no_power_is_given"),
+    "a doubled name": (when_appending("env", _doubled), "no_name_is_doubled"),
+    "a lost leaf": (when_appending("env", _lost_leaf), "only_allowed_leaves_change"),
+    "another variable": (when_appending("env", _renamed), "only_allowed_leaves_change"),
+    "a wrong uid": (_wrong_uid, "the_uid_is_right"),
+    "a rare quantity": (_rare_quantity, "no_defect_of_ours"),
+    "a quadratic loop": (_quadratic, "costs_little_time"),
+    "raw letters": (_raw_letters, "the_answer_is_well_formed"),
+    "appending again": (_again_and_again, "a_second_pass_changes_nothing"),
+    "replicas that differ": (_replicas_differ, "what_was_done_is_told"),
+    "a wrong index": (_wrong_index, "the_patch_applies"),
+    "another order": (_other_order, "keys_keep_their_order"),
+    "a pod that did not ask": (_uninvited, "who_did_not_opt_in_is_untouched"),
+    "no status": (_untold, "what_was_done_is_told"),
+    "confused by defaults": (_confused_by_defaults, "defaults_in_between_change_nothing"),
+    "memory that is kept": (_hoarding, "costs_little_memory"),
+    "memory at once": (_greedy, "costs_little_memory"),
+}
+_PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
+    "mutate": _OF_MUTATE,
+    "shell": {
+        "a wrong place": (_misplaced, "a_place_is_behind_a_launcher"),
+        "an open quote": (_open_quote, "bash_takes_both"),
+    },
+    "workloads": {
+        "a raw refusal": (_raw_refusal, "a_refusal_is_a_line"),
+        "a defect": (_rare_quantity, "no_pod_is_a_defect"),
+        "a raw text": (_raw_text, "the_forms_can_be_shown"),
+        "a lost word": (_lost_text, "the_text_reads_as_the_patched_value"),
+        "time": (_slow("preview_documents"), "costs_little_time"),
+        "memory": (_large("preview_documents"), "costs_little_memory"),
+    },
+    "fabrics": {
+        "a raw finding": (_raw_finding, "findings_are_lines"),
+        "another hash": (_replicas_differ, "the_hash_is_of_what_it_means"),
+        "a capability": (when_appending("add", _more), "what_is_loaded_can_be_used"),
+        "time": (_slow("parse_fabrics"), "costs_little_time"),
+        "memory": (_large("parse_fabrics"), "costs_little_memory"),
+    },
+}
+_NAMES = [(target, name) for target, plants in _PLANTS.items() for name in plants]
+
+
+@pytest.mark.parametrize(("target", "name"), _NAMES)
+def test_a_planted_defect_is_found(target: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law that the defect breaks is reported, within a bounded number of cases."""
+    plant, law = _PLANTS[target][name]
+    plant(monkeypatch)
+    violation = first_found(target, _LARGE if law in _BY_SIZE else _CASES)
+    assert violation is not None
+    assert violation.law == law
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_law_has_its_defect(target: str) -> None:
+    """No law is there that was never seen to break; scripts have those of `/mutate` besides."""
+    seen = {law for _, law in _PLANTS[target].values()}
+    own = {law.__name__ for law in TARGETS[target].laws}
+    if target == "shell":
+        own -= {law.__name__ for law in TARGETS["mutate"].laws}
+    assert seen == own
+
+
+def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
+    """Decide as ever, but for pods that want a certain resource."""
+    decide = pipeline.decide
+
+    def wrong(manifest: Any, context: Any) -> Any:
+        if "nvidia.com/rail1" in str(manifest):
+            act()
+        return decide(manifest, context)
+
+    return wrong
+
+
+def test_a_case_that_kills_its_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of the case is known, and the others are run all the same."""
+    killing = _on_rails(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    monkeypatch.setattr(mutate, "decide", killing)
+    tally = run(Run(1, "mutate"), range(60), jobs=2)
+    (key,) = tally.broken
+    assert key == ("mutate", checking.SURVIVES, f"exit {-signal.SIGSEGV}")
+    assert tally.cases == 60
+    number, violation = tally.first[key]
+    target, parts = make(1, number, "mutate")
+    assert violation.same_as(check_apart(target, parts, 60))
+
+
+def test_a_case_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, and told from one that has an end."""
+    target, parts = make(1, 0, "mutate")
+    assert check_apart(target, parts, 60) is None
+    monkeypatch.setattr(mutate, "decide", lambda *_: threading.Event().wait())
+    mutate.world_of.cache_clear()
+    found = check_apart(target, parts, 0.5)
+    assert found is not None
+    assert found.where == "time"
