@@ -52,8 +52,8 @@ from webhook.pipeline import decide
 #: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
 #: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
 KEEP_ALIVE_SECONDS = 120
-#: A preview computes in a thread; with Python's 5 ms between switches, each request for
-#: /mutate would wait that long for its turn.
+#: A changed configuration, and what watches bring, is read in threads. Beside one that never rests
+#: the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's 5 ms it is 0.6 to 0.9 s.
 SWITCH_SECONDS = 0.0005
 #: Python collects after 700 new objects, which is twice in every request.
 COLLECT_AFTER = (50_000, 20, 100)
