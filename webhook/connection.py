@@ -10,6 +10,9 @@ from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
     RequestResponseCycle,
 )
+from uvicorn.protocols.utils import is_ssl
+
+from webhook.budget import Reason, Share
 
 #: What may arrive besides bodies before it is answered: heads, sizes and extensions of chunks,
 #: trailers. A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
@@ -19,6 +22,13 @@ BESIDE_BODY = 64 * 1024
 FIELDS = 100
 #: Requests of a connection that wait for the answer to another: Go, curl and Python send none.
 PIPELINED = 8
+#: Bytes that may wait in the buffers of TLS, each way, before nothing more is read or written.
+_BUFFERED = 64 * 1024
+#: Pieces up to these sizes are in what any connection costs. A larger one makes buffers of twice
+#: its size (for TLS, and for what is in it), which stay until the connection ends.
+_USUAL_PIECE = 8 * 1024
+_USUAL_ANSWER = 16 * 1024
+_BUFFERS = 2
 #: How the head of an answer begins; `100 Continue` is none, and is waited for.
 _FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
 _WHY = {
@@ -39,8 +49,10 @@ class Connection(HttpToolsProtocol):
     An answer leaves in one piece too.
     """
 
-    #: How long a request may take to arrive.
+    #: How long a request may take to arrive, and its answer to be read.
     seconds: float
+    #: What this connection holds of its listener's budget; who accepted it sets it.
+    share: Share
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,11 +67,18 @@ class Connection(HttpToolsProtocol):
         #: What to say after the answers that are due, before the connection is closed.
         self._last_words: bytes | None = None
         self._fault = 400  # where the parser stops
+        #: Bytes of a request that came in several pieces and has no answer.
+        self._held = 0
+        self._largest_piece = _USUAL_PIECE
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin: what is to come has a time limit."""
-        self._joining = _Joining(transport)
+        self.share.begun = True
+        if is_ssl(transport):
+            transport.set_write_buffer_limits(_BUFFERED)
+            transport.set_read_buffer_limits(_BUFFERED)  # type: ignore[attr-defined]
+        self._joining = _Joining(transport, self.share)
         super().connection_made(cast("asyncio.Transport", self._joining))
         self._deadline = self.loop.call_later(self.seconds, self._too_slow)
 
@@ -68,12 +87,17 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # a connection that was reset would stay with it
         self._in_time()
+        self.share.leave()
 
     def on_response_complete(self) -> None:
         """Let out what is left of the answer."""
         self._joining.flush()  # the answer to HEAD is a head alone
         answered = not self.pipeline
         super().on_response_complete()
+        if self._held:
+            self._release()
+        if self._arriving or not self._answering():
+            self.share.wait()
         if answered and self._last_words is not None:
             self._close(self._last_words)
 
@@ -101,6 +125,10 @@ class Connection(HttpToolsProtocol):
         """Time no more."""
         self._arriving = False
         super().on_message_complete()
+        if self._answering():
+            self.share.serve()
+        else:
+            self.share.wait()
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived, and see whether that was in time and not too much."""
@@ -109,9 +137,13 @@ class Connection(HttpToolsProtocol):
         self._piece, self._bodies = len(data), 0
         super().data_received(data)
         self._beside += len(data) - self._bodies
+        if len(data) > self._largest_piece:
+            self.share.grow(_BUFFERS * (len(data) - self._largest_piece))
+            self._largest_piece = len(data)
         if self._beside > BESIDE_BODY or len(self.headers) > FIELDS:
             self._end(431, self._latest())
         elif self._arriving:
+            self._hold(len(data))
             if self._deadline is None:
                 self._deadline = self.loop.call_later(self.seconds, self._too_slow)
         elif self._deadline is not None:
@@ -122,18 +154,32 @@ class Connection(HttpToolsProtocol):
         del msg
         self._end(self._fault, self._latest() if self._arriving else None)
 
+    def _hold(self, octets: int) -> None:
+        """Count a piece of a request, unless it is answered and what comes is dropped."""
+        if self._heading or self._answering():
+            self._held += octets
+            self.share.grow(octets)
+
+    def _release(self) -> None:
+        self.share.shrink(self._held)
+        self._held = 0
+
     def _too_slow(self) -> None:
-        self._end(408, self._latest())
+        self._end(408, self._latest(), "slow")
 
     def _latest(self) -> RequestResponseCycle | None:
         """Return the request that arrives, or came last, if its head is complete."""
         return None if self._heading else self.cycle
 
-    def _end(self, status: int, own: RequestResponseCycle | None) -> None:
+    def _end(
+        self, status: int, own: RequestResponseCycle | None, reason: Reason = "refused"
+    ) -> None:
         """Refuse a request, or what is none yet, after the answers that are due, and close."""
         if self._last_words is not None or self.transport.is_closing():
             return
         self._in_time()
+        del self.headers[FIELDS:]  # a flood of them would last as long as the closing
+        self.share.reason = reason
         heard = self._piece > 0  # who said nothing is told nothing
         self._last_words = _refusal(status) if heard and not _answered(own) else b""
         if not self._give_up(own):
@@ -185,11 +231,13 @@ class _Joining:
     to /mutate costs.
     """
 
-    __slots__ = ("_head", "_transport", "_write")
+    __slots__ = ("_head", "_largest", "_share", "_transport", "_write")
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, share: Share) -> None:
         self._transport = transport
         self._write = transport.write
+        self._share = share
+        self._largest = _USUAL_ANSWER
         self._head = b""
 
     def __getattr__(self, name: str) -> Any:
@@ -202,6 +250,9 @@ class _Joining:
         elif data.startswith(_FINAL):
             self._head = data
             return
+        if len(data) > self._largest:
+            self._share.grow(_BUFFERS * (len(data) - self._largest))
+            self._largest = len(data)
         self._write(data)
 
     def flush(self) -> None:

@@ -21,13 +21,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 import uvloop
 
 from certs.errors import CertificateError
 from certs.serving import ServingContext
+from webhook.accept import Accepting
 from webhook.app import dev
 from webhook.app.asgi import App
 from webhook.app.certificates import Certificate, certificate_of
@@ -39,15 +42,17 @@ from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.pod_events import tell_broken_by
-from webhook.app.ports import BACKLOG, bind
+from webhook.app.ports import bind
 from webhook.app.preview import Preview
 from webhook.app.state import State
 from webhook.app.worker import Worker
+from webhook.budget import Budget, Limits
 from webhook.config.watch import ConfigWatch
 from webhook.connection import Connection
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline import decide
+from webhook.process import descriptors, raise_descriptors, return_memory
 
 #: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
 #: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
@@ -59,6 +64,21 @@ SWITCH_SECONDS = 0.0005
 COLLECT_AFTER = (50_000, 20, 100)
 
 
+_MIB = 1 << 20
+#: What connections may hold, by listener, so that nothing that is sent takes the process past
+#: 300 MiB: it has 70 when it starts, and the densest body takes 120 while it is decided. One with
+#: TLS takes 48 KiB before it says anything. So an address may have 853 connections for /mutate;
+#: an API server has 200 such requests in flight (--max-mutating-requests-inflight). The largest
+#: answer to a preview counts 32 MiB until its connection ends.
+LIMITS = {
+    "mutate": Limits(connection=48 << 10, in_all=48 * _MIB, per_address=40 * _MIB),
+    "preview": Limits(connection=48 << 10, in_all=40 * _MIB, per_address=36 * _MIB),
+    "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
+}
+
+#: What is open besides connections.
+_OTHER_FILES = 100
+
 __all__ = ["ServeOptions", "WebhookServer", "serve"]
 
 
@@ -69,6 +89,8 @@ def serve(options: ServeOptions) -> int:
     except (CertificateError, WebhookError) as error:
         sys.stderr.write(f"rdma-webhook: {error}\n")
         return 2
+    raise_descriptors()
+    return_memory()
     uvloop.run(server.run())
     return 0
 
@@ -236,24 +258,57 @@ class WebhookServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            backlog=BACKLOG,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1 if self._options.dev else 10,
             ssl_context_factory=(lambda _config, _default: tls) if tls else None,
         )
-        return _Listener(config)
+        limits = LIMITS[name].within((descriptors() - _OTHER_FILES) // len(LIMITS))
+        return _Listener(name, config, Timed, Budget(limits), self.metrics)
 
 
 class _Listener(uvicorn.Server):
-    """One of several servers in a loop: the signals are taken once, elsewhere."""
+    """One of several servers in a loop: the signals are taken once, elsewhere.
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    It accepts connections itself, and has a budget for them that no other listener can use up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: uvicorn.Config,
+        connection: type[Connection],
+        budget: Budget,
+        metrics: Metrics,
+    ) -> None:
         super().__init__(config)
+        self._name = name
+        self._connection = connection
+        self._budget = budget
+        self._metrics = metrics
+        self.servers = []
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
-        await super().startup(sockets)
+        await self.lifespan.startup()
+        connection = partial(
+            self._connection,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        for one in sockets or ():
+            accepting = Accepting(
+                one,
+                tls=self.config.ssl,
+                connection=connection,
+                budget=self._budget,
+                seconds=self._connection.seconds,
+                opened=partial(self._metrics.connection_opened, self._name),
+                closed=partial(self._metrics.connection_closed, self._name),
+            )
+            self.servers.append(cast("asyncio.Server", accepting))
+        self.started = True
         self.up.set()
 
     @contextmanager

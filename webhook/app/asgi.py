@@ -22,8 +22,6 @@ JSON = b"application/json"
 #: The API server takes objects of 3 MiB (apiserver, MaxRequestBodyBytes); managed fields and
 #: the review around it come on top.
 BODY_LIMIT = 8 * 1024 * 1024
-#: Over all requests that are being read, so that many clients cannot fill the memory.
-BODIES_IN_ALL = 64 * 1024 * 1024
 
 
 class RequestError(Exception):
@@ -40,12 +38,10 @@ class DisconnectedError(Exception):
 
 
 class Bodies:
-    """Reads bodies of requests: none too large, not too many at once; the server ends slow ones."""
+    """Reads bodies of requests, none too large; the server bounds their time, and all of them."""
 
-    def __init__(self, limit: int = BODY_LIMIT, in_all: int = BODIES_IN_ALL) -> None:
+    def __init__(self, limit: int = BODY_LIMIT) -> None:
         self._limit = limit
-        self._in_all = in_all
-        self._held = 0
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
         """Return the whole body.
@@ -63,22 +59,16 @@ class Bodies:
     async def _collect(self, message: Message, receive: Receive) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        try:
-            while True:
-                if message["type"] == "http.disconnect":
-                    raise DisconnectedError
-                chunks.append(message["body"])
-                size += len(message["body"])
-                self._held += len(message["body"])
-                if size > self._limit:
-                    raise self._too_large()
-                if self._held > self._in_all:
-                    raise RequestError(503, "too many large requests at once", close=True)
-                if not message["more_body"]:
-                    return b"".join(chunks)
-                message = await receive()
-        finally:
-            self._held -= size
+        while True:
+            if message["type"] == "http.disconnect":
+                raise DisconnectedError
+            chunks.append(message["body"])
+            size += len(message["body"])
+            if size > self._limit:
+                raise self._too_large()
+            if not message["more_body"]:
+                return b"".join(chunks)
+            message = await receive()
 
     def _checked(self, body: bytes) -> bytes:
         if len(body) > self._limit:

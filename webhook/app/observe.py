@@ -16,7 +16,12 @@ from itertools import accumulate
 from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
@@ -93,6 +98,15 @@ class Metrics:
         )
         build.labels(__version__, platform.python_version()).set(1)
 
+    def connection_opened(self, listener: str) -> None:
+        """Count a connection that was accepted; `listener` comes from a closed set."""
+        self._counts.connections[listener,] += 1
+
+    def connection_closed(self, listener: str, reason: str) -> None:
+        """Count the end of one; `reason` comes from a closed set."""
+        self._counts.connections[listener,] -= 1
+        self._counts.closed[listener, reason] += 1
+
     def answered(self, endpoint: str, code: int, seconds: float) -> None:
         """Count a request; `endpoint` and `code` come from closed sets."""
         counts = self._counts
@@ -137,6 +151,8 @@ class _Counts(Collector):
         self.requests: _Counting = defaultdict(int)
         self.decisions: _Counting = defaultdict(int)
         self.mutations: _Counting = defaultdict(int)
+        self.connections: _Counting = defaultdict(int)
+        self.closed: _Counting = defaultdict(int)
         self.took: defaultdict[str, _Durations] = defaultdict(_Durations)
         self.took["mutate"]  # the series is there before the first request
 
@@ -152,6 +168,18 @@ class _Counts(Collector):
         yield _counter(
             "mutations", "What the mutations did to containers and pods.",
             ("mutation", "status", "reason"), self.mutations,
+        )  # fmt: skip
+        connections = GaugeMetricFamily(
+            "rdma_webhook_connections",
+            "Connections that are open, those in a TLS handshake included.",
+            labels=["listener"],
+        )
+        for (listener,), count in self.connections.items():
+            connections.add_metric([str(listener)], count)
+        yield connections
+        yield _counter(
+            "connections_closed", "Connections that have ended, by why.", ("listener", "reason"),
+            self.closed,
         )  # fmt: skip
         durations = HistogramMetricFamily(
             "rdma_webhook_request_duration_seconds",

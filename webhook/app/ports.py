@@ -11,6 +11,9 @@ from webhook.app.options import ServeOptions
 from webhook.errors import ConfigError
 
 BACKLOG = 2048
+#: What the kernel keeps of answers that a client has not taken; it counts against the memory of the
+#: pod, and would be megabytes for each of them.
+UNREAD = 64 * 1024
 
 
 def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket]:
@@ -43,6 +46,12 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    listening = _created(host, port)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD)  # accepted ones inherit it
+    return listening
+
+
+def _created(host: str, port: int) -> socket.socket:
     if host:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=BACKLOG)

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from tests.unit.app.client import Answer, call, request
+from tests.unit.app.client import call
 from webhook.app import asgi
 from webhook.app.asgi import BODY_LIMIT, Bodies, DisconnectedError, RequestError
 
@@ -54,40 +52,6 @@ def test_declared_length_is_refused_before_anything_is_read(length: bytes, statu
 def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
     """A request that broke off is nobody's."""
     assert call(_echo(Bodies()), "POST", "/", *chunks).status == 0
-
-
-def test_all_bodies_together_are_bounded() -> None:
-    """Many clients that each stay below the limit cannot fill the memory together."""
-    bodies = Bodies(limit=100, in_all=100)
-
-    async def both() -> list[Answer]:
-        stuck = asyncio.create_task(request(_waiting(bodies), "POST", "/"))
-        await asyncio.sleep(0.01)
-        refused = await request(_echo(bodies), "POST", "/", b"y" * 30, b"y" * 30)
-        stuck.cancel()
-        await asyncio.gather(stuck, return_exceptions=True)
-        return [refused, await request(_echo(bodies), "POST", "/", b"y" * 30, b"y" * 30)]
-
-    refused, afterwards = asyncio.run(both())
-
-    assert (refused.status, refused.headers["connection"]) == (503, "close")
-    assert afterwards.status == 200
-
-
-def _waiting(bodies: Bodies) -> asgi.App:
-    """Make an application whose client sends half of its body, and then nothing."""
-
-    async def app(_scope: asgi.Scope, _receive: asgi.Receive, _send: asgi.Send) -> None:
-        parts: list[asgi.Message] = [{"type": "http.request", "body": b"x" * 60, "more_body": True}]
-
-        async def receive() -> asgi.Message:
-            if parts:
-                return parts.pop()
-            return await asyncio.Future()
-
-        await bodies.read({}, receive)
-
-    return app
 
 
 def test_limit_takes_what_the_api_server_can_send() -> None:

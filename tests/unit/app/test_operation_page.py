@@ -9,9 +9,10 @@ import pytest
 from prometheus_client import Metric
 
 from certs.backoff import delays
+from webhook.accept import HANDSHAKE_SECONDS
 from webhook.app import caller
 from webhook.app.arrivals import Arrivals
-from webhook.app.asgi import BODIES_IN_ALL, BODY_LIMIT
+from webhook.app.asgi import BODY_LIMIT
 from webhook.app.mutate import DEPTH, OBJECTS, VALUES
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
@@ -22,6 +23,7 @@ from webhook.cluster.requests import Reads
 from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.errors import ClusterError
+from webhook.server import LIMITS
 from webhook.worker.confinement import ADDRESS_SPACE
 from webhook.worker.frames import ANSWER_BYTES
 
@@ -35,6 +37,8 @@ def _families() -> list[Metric]:
     metrics = Metrics()
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
     metrics.answered("mutate", 200, 0.1)
+    metrics.connection_opened("mutate")
+    metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.follow(Feed(_nobody, delays), Arrivals())
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
@@ -72,7 +76,12 @@ def test_metrics_are_up_to_date() -> None:
     [
         *(f"| `{parameter}=" for parameter in PARAMETERS),
         f"{BODY_LIMIT >> 20} MiB",
-        f"{BODIES_IN_ALL >> 20} MiB",
+        "{}, {} and {} MiB for".format(*(limits.in_all >> 20 for limits in LIMITS.values())),
+        "{}, {} and {} MiB, so".format(*(limits.per_address >> 20 for limits in LIMITS.values())),
+        f"{LIMITS['mutate'].connection >> 10} KiB for one with TLS",
+        f"{LIMITS['health'].connection >> 10} KiB without",
+        f"{LIMITS['mutate'].per_address // LIMITS['mutate'].connection:,} silent ones",
+        f"| TLS handshake | {HANDSHAKE_SECONDS:g} s |",
         f"{VALUES:,} values or {OBJECTS:,} objects",
         f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
         f"{PIPELINED} that wait",

@@ -1,0 +1,212 @@
+"""Who makes room when a listener is full, and who is served all the same."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.serving import Process, Running, fabrics, review, send, wait_for
+from webhook import accept, server
+from webhook.budget import Limits
+
+if TYPE_CHECKING:
+    from tests.integration.serving import Certificates
+
+#: How a ClientHello begins.
+HELLO = bytes.fromhex("16030100c8010000c40303")
+COST = 1 << 20
+
+
+@pytest.fixture
+def small(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """Run a server whose listeners take four connections of an address."""
+    for name in server.LIMITS:
+        limits = Limits(connection=COST, in_all=6 * COST, per_address=4 * COST)
+        monkeypatch.setitem(server.LIMITS, name, limits)
+    with Running(tls, fabrics(tmp_path)) as running:
+        yield running
+
+
+def _dial(running: Running | Process, name: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", running.ports[name]), 20)
+
+
+def _closed(connection: socket.socket) -> bool:
+    """Wait for whatever comes, and return whether it is the end."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_hundreds_at_once_are_served(process: Process) -> None:
+    """API servers behind one address may open so many in a burst: all get their answer."""
+    body = review()
+    request = b"POST /mutate HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    with ExitStack() as stack:
+        dialled = []
+        for _ in range(400):  # all are there before the first asks
+            raw = _dial(process, "mutate")
+            tls = process.tls.client.wrap_socket(raw, server_hostname="localhost")
+            dialled.append(stack.enter_context(tls))
+        for one in dialled:
+            one.sendall(request)
+        assert Counter(one.recv(12) for one in dialled) == {b"HTTP/1.1 200": 400}
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("mutate", b""),
+        ("mutate", HELLO),
+        ("preview", b""),
+        ("preview", HELLO),
+        ("health", b""),
+        ("health", b"GET /hea"),
+    ],
+)
+def test_the_longest_silent_make_room(small: Running, name: str, start: bytes) -> None:
+    """Silent, or in the middle of a handshake or a head; the newcomer is served."""
+    with ExitStack() as stack:
+        idle = [stack.enter_context(_dial(small, name)) for _ in range(6)]
+        for one in idle:
+            with suppress(OSError):  # the first may be gone by now
+                one.sendall(start)
+        assert all(map(_closed, idle[:2]))
+        assert small.get("/healthz").status == 200
+        assert small.post(review()).status == 200
+
+
+def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> None:
+    """Each listener has a budget of its own."""
+    before = small.get("/metrics")
+    with ExitStack() as stack:
+        for name in ("mutate", "preview"):
+            for _ in range(20):
+                stack.enter_context(_dial(small, name))
+        assert small.get("/healthz").status == before.status == 200
+        wait_for(
+            lambda: (
+                small.metric('rdma_webhook_connections{listener="mutate"}') == 4
+                and small.metric(
+                    'rdma_webhook_connections_closed_total{listener="mutate",reason="crowded"}'
+                )
+                == 16
+            )
+        )
+
+
+def test_who_was_answered_last_stays(small: Running) -> None:
+    """A connection that is used outlives those that are not."""
+    used = small.connect()
+    with ExitStack() as stack, closing(used):
+        idle = [stack.enter_context(_dial(small, "mutate")) for _ in range(3)]
+        send(used, review(), "/mutate")
+        opened = used.sock
+        late = stack.enter_context(_dial(small, "mutate"))
+        assert _closed(idle[0])
+        assert send(used, review(), "/mutate").status == 200
+        assert used.sock is opened
+        late.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            late.recv(1)
+
+
+def test_a_body_counts_as_it_arrives(small: Running) -> None:
+    """The oldest make room for a large body; the one that is too large for all of it goes too."""
+    body = b" " * (5 * COST)
+    with _dial(small, "preview") as idle:
+        with suppress(OSError):
+            small.post(body, "/preview")
+        assert _closed(idle)
+    assert small.post(review()).status == 200
+
+
+def test_a_handshake_has_a_time_limit(
+    tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends without an answer, and is counted."""
+    monkeypatch.setattr(accept, "HANDSHAKE_SECONDS", 0.2)
+    ended = 'rdma_webhook_connections_closed_total{listener="mutate",reason="handshake"}'
+    with Running(tls, fabrics(tmp_path)) as running, _dial(running, "mutate") as half:
+        half.sendall(HELLO)
+        assert _closed(half)
+        wait_for(lambda: running.metric(ended) == 1)
+
+
+@pytest.mark.parametrize("name", ["health", "mutate"])
+def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str) -> None:
+    """Answers that nobody takes end the connection after a time."""
+    ended = f'rdma_webhook_connections_closed_total{{listener="{name}",reason="unread"}}'
+    body = review()
+    request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+    with Running(tls, fabrics(tmp_path), request_seconds=1.0) as running:
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        client.connect(("127.0.0.1", running.ports[name]))
+        if name == "mutate":
+            client = running.tls.client.wrap_socket(client, server_hostname="localhost")
+            request = b"POST /mutate HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+        def ask_on() -> bool:
+            with suppress(OSError):
+                client.sendall(request)
+            return running.metric(ended) == 1  # whose answer comes after that to the request
+
+        with closing(client):
+            client.settimeout(0.01)
+            wait_for(ask_on, 60)
+
+
+def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
+    """No object waits for the garbage collector, which looks at old ones once in an hour."""
+
+    def left() -> int:
+        return sum(
+            type(one).__module__ in {"webhook.connection", "webhook.accept", "webhook.server"}
+            for one in gc.get_objects()
+        )
+
+    def half() -> None:
+        with _dial(server, "mutate") as one:
+            one.sendall(HELLO)
+
+    def cut() -> None:
+        connection = server.connect()
+        connection.putrequest("POST", "/mutate")
+        connection.putheader("Content-Length", "100000")
+        connection.endheaders()
+        connection.send(b"x" * 1000)
+        connection.close()
+
+    gc.collect()
+    wait_for(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') in {None, 0})
+    before = left()
+    gc.disable()
+    try:
+        for _ in range(20):
+            server.post(review())
+            half()
+            cut()
+        wait_for(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') == 0)
+        assert left() - before < 10
+    finally:
+        gc.enable()
+
+
+def test_without_descriptors_the_longest_make_room(process: Process) -> None:
+    """The server neither spins nor goes deaf: who comes is served a little later."""
+    open_files = len(list(Path(f"/proc/{process.process.pid}/fd").iterdir()))
+    resource.prlimit(process.process.pid, resource.RLIMIT_NOFILE, (open_files + 8, open_files + 8))
+    with ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(_dial(process, "mutate"))
+        assert process.post(review()).status == 200
