@@ -8,7 +8,7 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import jsonpatch
@@ -96,6 +96,34 @@ def test_tls_1_1_is_refused(server: Running, listener: str) -> None:
         pytest.raises(ssl.SSLError),
     ):
         client.wrap_socket(raw, server_hostname="localhost")
+
+
+@pytest.mark.parametrize("listener", ["mutate", "preview"])
+@pytest.mark.parametrize(
+    ("suites", "protocol"),
+    [
+        ("AES128-SHA:AES256-SHA256:ECDHE+AES+SHA1:ECDHE+AES+SHA256:ECDHE+AES+SHA384", None),
+        ("AES128-GCM-SHA256", None),  # without forward secrecy
+        ("ECDHE+AESGCM", "TLSv1.2"),
+        ("ECDHE+CHACHA20", "TLSv1.2"),
+        ("", "TLSv1.3"),
+    ],
+)
+def test_suites(server: Running, listener: str, suites: str, protocol: str | None) -> None:
+    """Under TLS 1.2 only what encrypts and authenticates in one; TLS 1.3 has nothing else."""
+    client = server.tls.client
+    if suites:
+        client.maximum_version = ssl.TLSVersion.TLSv1_2
+        client.set_ciphers(suites)
+    spoken = None
+    with (
+        suppress(ssl.SSLError),
+        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
+        client.wrap_socket(raw, server_hostname="localhost") as tls,
+    ):
+        spoken = tls.version()
+
+    assert spoken == protocol
 
 
 def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
