@@ -12,6 +12,7 @@ from contextlib import suppress
 
 #: Enough where the system sets no bound.
 _MANY = 1 << 20
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
 #: malloc.h: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX.
 _MALLOC = {-3: 128 << 10, -1: 128 << 10, -8: 2}
 
@@ -21,6 +22,16 @@ def raise_descriptors() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):  # macOS says "infinity", and refuses it
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def keep_memory_private() -> None:
+    """Let no core file hold a key, and no other process of this user read our memory.
+
+    The kernel writes no core of who is not dumpable, whatever the limit, and lets nobody but root
+    trace it (prctl(2), PR_SET_DUMPABLE). A program that is started from here is dumpable again.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _libc("prctl")(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def return_memory() -> None:

@@ -52,7 +52,12 @@ from webhook.connection import Connection
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline import decide
-from webhook.process import descriptors, raise_descriptors, return_memory
+from webhook.process import (
+    descriptors,
+    keep_memory_private,
+    raise_descriptors,
+    return_memory,
+)
 
 #: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
 #: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
@@ -84,13 +89,14 @@ __all__ = ["ServeOptions", "WebhookServer", "serve"]
 
 def serve(options: ServeOptions) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 2 if it could not start."""
+    keep_memory_private()  # before there is a key in it
+    raise_descriptors()
+    return_memory()
     try:
         server = WebhookServer(options)
     except (CertificateError, WebhookError) as error:
         sys.stderr.write(f"rdma-webhook: {error}\n")
         return 2
-    raise_descriptors()
-    return_memory()
     uvloop.run(server.run())
     return 0
 
