@@ -1,0 +1,152 @@
+"""What strangers can make the serving process hold: never 300 MiB, whatever they send.
+
+All of it is sent to one process, so that what stays of one attack counts in the next. In each,
+honest requests are answered.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.serving import Process, fabrics, review
+from webhook.app.asgi import BODY_LIMIT
+from webhook.app.mutate import OBJECTS, VALUES
+
+if TYPE_CHECKING:
+    from tests.integration.serving import Certificates
+
+#: MiB; the Deployment's limit is 512, and the child that previews has its part.
+MOST = 300
+HELLO = bytes.fromhex("16030100c8010000c40303")
+_HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\n"
+_CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+
+
+@pytest.fixture(scope="module")
+def served(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """Run one process for all attacks of this module."""
+    folder = tmp_path_factory.mktemp("memory")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # here are the clients' ends
+    with Process(tls, fabrics(folder), folder / "log", os.environ) as running:
+        yield running
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _most(process: Process) -> float:
+    """Return the most that was ever resident, in MiB (proc_pid_status(5): VmHWM)."""
+    status = Path(f"/proc/{process.process.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def _open(served: Process, stack: ExitStack, name: str, *, tls: bool) -> socket.socket | None:
+    """Connect; None where the server has had enough of it already."""
+    with suppress(OSError):
+        raw = stack.enter_context(socket.create_connection(("127.0.0.1", served.ports[name]), 20))
+        if not tls:
+            return raw
+        return stack.enter_context(served.tls.client.wrap_socket(raw, server_hostname="localhost"))
+    return None
+
+
+def _flood(
+    name: str, count: int, payload: bytes, *, tls: bool = False, times: int = 1
+) -> Callable[[Process, ExitStack], None]:
+    """Make an attack: so many connections, each of which sends this and reads nothing."""
+
+    def attack(served: Process, stack: ExitStack) -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for _ in range(min(count, hard - 1000)):
+            one = _open(served, stack, name, tls=tls)
+            if one is None:
+                continue
+            one.settimeout(0.2)  # a server that does not read is not waited for
+            with suppress(OSError):
+                for _ in range(times):
+                    one.sendall(payload)
+
+    return attack
+
+
+def _never_read(served: Process, stack: ExitStack) -> None:
+    """Ask for what is large, again and again, and read none of it."""
+    for _ in range(50):
+        one = _open(served, stack, "health", tls=False)
+        if one is not None:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            for _ in range(40):
+                with suppress(OSError):
+                    one.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+
+
+ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
+    "trailers": _flood("health", 4, _HEAD + _CHUNKED + b"0\r\n" + b"a:\r\n" * (3 << 20)),
+    "chunk extensions": _flood("health", 4, _HEAD + _CHUNKED + b"1;" + b"e" * (12 << 20)),
+    "fields": _flood("health", 200, _HEAD + b"a:\r\n" * 15_000),
+    "unfinished heads": _flood("health", 5000, _HEAD + b"A: " + b"a" * 60_000),
+    "unfinished heads over TLS": _flood("mutate", 300, _HEAD + b"A: " + b"a" * 60_000, tls=True),
+    "half-open handshakes": _flood("mutate", 5000, HELLO),
+    "half-open handshakes for previews": _flood("preview", 3000, HELLO),
+    "silent connections": _flood("mutate", 5000, b""),
+    "pipelining": _flood("health", 20, b"GET / HTTP/1.1\r\n\r\n" * 14_000),
+    "pipelining over TLS": _flood(
+        "mutate", 100, b"GET /%b HTTP/1.1\r\n\r\n" % (b"x" * 6_000), tls=True, times=30
+    ),
+    "answers that are not read": _never_read,
+    "bodies that do not end": _flood(
+        "mutate", 150, _HEAD + b"Content-Length: 8000000\r\n\r\n" + b" " * 1_000_000, tls=True
+    ),
+    "previews that do not end": _flood(
+        "preview",
+        60,
+        b"POST /preview HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" + b" " * 1_000_000,
+        tls=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_flood_fills_the_memory(served: Process, name: str) -> None:
+    """While it lasts, pods are decided and probes answered."""
+    with ExitStack() as stack:
+        ATTACKS[name](served, stack)
+        assert served.post(review()).status == 200
+        assert served.get("/healthz").status == 200
+        assert served.get("/readyz").status == 200
+    assert _most(served) < MOST
+
+
+def _objects(unit: str, count: int) -> bytes:
+    """Write a list of so many units, each with a number in it, within the limit of a body."""
+    written = ",".join(unit % number for number in range(count))
+    return f"[{written}]".encode()
+
+
+_WIDE = "\N{GRINNING FACE}"  # one such makes four bytes of each character of its string
+DENSE: dict[str, bytes] = {
+    "8 MiB of {},": b"[" + b"{}," * (BODY_LIMIT // 3 - 2) + b"{}]",
+    "strings": _objects(f'"{_WIDE}%010d"', VALUES - 1),
+    "objects": _objects(f'{{"{_WIDE}%020d":0}}', VALUES // 2 - 1),
+    "fields": b"{" + _objects(f'"{_WIDE}%06d":""', VALUES - 2)[1:-1] + b"}",
+    "nested": b"[" + b",".join([b'{"a":' * 900 + b"0" + b"}" * 900] * (OBJECTS // 901)) + b"]",
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_no_body_fills_the_memory(served: Process, name: str) -> None:
+    """As dense as may be, beside as many others as the port holds: refused, and not for memory."""
+    assert len(DENSE[name]) <= BODY_LIMIT
+    with ExitStack() as stack:
+        ATTACKS["bodies that do not end"](served, stack)
+        status = served.post(DENSE[name]).status
+    assert status == (413 if name.startswith("8 MiB") else 400)
+    assert _most(served) < MOST
