@@ -24,12 +24,13 @@ from webhook.core.path import Path, pointer
 from webhook.core.pod import PodManifest, at
 from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
-from webhook.documents.opt_in import opt_in_hint
+from webhook.documents.opt_in import OptInHints
 from webhook.documents.read import Document
 from webhook.documents.splice import splice
 from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError, ReviewError
 from webhook.pipeline import decide
+from webhook.render.form import LONGEST
 from webhook.render.report import NO_TEMPLATE, Preview, Report
 
 
@@ -57,6 +58,14 @@ class Rewritten(NamedTuple):
     warning: str  #: why comments and order are lost; "" where they are kept
 
 
+class _Home(NamedTuple):
+    """The document of some templates, which of all it is, and what its metadata seem to mean."""
+
+    document: Document
+    number: int
+    hints: OptInHints
+
+
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents, of one input or of several.
 
@@ -72,9 +81,8 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         if options.most is not None and len(previews) + len(templates) > options.most:
             msg = f"{document.name}: more than {options.most} pods: send fewer at a time"
             raise DocumentError(msg)
-        previews.extend(
-            _preview(document, number, template, inventory, options) for template in templates
-        )
+        home = _Home(document, number, OptInHints(document.value))
+        previews.extend(_preview(home, template, inventory, options) for template in templates)
         notes.extend(document.problems)
         notes.extend(notes_of(document.value) or ([] if templates else [_no_template(document)]))
     return Report(previews=tuple(previews), notes=tuple(notes))
@@ -98,16 +106,26 @@ def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]
     return found
 
 
-def rewrite(documents: Sequence[Document], report: Report) -> list[Rewritten]:
-    """Return the text of each document with the patches in it, comments and order kept."""
+def rewrite(
+    documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
+) -> list[Rewritten]:
+    """Return the text of each document with the patches in it, comments and order kept.
+
+    Raises DocumentError where all have more than `most` characters: one that is written anew is
+    longer than it was, by its indentation and by what aliases stand for.
+    """
     edits: list[list[tuple[Path, Sequence[PatchOp]]]] = [[] for _ in documents]
     for preview in report.previews:
         if preview.decision.patch:
             edits[preview.document].append((preview.steps, preview.decision.patch))
-    return [
-        _rewritten(document, own) if own else Rewritten(document.text, "")
-        for document, own in zip(documents, edits, strict=True)
-    ]
+    found: list[Rewritten] = []
+    length = 0
+    for document, own in zip(documents, edits, strict=True):
+        found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
+        length += len(found[-1].text)
+        if most is not None and length > most:
+            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+    return found
 
 
 def _rewritten(document: Document, edits: list[tuple[Path, Sequence[PatchOp]]]) -> Rewritten:
@@ -122,8 +140,7 @@ def _no_template(document: Document) -> str:
 
 
 def _preview(
-    document: Document,
-    number: int,
+    home: _Home,
     template: Template,
     inventory: NodeInventory,
     options: PreviewOptions,
@@ -132,13 +149,14 @@ def _preview(
     context = Context(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
+    document = home.document
     verdict = _called(document, template, namespace, enable=options.enable)
     decision = decide(template.pod, context)
     asleep = decision.reason is NOT_OPTED_IN
     return Preview(
         source=document.name,
         line=document.line,
-        document=number,
+        document=home.number,
         steps=template.path,
         kind=template.kind,
         name=template.name,
@@ -146,7 +164,7 @@ def _preview(
         called=verdict[0],
         called_because=verdict[1],
         decision=decision,
-        hint=opt_in_hint(document.value, template) if asleep else "",
+        hint=home.hints.of(template) if asleep else "",
     )
 
 

@@ -147,7 +147,7 @@ def _text(_: list[Document], report: Report) -> None:
 
 
 def _json(_: list[Document], report: Report) -> None:
-    write(form_text(report))
+    write(form_text(report, most=None))
 
 
 def _yaml(documents: list[Document], report: Report) -> None:
@@ -168,7 +168,7 @@ def _diff(documents: list[Document], report: Report) -> None:
 
 def _rewritten(documents: list[Document], report: Report) -> list[str]:
     texts = []
-    for document, rewritten in zip(documents, rewrite(documents, report), strict=True):
+    for document, rewritten in zip(documents, rewrite(documents, report, most=None), strict=True):
         if rewritten.warning:
             say("warning", f"{document.name}:{document.line}: {rewritten.warning}")
         texts.append(rewritten.text)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+
 
 class Edits:
     """A text, and what is to be replaced in it; all offsets are those of the text as it was."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
         self.newline = "\r\n" if "\r\n" in text else "\n"
         self._edits: list[tuple[int, int, str]] = []
 
@@ -42,19 +46,30 @@ class Edits:
 
     def line_start(self, offset: int) -> int:
         """Return where the line of `offset` begins."""
-        return self.text.rfind("\n", 0, offset) + 1
+        before = bisect_left(self._breaks, offset)
+        return self._breaks[before - 1] + 1 if before else 0
 
     def line_end(self, offset: int) -> int:
         """Return where the line of `offset` ends, before its line break."""
-        end = self.text.find("\n", offset)
-        if end < 0:
-            return len(self.text)
+        end = self._break(offset)
+        if end == len(self.text):
+            return end
         return end - 1 if end > 0 and self.text[end - 1] == "\r" else end
 
     def next_line(self, offset: int) -> int:
         """Return where the line below that of `offset` begins, at most the end of the text."""
-        end = self.text.find("\n", offset)
-        return len(self.text) if end < 0 else end + 1
+        return min(self._break(offset) + 1, len(self.text))
+
+    def _break(self, offset: int) -> int:
+        """Return where the next line break is, the end of the text where there is none."""
+        below = bisect_left(self._breaks, offset)
+        return self._breaks[below] if below < len(self._breaks) else len(self.text)
+
+    def skip(self, offset: int, characters: str) -> int:
+        """Return the offset of the first character from here on that is none of these."""
+        while offset < len(self.text) and self.text[offset] in characters:
+            offset += 1
+        return offset
 
     def column(self, offset: int) -> int:
         """Return how many characters stand before `offset` on its line."""
@@ -62,7 +77,10 @@ class Edits:
 
     def first_on_line(self, offset: int) -> bool:
         """Say whether nothing but spaces stands before `offset` on its line."""
-        return not self.text[self.line_start(offset) : offset].strip(" \t")
+        start = self.line_start(offset)
+        while offset > start and self.text[offset - 1] in " \t":
+            offset -= 1
+        return offset == start
 
     def after_comments(self, offset: int, column: int) -> int:
         """Return the end of the line of `offset`, or of the comments below it deeper than `column`.

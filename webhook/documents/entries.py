@@ -16,13 +16,14 @@ class Entries:
     def __init__(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> None:
         self.pairs = list(node.pairs)
         self._names = [None if key.merges else key_of(key) for key, _ in self.pairs]
+        written = set(self._names)
         #: For each pair whether it stays; `<<` always does.
         self.stays = [name is None or name in new for name in self._names]
         #: What the text does not have, other than what `<<` merges in.
         self.added = {
             key: value
             for key, value in new.items()
-            if key not in self._names and not (key in old and same(old[key], value))
+            if key not in written and not (key in old and same(old[key], value))
         }
 
     @property

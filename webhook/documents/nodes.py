@@ -11,8 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
+from webhook.yamltext import REFUSAL, directive
+
 DEEPEST = 200
 MOST_NODES = 200_000  # about a thousand pods, or two seconds of work
+MOST_EXPANDED = 8 << 20  # characters of strings, with aliases expanded: as many as a text may have
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TAG = "tag:yaml.org,2002:"
@@ -32,7 +35,7 @@ class Node:
     """A node of the tree; offsets count characters of the text."""
 
     __slots__ = (
-        "children", "depth", "end", "flow", "kind", "plain",
+        "children", "depth", "end", "flow", "kind", "length", "plain",
         "size", "start", "style", "tag", "text",
     )  # fmt: skip
 
@@ -48,6 +51,7 @@ class Node:
         #: Keys and values in turn, items, or what an alias stands for.
         self.children: list[Node] = []
         self.size = 1  # nodes, with aliases expanded
+        self.length = len(self.text)  # characters of scalars, with aliases expanded
         self.depth = 0  # levels of collections, with aliases expanded; -1 while it is open
 
     @property
@@ -97,6 +101,8 @@ def roots_of(text: str) -> Iterator[Root]:
 
     Raises UnreadableError for what is not YAML and for what is over the limits.
     """
+    if (offset := directive(text)) is not None:
+        raise UnreadableError(offset, REFUSAL)
     grower = _Grower()
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -125,6 +131,7 @@ class _Grower:
         self._open: list[Node] = []
         self._anchors: dict[str, Node] = {}
         self._nodes = 0
+        self._length = 0
 
     def begin(self, event: Any) -> None:
         self.start = event.start_mark.index
@@ -168,7 +175,7 @@ class _Grower:
         if target.depth < 0:
             raise UnreadableError(node.start, f"the alias *{event.anchor} stands inside itself")
         node.children = [target]
-        node.size, node.depth = target.size, target.depth
+        node.size, node.length, node.depth = target.size, target.length, target.depth
         if len(self._open) + node.depth > DEEPEST:
             raise _too_deep(node)
         return node
@@ -179,9 +186,15 @@ class _Grower:
             raise UnreadableError(
                 node.start, f"more than {MOST_NODES} values, with aliases expanded, are not read"
             )
+        self._length += node.length if node.kind in ("alias", "scalar") else 0
+        if self._length > MOST_EXPANDED:
+            raise UnreadableError(
+                node.start, "longer than 8 MiB with aliases expanded, which is not read"
+            )
         if self._open:
             self._open[-1].children.append(node)
             self._open[-1].size += node.size
+            self._open[-1].length += node.length
         else:
             self.root.append(node)
 

@@ -7,8 +7,8 @@ copies neither its own metadata nor that of a template around it to the pods.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Any
 
 from webhook.core.annotations import ENABLE, REQUESTED, WRITTEN
@@ -24,34 +24,52 @@ _PREFIX, _NAME = ENABLE.split("/")
 #: How alike the words must be: `rdma` is .67 of `rdma.lab`, `enabled` .92 of `enable`.
 _ALIKE_PREFIX, _ALIKE_NAME = 0.65, 0.8
 _LONGEST = 80
+#: So many keys of one metadata are compared; comparing takes some ten microseconds.
+_MOST_KEYS = 500
 
 
-def opt_in_hint(value: Any, template: Template) -> str:
-    """Say what keeps a template from having opted in, though it seems to; "" if nothing does.
+class OptInHints:
+    """What the pods of one document seem to have meant; each metadata is searched once for all."""
 
-    `value` is the document that the template stands in. The pod's own metadata goes before
-    that of the objects around it, the nearest of them first.
-    """
-    own = (*template.path, *_METADATA)
-    if at(template.pod, (*_METADATA, "annotations", ENABLE)) == "false":
-        return f'{dotted((*own, "annotations"))} says {ENABLE}: "false"'
-    for size in range(len(template.path), -1, -1):
-        around = (*template.path[:size], *_METADATA)
-        for place, key in _found(value, around):
-            if size < len(template.path):
-                return _elsewhere(value, place, key, own)
-            return _misnamed(place, key)
-    return ""
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._keys: dict[int, str | None] = {}  # by the id of annotations or labels
 
+    def of(self, template: Template) -> str:
+        """Say what keeps a template from having opted in, though it seems to; "" if nothing does.
 
-def _found(value: Any, metadata: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the keys of a metadata that are the annotation, or nearly."""
-    for field in _FIELDS:
-        place = (*metadata, field)
-        words = at(value, place)
-        for key in words if isinstance(words, dict) else ():
-            if _meant(key):
-                yield place, key
+        The pod's own metadata goes before that of the objects around it, the nearest first.
+        """
+        own = (*template.path, *_METADATA)
+        if at(template.pod, (*_METADATA, "annotations", ENABLE)) == "false":
+            return f'{dotted((*own, "annotations"))} says {ENABLE}: "false"'
+        around = self._around(template.path)
+        for size in range(len(around) - 1, -1, -1):
+            for field in _FIELDS:
+                key = self._key(at(around[size], (*_METADATA, field)))
+                if key is None:
+                    continue
+                place = (*template.path[:size], *_METADATA, field)
+                if size < len(template.path):
+                    return _elsewhere(self._value, place, key, own)
+                return _misnamed(place, key)
+        return ""
+
+    def _around(self, path: Path) -> list[Any]:
+        """List what is on the way to a template, it included."""
+        way = [self._value]
+        for step in path:
+            way.append(way[-1][step])
+        return way
+
+    def _key(self, words: Any) -> str | None:
+        """Find the first key that is the annotation, or nearly."""
+        if not isinstance(words, dict):
+            return None
+        if id(words) not in self._keys:
+            likely = (key for key in islice(words, _MOST_KEYS) if _meant(key))
+            self._keys[id(words)] = ENABLE if ENABLE in words else next(likely, None)
+        return self._keys[id(words)]
 
 
 def _meant(key: str) -> bool:

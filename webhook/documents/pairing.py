@@ -12,8 +12,19 @@ _LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMat
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are equal, `true`, `1` and `1.0` being three values."""
-    return one is other or _token(one) == _token(other)
+    """Say whether two JSON values are equal, `true`, `1` and `1.0` being three values.
+
+    What a patch did not touch is one object in both, and not looked into.
+    """
+    if one is other:
+        return True
+    if one.__class__ is not other.__class__:
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
 
 
 def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
@@ -22,36 +33,38 @@ def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
     Equal items pair as in a diff. Between them, as many old as new items pair one by one;
     else those of one `name`, as containers, volumes and variables have.
     """
-    was, now = [_token(item) for item in old], [_token(item) for item in new]
     pairs: Pairs = []
     before = after = 0
-    for start, other, size in _equal(was, now):
+    for start, other, size in _equal(old, new):
         pairs += _changed(old, new, (before, start), (after, other))
         pairs += [(start + index, other + index) for index in range(size)]
         before, after = start + size, other + size
     return pairs
 
 
-def _token(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
-def _equal(was: list[str], now: list[str]) -> list[tuple[int, int, int]]:
+def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
     """Return the runs of equal items, the last one empty and at both ends."""
-    shorter = min(len(was), len(now))
+    shorter = min(len(old), len(new))
     top = 0
-    while top < shorter and was[top] == now[top]:
+    while top < shorter and same(old[top], new[top]):
         top += 1
     bottom = 0
-    while bottom < shorter - top and was[-1 - bottom] == now[-1 - bottom]:
+    while bottom < shorter - top and same(old[-1 - bottom], new[-1 - bottom]):
         bottom += 1
-    ends = len(was) - bottom, len(now) - bottom
-    inner_was, inner_now = was[top : ends[0]], now[top : ends[1]]
+    ends = len(old) - bottom, len(new) - bottom
     runs = [(0, 0, top)]
-    if len(inner_was) * len(inner_now) <= _LARGEST:
-        matcher = SequenceMatcher(None, inner_was, inner_now, autojunk=False)
-        runs += [(top + one, top + two, size) for one, two, size in matcher.get_matching_blocks()]
+    if ends[0] != ends[1]:  # else they were changed in their places
+        runs += _runs(old[top : ends[0]], new[top : ends[1]], top)
     return [*runs, (*ends, bottom)]
+
+
+def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, int]]:
+    """Match equal items of two lists, which are compared by what they are as text."""
+    if len(old) * len(new) > _LARGEST:
+        return []
+    was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
+    blocks = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+    return [(offset + one, offset + two, size) for one, two, size in blocks]
 
 
 def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[int, int]) -> Pairs:

@@ -76,14 +76,15 @@ def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
 
 def joined(texts: list[str]) -> str:
     """Put documents' texts together again, with `---` between those that have none of their own."""
-    whole = ""
+    parts: list[str] = []
     for text in texts:
-        if whole and not whole.endswith("\n"):
-            whole += "\n"
-        if whole and not _OWN_MARKER.match(text):
-            whole += "---\n"
-        whole += text
-    return whole
+        last = next((part for part in reversed(parts) if part), "")
+        if last and not last.endswith("\n"):
+            parts.append("\n")
+        if last and not _OWN_MARKER.match(text):
+            parts.append("---\n")
+        parts.append(text)
+    return "".join(parts)
 
 
 def _decoded(data: bytes | str, name: str) -> str:

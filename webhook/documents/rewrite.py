@@ -115,8 +115,7 @@ class Rewriter:
         if not stays[0] and not edits.first_on_line(spans[0][0]):  # `- name: x`: the dash stays
             first = stays.index(True)
             below = edits.next_line(spans[first - 1][1])
-            bare = len(edits.text) - len(edits.text[below:].lstrip(" "))
-            edits.replace(spans[0][0], bare, "")
+            edits.replace(spans[0][0], edits.skip(below, " "), "")
         for (start, end), kept in zip(spans[first:], stays[first:], strict=True):
             if not kept:
                 edits.remove_lines(start, end)

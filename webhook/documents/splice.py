@@ -48,10 +48,12 @@ def splice(document: Document, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) 
         return Spliced(document.text, plain=False, warning="")
     root = _root(document.text)
     if root is not None:
+        tried = ""
         for fine in (True, False):
             text = _edited(document, root, value, fine=fine)
-            if _reads_as(text, document, value):
+            if text != tried and _reads_as(text, document, value):
                 return Spliced(text, plain=False, warning="")
+            tried = text  # the same again, where no string was edited inside
     if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
     return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from webhook.documents.edits import Edits
 from webhook.documents.nodes import Node
 
+_SPACE = " \t\r\n"
+
 
 def insert_words(edits: Edits, node: Node, old: str, new: str) -> bool:
     """Edit a folded (`>`) or plain string of several lines; say whether that was done.
@@ -22,7 +24,7 @@ def insert_words(edits: Edits, node: Node, old: str, new: str) -> bool:
     start = edits.next_line(node.start) if node.style == ">" else node.start
     offset = _behind(edits.text, start, sum(not char.isspace() for char in old[:at]))
     if at and old[at - 1].isspace():
-        offset += len(edits.text[offset:]) - len(edits.text[offset:].lstrip())
+        offset = edits.skip(offset, _SPACE)
     edits.replace(offset, offset, inserted)
     return True
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
+from collections.abc import Iterator
+
+from webhook.render.lines import Lines
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _COLOURS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green
 _HEADING = 2  # lines: `--- a/name` and `+++ b/name`
+_CONTEXT = 3  # lines around a change, as `diff -u` and git show
 _UNENDED = "\n\\ No newline at end of file\n"
 
 
@@ -17,12 +20,34 @@ def diff(name: str, before: str, after: str, *, colour: bool = False) -> str:
     inside a value; a last line without one is marked as `diff -u` marks it, so
     that `patch -p1` takes the result.
     """
-    changes = unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}")
+    changes = _unified(name, _lines(before), _lines(after))
     lines = [line if line.endswith("\n") else f"{line}{_UNENDED}" for line in changes]
     if colour:
         heading, body = lines[:_HEADING], lines[_HEADING:]
         lines = [_painted(line, _BOLD) for line in heading] + [_coloured(line) for line in body]
     return "".join(lines)
+
+
+def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
+    heading = [f"--- a/{name}\n", f"+++ b/{name}\n"]
+    for group in Lines(old, new).get_grouped_opcodes(_CONTEXT):
+        yield from heading
+        heading = []
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[start:end])
+                continue
+            yield from (f"-{line}" for line in old[start:end])
+            yield from (f"+{line}" for line in new[new_start:new_end])
+
+
+def _range(start: int, end: int) -> str:
+    """Write a range of lines as `diff -u` does: from 1, and one line before an empty one."""
+    length = end - start
+    begins = start + 1 if length else start
+    return f"{begins}" if length == 1 else f"{begins},{length}"
 
 
 def _lines(text: str) -> list[str]:

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from webhook.core.decision import Outcome
+from webhook.errors import DocumentError
 from webhook.render.report import Preview, Report
 
+#: Of an answer to a caller from outside, in characters, before more of it is even made.
+LONGEST = 32 << 20
 _SCHEMA = Path(__file__).with_name("form.schema.json")
 
 
@@ -23,13 +26,21 @@ def form(report: Report) -> dict[str, Any]:
     }
 
 
-def form_text(report: Report) -> str:
-    """Return a report as indented JSON.
+def form_text(report: Report, *, most: int | None = LONGEST) -> str:
+    """Return a report as indented JSON; DocumentError where it has more than `most` characters.
 
     The standard library writes it, since orjson refuses integers beyond 64 bits
-    and nesting beyond 254, and a document may hold both.
+    and nesting beyond 254, and a document may hold both. It writes piece by piece, so that
+    what is too long is never there as a whole.
     """
-    return json.dumps(form(report), indent=2, ensure_ascii=False) + "\n"
+    pieces: list[str] = []
+    length = 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(form(report)):
+        pieces.append(piece)
+        length += len(piece)
+        if most is not None and length > most:
+            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+    return "".join((*pieces, "\n"))
 
 
 def form_schema() -> str:

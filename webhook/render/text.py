@@ -30,6 +30,8 @@ _COLUMNS = (Column("mutation"), Column("container", 24), Column("status"), Colum
 _INDENT = 2
 #: Narrower than this, nothing can be read.
 _NARROWEST = 40
+#: So many notes are shown.
+_NOTES = 200
 #: So many names stand in one remark.
 _NAMES = 12
 #: Words: "memory limit", "no … it".
@@ -195,8 +197,12 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
     notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
     if empty:
         notes.append(f"{NO_TEMPLATE} in {listed(empty, most=_NAMES)}")
-    for note in notes:
+    for note in [*notes[:_NOTES], *_others(len(notes))]:
         sheet.paragraph(Span(_clean(note)), sign=Span("note:", "dim"))
+
+
+def _others(notes: int) -> list[str]:
+    return [f"{notes - _NOTES:,} more notes, which -o json has"] if notes > _NOTES else []
 
 
 def _unknown(namespaces: list[str], ways: Ways) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.documents.opt_in import opt_in_hint
+from webhook.documents.opt_in import OptInHints
 from webhook.documents.templates import templates_of
 
 ENABLE = "rdma.lab/enable"
@@ -22,7 +22,7 @@ def hint(own: dict[str, Any], template: dict[str, Any]) -> str:
     """Return what is said of the one template."""
     value = deployment(own, template)
     (found,) = templates_of(value)
-    return opt_in_hint(value, found)
+    return OptInHints(value).of(found)
 
 
 def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
@@ -76,7 +76,7 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
         "metadata": {"name": "c", "annotations": {ENABLE: "true"}},
         "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
     }
-    assert opt_in_hint(value, templates_of(value)[0]) == (
+    assert OptInHints(value).of(templates_of(value)[0]) == (
         "rdma.lab/enabled stands in spec.jobTemplate.metadata.annotations, which reaches no pod: "
         "it counts in spec.jobTemplate.spec.template.metadata.annotations only "
         "(did you mean rdma.lab/enable?)"
@@ -88,4 +88,4 @@ def test_any_shape_is_searched_without_complaint(metadata: Any) -> None:
     """Nothing is known of a document but that it is JSON."""
     value = deployment({}, metadata)
     value["metadata"] = metadata
-    assert opt_in_hint(value, templates_of(value)[0]) == ""
+    assert OptInHints(value).of(templates_of(value)[0]) == ""

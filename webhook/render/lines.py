@@ -1,0 +1,114 @@
+"""What differs between two lists of lines, in time that grows with them.
+
+difflib finds the smallest change, and is cubic. So it compares short texts; of long ones,
+which differ in a few places that are far apart, the lines are walked once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+#: Lines that difflib compares: half a second where they are written to keep it busy.
+_SHORT = 1000
+#: Where two texts part, they go on together at the next lines that are the same, so many of them.
+_SURE = 3
+#: So many lines that are gone are passed over to find those; a patch takes away a few at a time.
+_GONE = 50
+
+
+class Change(NamedTuple):
+    """Lines of the old text in whose place are lines of the new one."""
+
+    tag: str  #: equal, replace, delete or insert
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+
+
+class Lines(SequenceMatcher[str]):
+    """Compares two texts line by line, as `SequenceMatcher` does, but for long ones."""
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        self._long = max(len(old), len(new)) > _SHORT
+        if self._long:
+            self.a, self.b = old, new
+        else:
+            super().__init__(None, old, new)
+
+    def get_opcodes(self) -> list[tuple[str, int, int, int, int]]:  # type: ignore[override]
+        """Return the changes, those that change nothing included, in the order of the texts."""
+        if not self._long:
+            return list(super().get_opcodes())
+        return list(_merged(_walked(list(self.a), list(self.b))))
+
+
+def _walked(old: list[str], new: list[str]) -> Iterator[Change]:
+    """Walk both texts side by side."""
+    places = _places(new)
+    at, to = 0, 0
+    while at < len(old) and to < len(new):
+        same = _same(old, new, at, to)
+        yield Change("equal", at, at + same, to, to + same)
+        at, to = at + same, to + same
+        gone, come = _next_same(old, places, at, to)
+        yield Change("replace", at, gone, to, come)
+        at, to = gone, come
+    yield Change("replace", at, len(old), to, len(new))
+
+
+def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
+    """Index where each few lines in succession begin."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for place in range(len(lines)):
+        found.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
+    return found
+
+
+def _same(old: list[str], new: list[str], at: int, to: int) -> int:
+    most = min(len(old) - at, len(new) - to)
+    return next((count for count in range(most) if old[at + count] != new[to + count]), most)
+
+
+def _next_same(
+    old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
+) -> tuple[int, int]:
+    """Find where both go on together, the nearest such place; none: behind the lines looked at."""
+    best: tuple[int, int, int] | None = None
+    for gone in range(at, min(at + _GONE, len(old))):
+        known = places.get(tuple(old[gone : gone + _SURE]), [])
+        index = bisect_left(known, to)
+        if index < len(known):
+            distance = gone - at + known[index] - to
+            best = min(best or (distance, gone, known[index]), (distance, gone, known[index]))
+    return best[1:] if best else (min(at + _GONE, len(old)), to)
+
+
+def _merged(changes: Iterator[Change]) -> Iterator[Change]:
+    """Join changes that follow one another, and name them as difflib does."""
+    last: Change | None = None
+    for change in changes:
+        if change.old == change.old_end and change.new == change.new_end:
+            continue
+        if last and (last.tag == "equal") == (change.tag == "equal"):
+            last = last._replace(old_end=change.old_end, new_end=change.new_end)
+            continue
+        if last:
+            yield _named(last)
+        last = change
+    if last:
+        yield _named(last)
+
+
+def _named(change: Change) -> Change:
+    if change.tag == "equal":
+        return change
+    tag = "replace"
+    if change.old == change.old_end:
+        tag = "insert"
+    elif change.new == change.new_end:
+        tag = "delete"
+    return change._replace(tag=tag)
