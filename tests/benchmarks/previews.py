@@ -56,7 +56,9 @@ def run() -> list[Row]:
         tls, config = certificates(folder), fabrics(folder, FABRICS)
         ca = folder / "ca.crt"
         ca.write_bytes(tls.ca.certificate)
-        with Process(tls, config, folder / "log", os.environ, preview_seconds=10.0) as server:
+        with Process(
+            tls, config, folder / "log", os.environ, preview_seconds=10.0, nicest=19
+        ) as server:
             usual = _usual(server)
             turns = [(_load(server, ca), _attacked(server, ca)) for _ in range(TURNS + 1)][1:]
             memory = server.memory()

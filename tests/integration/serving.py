@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 import uvloop
 
 from certs.issue import KeyPair, issue_ca, issue_leaf
+from webhook.app import child
 from webhook.server import ServeOptions, WebhookServer
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -36,14 +37,18 @@ fabrics:
   rateGbps: 100
   hcas: [mlx5_0]
 """
-#: So long that no preview ends for it, however busy the machine is.
+#: So long that no preview ends for it, and a priority that it gets turns with, however busy the
+#: machine is.
 _PREVIEW_SECONDS = 120.0
+_NICEST = 1
 #: What a process of its own runs; ports 0 are told by the log line "serving".
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
+from webhook.app import child
 from webhook.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
+child.NICEST = given.pop("nicest")
 files = {key: Path(given.pop(key)) for key in ("config", "tls_cert", "tls_key")}
 sys.exit(serve(ServeOptions(**files, **given)))
 """
@@ -197,6 +202,7 @@ class Running(_Server):
     def __init__(self, tls: Certificates, config: Path, **options: Any) -> None:
         self.tls = tls
         self.config = config
+        child.NICEST = _NICEST
         given = {
             "poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error",
             "preview_seconds": _PREVIEW_SECONDS, **options,
@@ -242,7 +248,8 @@ class Process(_Server):
         given = {
             "config": str(config), "tls_cert": str(tls.cert), "tls_key": str(tls.key),
             "host": "127.0.0.1", "port": 0, "preview_port": 0, "health_port": 0,
-            "drain_seconds": 0.0, "preview_seconds": _PREVIEW_SECONDS, **options,
+            "drain_seconds": 0.0, "preview_seconds": _PREVIEW_SECONDS, "nicest": _NICEST,
+            **options,
         }  # fmt: skip
         self._command = [sys.executable, "-c", _PROGRAM, json.dumps(given)]
         self._environment = dict(environment)

@@ -279,7 +279,6 @@ def test_the_worker_has_nothing_of_the_server(shared: Process) -> None:
     assert (lines["0"][:7], lines["2"]) == ("socket:", "/dev/null")
     assert (worker / "cwd").readlink() == Path("/")
     assert (status["NoNewPrivs"], status["Threads"]) == ("1", "1")
-    assert os.getpriority(os.PRIO_PROCESS, _worker(shared)) == 19
     assert "Max open files            0                    0" in limits
     for library in ("libssl", "_ssl.", "uvloop", "cryptography"):
         assert library not in maps

@@ -21,6 +21,7 @@ import pytest
 from tests.unit.app.client import Lines
 from webhook.app import child, worker
 from webhook.app.asgi import RequestError
+from webhook.app.child import NICEST
 from webhook.app.observe import Metrics
 from webhook.app.state import Snapshot
 from webhook.app.worker import Job, Worker
@@ -135,10 +136,13 @@ def test_one_child_answers_one_after_the_other(run: Callable[[Test], None]) -> N
     run(test)
 
 
-def test_a_child_has_nothing_of_the_server(run: Callable[[Test], None]) -> None:
+def test_a_child_has_nothing_of_the_server(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No variable, no descriptor but its line, not the server's folder, and the least priority."""
     told = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
     program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {told}]).encode())'
+    monkeypatch.setattr(child, "NICEST", NICEST)
     kept = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(kept, True)
 
@@ -148,7 +152,7 @@ def test_a_child_has_nothing_of_the_server(run: Callable[[Test], None]) -> None:
         # The last one is that of the listing itself.
         assert sorted(map(int, descriptors))[:3] == [0, 1, 2]
         assert len(descriptors) == 4
-        assert rest == ["/", 1, True]
+        assert rest == ["/", 19, True]
 
     try:
         run(test)
