@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from decimal import Decimal
 from typing import Any
 
 import jsonpatch
@@ -92,9 +91,9 @@ def _pod_level(spec: dict[str, Any]) -> None:
     _level(spec)
 
 
-def _total(spec: dict[str, Any], name: str) -> Decimal:
+def _total(spec: dict[str, Any], name: str) -> int:
     """Add up what the containers request; init containers run one after the other."""
-    beside, most = Decimal(0), Decimal(0)
+    beside = most = 0
     for container in (*_mappings(spec, "initContainers"), *_mappings(spec, "containers")):
         amount = parse((container["resources"].get("requests") or {}).get(name))
         always = container.get("restartPolicy") == "Always"

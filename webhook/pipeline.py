@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webhook.core import bounds
 from webhook.core.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.core.draft import Draft
@@ -71,6 +72,7 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     why = ineligible(pod, annotations)
     if why is not None:
         return _left_alone(pod, annotations, why, context)
+    bounds.check(pod, annotations)
     examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context)
     draft = Draft(pod)
     barriers = _barriers(examined)

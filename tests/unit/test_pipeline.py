@@ -21,15 +21,21 @@ from tests.builders import (
 )
 from webhook.core.annotations import STATUS
 from webhook.core.decision import Decision
-from webhook.core.fabric import FabricEnv
+from webhook.core.fabric import FabricEnv, RdmaResource
 from webhook.core.facts import NamespaceFacts, NodeInventory
 from webhook.core.pod import PodManifest
+from webhook.core.quantity import MOST
 from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
+from webhook.core.status import ANNOTATIONS_LIMIT, LONGEST
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import CHAIN, decide
+from webhook.pipeline import CHAIN, CODES, decide
 
 EFA = {"vpc.amazonaws.com/efa": "1"}
+ROCE = fabric(
+    gpu_resources=frozenset({"nvidia.com/v100"}),
+    resources=(RdmaResource(name="nvidia.com/roce_vf", network="rails/roce"),),
+)
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 
 
@@ -474,9 +480,9 @@ def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
 
 def test_many_containers_cost_no_more_than_they_must() -> None:
     """Each has its outcomes; warnings stay within their limit."""
-    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(500)]
+    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)]
     decision = decide_on(pod(*many))
-    assert len(told(decision, "ipc-lock")) == 500
+    assert len(told(decision, "ipc-lock")) == 100
     assert sum(map(len, decision.warnings)) < 4096
     assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
     assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
@@ -522,3 +528,99 @@ def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str
         told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
         expected = ("applied", "Mounted") if decision is first else ("already", "Present")
         assert told_of_files == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
+
+
+_LIMITS = 'spec.containers[0].resources.limits["{}"]: '
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (
+            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MOST}"}) for name in "ab"]),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MOST}' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(gpu(limits={"nvidia.com/roce_vf": "9" * 65})),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'{'9' * 65}' is longer than "
+                "the 64 characters of any quantity"
+            ),
+        ),
+        (
+            pod(gpu(limits={"memory": "1e60"}), resources={"limits": {"memory": "1e61"}}),
+            (
+                "spec.containers[0].resources.limits.memory: '1e60' is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(gpu(), resources={"limits": {"memory": 10**5000}}),
+            (
+                "spec.resources.limits.memory: a number of 16610 bits is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(
+                gpu(resources={"limits": {"nvidia.com/v100": 1}, "requests": {"memory": "-1Gi"}}),
+                resources={"limits": {"memory": "1Gi"}},
+                annotations={"rdma.lab/memory-limit": "drop"},
+            ),
+            (
+                "spec.containers[0].resources.requests.memory: '-1Gi' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(annotations={"rdma.lab/devices": 10**5000}),
+            (
+                "annotation rdma.lab/devices is a number (too many digits to be shown): it must be "
+                "a string, in quotes: a whole number of RDMA devices for each container, 0 for none"
+            ),
+        ),
+    ],
+    ids=range(6),
+)
+def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
+    """What no counting can use is refused with its place, whatever its size."""
+    decision = decide_on(manifest, context(ROCE))
+    assert (decision.allowed, decision.message) == (False, says)
+
+
+def test_the_largest_quantities_are_counted() -> None:
+    """Two memory limits of 2^63-1 are more than that together, and written as they are."""
+    most = {"limits": {"memory": str(MOST)}}
+    manifest = pod(
+        gpu("a", limits={"memory": str(MOST)}),
+        gpu("b", limits={"memory": str(MOST)}),
+        resources=most,
+    )
+    decision = decide_on(manifest, context(ROCE))
+    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MOST)
+    assert decide_on(decision.pod, context(ROCE)).patch == ()
+
+
+def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
+    """It would say what nobody has seen; and nothing is left to do by a second call."""
+    preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
+    manifest = pod(annotations={STATUS: preset, "note": ""})
+    sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
+    manifest["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - sizes)
+    decision = decide_on(manifest)
+    assert decision.allowed
+    assert STATUS not in decision.pod["metadata"]["annotations"]
+    assert decision.patch[-1] == {"op": "remove", "path": "/metadata/annotations/rdma.lab~1status"}
+    assert decide_on(decision.pod).patch == ()
+
+
+def test_the_longest_status_of_all_has_room() -> None:
+    """Every mutation with all of its reasons: numbers in place of lists are never needed."""
+    loud = {one.name: [r.code for r in one.reasons if not r.quiet] for one in MUTATIONS}
+    warned = {**loud, "request": sorted(CODES["request"])}
+    body = {"fabric": "x" * 63, "reason": "x" * 32, "applied": CHAIN}
+    written = orjson.dumps({**body, "skipped": loud, "warned": warned, "config": HASH})
+    assert len(written) < LONGEST

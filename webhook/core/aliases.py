@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from webhook.core.draft import Draft
 from webhook.core.fabric import Fabric
 from webhook.core.path import Path, dotted
 from webhook.core.pod import Container, mapping
-from webhook.core.quantity import parse
+from webhook.core.quantity import amount
 from webhook.core.scope import Target
 from webhook.errors import ShapeError
 
 SECTIONS = ("limits", "requests")
 
 
-def aliases_among(names: Iterable[str], fabric: Fabric) -> dict[str, str]:
-    """Return which of the names are aliases on this fabric, with the real name of each."""
-    real = {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
-    return {name: real[name] for name in names if name in real} if real else {}
+def aliases_of(fabric: Fabric) -> dict[str, str]:
+    """Return the aliases on this fabric, with the real name of each."""
+    return {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
 
 
 def strays(
@@ -29,36 +29,47 @@ def strays(
 
     Its pod waits for ever for a resource that no node here has.
     """
+    aliases = aliases_of(fabric)
+    if not aliases:
+        return
     ours = {target.path for target in targets}
     for one in containers:
         if one.path not in ours:
             limits = mapping(one.manifest, ("resources", "limits"), one.path)
-            for alias in aliases_among(limits, fabric):
-                yield one.name, alias
+            for alias in limits:
+                if alias in aliases:
+                    yield one.name, alias
 
 
 def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
     """Rename in both sections of the resources at `path`, with the quantity.
 
-    Where the real key is there too, the larger quantity counts. A request that is
-    missing is the limit, as the API server will default it.
+    Where the real key is there too, in either section, the largest quantity of both counts, in
+    each section that has one of them: limits and requests of such a resource must be equal.
     """
-    limits = mapping(draft.pod, (*path, "limits"))
-    limit, real_limit = limits.get(alias), limits.get(real)
-    for section in SECTIONS:
-        amounts = mapping(draft.pod, (*path, section))
-        if alias not in amounts and (limit is None or real not in amounts):
+    sections = {section: mapping(draft.pod, (*path, section)) for section in SECTIONS}
+    merging = any(real in amounts for amounts in sections.values())
+    largest = _largest(sections, (real, alias), path) if merging else None
+    for section, amounts in sections.items():
+        if alias not in amounts and not (merging and real in amounts):
             continue
-        amount = _larger(amounts.get(alias, limit), amounts.get(real, real_limit), (*path, section))
+        quantity = largest if merging else amounts[alias]
+        unchanged = real in amounts and amounts[real] == quantity
         if alias in amounts:
             draft.remove((*path, section, alias))
-        if amount != amounts.get(real):
-            draft.set((*path, section, real), amount)
+        if not unchanged:
+            draft.set((*path, section, real), quantity)
 
 
-def _larger(one: Any, other: Any, path: Path) -> Any:
-    try:
-        return one if other is None or parse(one) > parse(other) else other
-    except ValueError as error:
-        msg = f"{dotted(path)}: {error}"
-        raise ShapeError(msg) from error
+def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Path) -> Any:
+    """Return the largest quantity, the first of equal ones."""
+    found: list[tuple[int, Any]] = []
+    for name in names:
+        for section, amounts in sections.items():
+            if name in amounts:
+                try:
+                    found.append((amount(amounts[name]), amounts[name]))
+                except ValueError as error:
+                    msg = f"{dotted((*path, section, name))}: {error}"
+                    raise ShapeError(msg) from error
+    return max(found, key=itemgetter(0))[1]

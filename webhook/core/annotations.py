@@ -83,8 +83,7 @@ _NOTHING = Requests()
 def _malformed(key: str, value: object, wanted: str) -> Denial:
     shown = repr(value) if value.__class__ is str else describe(value)
     if value.__class__ in (bool, int, float):  # YAML reads `yes`, `True` and `2` so
-        kind = "a boolean" if value.__class__ is bool else "a number"
-        shown, wanted = f"{kind} ({value!s:.40})".lower(), f"a string, in quotes: {wanted}"
+        shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
     return Denial("InvalidAnnotation", f"annotation {key} is {shown:.200}: it must be {wanted}")
 
 
@@ -145,10 +144,14 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
         yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
 
 
-#: So many unknown keys are named one by one: to look for what was meant costs 0.2 ms each.
+#: So many unknown keys are named one by one: to look for what was meant costs 0.2 ms each,
+#: and grows with the length of the word.
 _SHOWN = 8
+_LONGEST = 64  # of a word that may be a misspelt one of ours
 
 
 def _meant(word: str, known: Iterable[str], prefix: str = "") -> str:
+    if len(word) > _LONGEST:
+        return ""
     close = get_close_matches(word, list(known), n=1)
     return f" (did you mean {prefix}{close[0]}?)" if close else ""

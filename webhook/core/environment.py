@@ -17,15 +17,13 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     """
     where = (*path, "env")
     found: dict[str, str | None] = {}
-    listed = items(pod, where)
-    for item in listed:
-        name, value = item.get("name"), item.get("value")
-        if value.__class__ is not str or name.__class__ is not str:
-            path_of_item = (*where, listed.index(item))
-            name, value = text(item, ("name",), path_of_item), text(item, ("value",), path_of_item)
-            if name is None:
-                continue  # the API server refuses it, with a better message
-            value = value or ""
+    for index, item in enumerate(items(pod, where)):
+        name: Any = item.get("name")
+        value: Any = item.get("value")
+        if name.__class__ is not str and text(item, ("name",), (*where, index)) is None:
+            continue  # the API server refuses it, with a better message
+        if value.__class__ is not str:
+            value = "" if value is None else text(item, ("value",), (*where, index))
         if "$" in value:
             value = literal(value)
         found[name] = value if "valueFrom" not in item or item["valueFrom"] is None else None

@@ -6,12 +6,11 @@ is computed twice for two pods.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import translate
-from functools import lru_cache
 from typing import Literal
+
+from webhook.core.globs import Globs, compiled
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
@@ -110,6 +109,8 @@ class Fabrics:
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Node label key → names of the fabrics that know it, each with its globs.
+    by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
 
 
 def index(
@@ -124,9 +125,12 @@ def index(
     """Build a configuration with its indexes out of compiled fabrics."""
     by_gpu: dict[str, set[str]] = {}
     by_resource: dict[str, set[str]] = {}
+    by_label: dict[str, dict[str, Globs]] = {}
     for fabric in fabrics:
         for gpu in fabric.gpu_resources:
             by_gpu.setdefault(gpu, set()).add(fabric.name)
+        for key, globs in fabric.node_labels.items():
+            by_label.setdefault(key, {})[fabric.name] = Globs(globs)
         for resource in fabric.resources:
             for name in (resource.name, *resource.aliases):
                 by_resource.setdefault(name, set()).add(fabric.name)
@@ -139,16 +143,10 @@ def index(
         config_hash=config_hash,
         by_gpu={gpu: frozenset(names) for gpu, names in by_gpu.items()},
         by_resource={name: frozenset(names) for name, names in by_resource.items()},
+        by_label=by_label,
     )
 
 
-@lru_cache(maxsize=1024)
-@lru_cache(maxsize=4096)  # a cluster's nodes have few products
 def matches(globs: tuple[str, ...], value: str) -> bool:
-    """Whether a label value matches one of the globs (case matters, as for Kubernetes)."""
-    return any(_compiled(glob).match(value) for glob in globs)
-
-
-@lru_cache(maxsize=256)
-def _compiled(glob: str) -> re.Pattern[str]:
-    return re.compile(translate(glob))
+    """Whether a label value matches one of a fabric's globs."""
+    return compiled(globs).match(value)

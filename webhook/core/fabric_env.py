@@ -117,9 +117,9 @@ def allows_rdma(tls: str) -> bool:
 
     Source: UCX documentation, aliases of UCX_TLS; `^` names what to leave out.
     """
-    return tls.startswith("^") or any(
-        item.strip().split("_")[0] in _RDMA_TLS for item in tls.split(",")
-    )
+    names = tls[:_LONGEST_TLS].split(",")
+    return tls.startswith("^") or any(item.strip().split("_")[0] in _RDMA_TLS for item in names)
 
 
 _RDMA_TLS = ("all", "ib", "rc", "ud", "dc")
+_LONGEST_TLS = 4096  # characters that are read; UCX has some thirty names for it

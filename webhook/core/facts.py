@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from webhook.core.fabric import Fabrics, matches
@@ -75,7 +74,7 @@ class Facts:
 
     def namespace(self, name: str) -> NamespaceFacts:
         """Return what is known of a namespace, in O(1)."""
-        return self.namespaces.get(name) or _unheard_of(name, not self.complete)
+        return self.namespaces.get(name) or NamespaceFacts(name=name, known=not self.complete)
 
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
@@ -113,11 +112,6 @@ class Facts:
                 by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
         inhabited = frozenset[str]().union(*by_node.values())
         return NodeInventory(by_node=by_node, by_gpu=by_gpu, inhabited=inhabited)
-
-
-@lru_cache(maxsize=1024)
-def _unheard_of(name: str, known: bool) -> NamespaceFacts:
-    return NamespaceFacts(name=name, known=known)
 
 
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:

@@ -28,7 +28,8 @@ def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
     for container, _ in pairs:
         for claim in items(container.manifest, ("resources", "claims"), container.path):
             name = str(claim.get("name", ""))
-            if any(word in name.lower() for word in _NIC_WORDS):
+            lowered = name.lower()
+            if any(word in lowered for word in _NIC_WORDS):
                 return f"resource claim {name} in container {container.name}"
     return ""
 

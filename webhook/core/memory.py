@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from webhook.core.draft import Draft
 from webhook.core.environment import Environments
 from webhook.core.path import Path, dotted
 from webhook.core.pod import Container, PodManifest, at, items, mapping
-from webhook.core.quantity import equal, is_zero, parse, written
+from webhook.core.quantity import amount, equal, is_zero, written
+from webhook.core.volumes import VOLUMES
 from webhook.errors import ShapeError
 
 _BOTH = ("cpu", "memory")
@@ -47,12 +47,9 @@ def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) ->
     own = mapping(level, ("requests",)).get(name)
     if own is not None:
         return own
-    total, step = Decimal(0), Decimal(0)
+    total = step = 0
     for one in containers:
-        resources = mapping(one.manifest, ("resources",), one.path)
-        amount = mapping(resources, ("requests",)).get(name)
-        amount = mapping(resources, ("limits",)).get(name) if amount is None else amount
-        number = Decimal(0) if amount is None else _number(amount, (*one.path, "resources"), name)
+        number = _requested(one, name)
         # Init containers run one after the other, beside the sidecars started before them.
         if one.kind == "init":
             step = max(step, total + number)
@@ -62,11 +59,21 @@ def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) ->
     return written(asked) if asked else None
 
 
-def _number(amount: Any, path: Path, name: str) -> Decimal:
+def _requested(one: Container, name: str) -> int:
+    """Return what a container requests, in billionths: without a request its limit, else 0."""
+    resources = mapping(one.manifest, ("resources",), one.path)
+    for section in ("requests", "limits"):
+        asked = mapping(resources, (section,), (*one.path, "resources")).get(name)
+        if asked is not None:
+            return _amount(asked, (*one.path, "resources", section, name))
+    return 0
+
+
+def _amount(value: Any, path: Path) -> int:
     try:
-        return parse(amount)
+        return amount(value)
     except ValueError as error:
-        msg = f"{dotted((*path, 'requests', name))}: {error}"
+        msg = f"{dotted(path)}: {error}"
         raise ShapeError(msg) from error
 
 
@@ -101,7 +108,7 @@ def _env_reader(containers: Iterable[Container], env: Environments) -> str:
 
 
 def _volume_reader(pod: PodManifest) -> str:
-    for volume in items(pod, ("spec", "volumes")):
+    for volume in items(pod, VOLUMES):
         if "downwardAPI" in volume or "projected" in volume:
             for item in _downward_items(volume):
                 if "resourceFieldRef" in item and _is_limit(item):
@@ -122,22 +129,26 @@ def _downward_items(volume: dict[str, Any]) -> Iterable[Any]:
                 yield from items(source, ("downwardAPI", "items"))
 
 
-def unbounded_memory_volume(pod: PodManifest, path: Path) -> str:
-    """Name a memory emptyDir without sizeLimit that the container mounts, "" for none.
+def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:
+    """Return the names of the memory emptyDirs without sizeLimit, each with its place in the list.
 
-    Its size is then bounded by the pod's memory limit only, else by the node.
+    Their size is bounded by the pod's memory limit only, and without that by the node.
     """
-    mounts = items(pod, (*path, "volumeMounts"))
-    if not mounts:
-        return ""
-    mounted = {str(mount.get("name")) for mount in mounts}
-    for volume in items(pod, ("spec", "volumes")):
-        source = volume.get("emptyDir")
-        if source and str(volume.get("name")) in mounted:
-            source = mapping(volume, ("emptyDir",))
+    found: dict[str, int] = {}
+    for index, volume in enumerate(items(pod, VOLUMES)):
+        if volume.get("emptyDir"):
+            source = mapping(volume, ("emptyDir",), (*VOLUMES, index))
             if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
-                return str(volume.get("name"))
-    return ""
+                found.setdefault(str(volume.get("name")), index)
+    return found
+
+
+def first_mounted(pod: PodManifest, path: Path, volumes: dict[str, int]) -> str:
+    """Name the first of the volumes that the container mounts, "" for none."""
+    if not volumes:
+        return ""
+    names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
+    return min((name for name in names if name in volumes), key=volumes.__getitem__, default="")
 
 
 def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
@@ -169,9 +180,5 @@ def is_limited(draft: Draft, path: Path) -> bool:
 
     Raises ShapeError for what is no quantity.
     """
-    limit = draft.get((*path, "resources", "limits", "memory"))
-    try:
-        return limit is not None and not is_zero(limit)
-    except ValueError as error:
-        msg = f"{dotted((*path, 'resources', 'limits', 'memory'))}: {error}"
-        raise ShapeError(msg) from error
+    where = (*path, "resources", "limits", "memory")
+    return _amount(draft.get(where), where) > 0

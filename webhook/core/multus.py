@@ -6,6 +6,8 @@ JSON list of mappings with `name`, `namespace`, `interface`).
 
 from __future__ import annotations
 
+import re
+
 import orjson
 
 ANNOTATION = "k8s.v1.cni.cncf.io/networks"
@@ -44,9 +46,19 @@ def without_clash(network: str, written: str, count: int) -> str:
     Multus names the others net1, net2, …; a name that two have fails the pod.
     """
     name, _, interface = network.partition("@")
-    names = {f"net{number}" for number in range(1, count + 1)}
-    taken = f"@{interface}" in written or f'"{interface}"' in written or interface in names
-    return name if interface and taken else network
+    if not interface:
+        return network
+    taken = f"@{interface}" in written or f'"{interface}"' in written
+    return name if taken or _number(interface) in range(1, count + 1) else network
+
+
+def _number(interface: str) -> int:
+    """Return which of Multus' own names an interface has, 0 for none."""
+    found = _NUMBERED.fullmatch(interface)
+    return int(found[1]) if found else 0
+
+
+_NUMBERED = re.compile(r"net([1-9][0-9]{0,9})")
 
 
 def extended(written: str, more: list[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from webhook.core.fabric import Fabrics, matches
+from webhook.core.fabric import Fabrics
 from webhook.core.facts import NodeInventory, product_of
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, mapping, strings, text
@@ -16,7 +16,8 @@ from webhook.core.pod import PodManifest, items, mapping, strings, text
 HOSTNAME = "kubernetes.io/hostname"
 _NONE: frozenset[str] = frozenset()
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_TERMS = (*_REQUIRED, "nodeSelectorTerms")
+#: The required node affinity's terms, alternatives.
+TERMS = (*_REQUIRED, "nodeSelectorTerms")
 
 
 class Narrowing(NamedTuple):
@@ -31,6 +32,9 @@ class Narrowing(NamedTuple):
         return left & self.named if self.named else left
 
 
+_SILENT = Narrowing()
+
+
 def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
     """Read `spec.nodeSelector`, one evidence for each label that a fabric knows."""
     for key, value in mapping(pod, ("spec", "nodeSelector")).items():
@@ -41,9 +45,7 @@ def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Nar
 
 def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
     """Read the required node affinity: its terms are alternatives, so all must agree."""
-    terms = [
-        _term(term, (*_TERMS, index), fabrics) for index, term in enumerate(items(pod, _TERMS))
-    ]
+    terms = [_term(term, (*TERMS, index), fabrics) for index, term in enumerate(items(pod, TERMS))]
     if not terms:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
@@ -77,6 +79,8 @@ def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:
 
 
 def _term(term: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing:
+    if "matchExpressions" not in term:
+        return _SILENT
     named, excluded = _NONE, _NONE
     for index, expression in enumerate(items(term, ("matchExpressions",), where)):
         found = _expression(expression, (*where, "matchExpressions", index), fabrics)
@@ -95,47 +99,41 @@ def _expression(expression: dict[str, Any], where: Path, fabrics: Fabrics) -> Na
         case "NotIn":
             return Narrowing(excluded=_literally(key, values, fabrics))
         case "DoesNotExist":
-            return Narrowing(excluded=frozenset(_mentioning(key, fabrics)))
+            return Narrowing(excluded=frozenset(fabrics.by_label.get(key, ())))
         case _:
             return None
 
 
 def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | None:
     """Compare the values that a label may have with the fabrics that know the label."""
-    mentioning = _mentioning(key, fabrics)
+    mentioning = fabrics.by_label.get(key)
     if not mentioning:
         return None
     products = [product_of(key, str(value)) for value in values]
     named = {
-        name for product in products for name in mentioning if matches(mentioning[name], product)
+        name for product in products for name, globs in mentioning.items() if globs.match(product)
     }
     return Narrowing(frozenset(named), frozenset(mentioning.keys() - named))
 
 
-def _mentioning(key: str, fabrics: Fabrics) -> dict[str, tuple[str, ...]]:
-    return {
-        name: fabric.node_labels[key]
-        for name, fabric in fabrics.fabrics.items()
-        if key in fabric.node_labels
-    }
-
-
 def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
     """Find the fabrics all of whose globs are written out among the values."""
-    mentioning = _mentioning(key, fabrics)
-    return frozenset(name for name, globs in mentioning.items() if set(globs) <= set(values))
+    mentioning, given = fabrics.by_label.get(key), frozenset(values)
+    return frozenset(
+        name for name, globs in (mentioning or {}).items() if given.issuperset(globs.written)
+    )
 
 
 def _node_names(pod: PodManifest) -> list[str]:
     name = text(pod, ("spec", "nodeName")) or text(pod, ("spec", "nodeSelector", HOSTNAME))
     if name:
         return [name]
-    terms = [list(_hostnames(term)) for term in items(pod, _TERMS)]
+    terms = [list(_hostnames(term)) for term in items(pod, TERMS)]
     return [name for names in terms for name in names] if all(terms) else []
 
 
 def _hostnames(term: dict[str, Any]) -> Iterator[str]:
     for field, key in (("matchFields", "metadata.name"), ("matchExpressions", HOSTNAME)):
-        for expression in items(term, (field,)):
+        for expression in items(term, (field,)) if field in term else ():
             if expression.get("key") == key and expression.get("operator") == "In":
                 yield from strings(expression, ("values",))

@@ -62,23 +62,32 @@ def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
 def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
     """Return the list of mappings at `path`, empty where absent."""
     found = at(node, path)
+    if found is None:
+        return _NO_SEQUENCE
     if found.__class__ is not list:
-        return sequence(node, path, under)
+        raise _shape((*under, *path), found, "a list")
     for item in found:
         if item.__class__ is not dict:
-            raise _shape((*under, *path, found.index(item)), item, "a mapping")
+            raise _shape((*under, *path, _place(found, dict)), item, "a mapping")
     return found
 
 
 def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
     """Return the list of strings at `path`, empty where absent."""
     found = at(node, path)
+    if found is None:
+        return _NO_SEQUENCE
     if found.__class__ is not list:
-        return sequence(node, path, under)
+        raise _shape((*under, *path), found, "a list")
     for item in found:
         if item.__class__ is not str:
-            raise _shape((*under, *path, found.index(item)), item, "a string")
+            raise _shape((*under, *path, _place(found, str)), item, "a string")
     return found
+
+
+def _place(found: list[Any], kind: type) -> int:
+    """Return the place of the first item that is of another type."""
+    return next(index for index, item in enumerate(found) if item.__class__ is not kind)
 
 
 def text(node: Any, path: Path, under: Path = ()) -> str | None:
@@ -101,7 +110,7 @@ def containers_of(pod: PodManifest) -> list[Container]:
     """List all containers: init and native sidecars, then app, then ephemeral ones."""
     found: list[Container] = []
     spec = mapping(pod, ("spec",))
-    for field, kind in _FIELDS:
+    for field, kind in _KINDS:
         if field not in spec:
             continue
         path = ("spec", field)
@@ -115,17 +124,22 @@ def containers_of(pod: PodManifest) -> list[Container]:
     return found
 
 
-_FIELDS: tuple[tuple[str, Kind], ...] = (
+_KINDS: tuple[tuple[str, Kind], ...] = (
     ("initContainers", "init"),
     ("containers", "app"),
     ("ephemeralContainers", "ephemeral"),
 )
+#: The fields of a pod's spec that list containers.
+CONTAINER_FIELDS = tuple(field for field, _ in _KINDS)
 
 
 def describe(value: object) -> str:
     """Say what a value is, in a few words and short enough for a message."""
     kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        shown = "too many digits to be shown"
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
     return f"{kinds.get(value.__class__, 'a number')} ({shown})"
 

@@ -1,69 +1,112 @@
 """Kubernetes quantities, compared as numbers: "0", 0, "1", 1e0 and "1000m" alike.
 
-The grammar is that of apimachinery's `resource.Quantity`, which reads null as 0.
+The grammar, the rounding up to a billionth and the cap of binary suffixes are those of
+apimachinery's `resource.Quantity` (pkg/api/resource/quantity.go, ParseQuantity and
+UnmarshalJSON), which reads null, and a sign or a suffix alone, as 0. Its documentation bounds
+all of them by 2^63-1, its code only some; here what is more is refused.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-_SUFFIXES = {
-    "": Decimal(1),
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
-    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)},
-}
-_FORM = re.compile(
-    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]i?|Ki)?)"
-)
+#: `parse` counts in billionths, the smallest that there is, so that sums are exact.
+UNIT = 10**9
+#: Of magnitude, in units; more counts for nothing in Kubernetes.
+MOST = 2**63 - 1
+
+_POWERS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SHIFTS = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", start=1)}
+_SMALL = ((10**6, "m"), (10**3, "u"), (1, "n"))
+_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]?))")
+#: Characters: of 2^63-1 with nine decimal places there are 30.
 _LONGEST = 64
+_SPACES = " \x85\xa0"  # trimmed by UnmarshalJSON; other ones are escaped in JSON, and are not
+_SHORT = 18  # digits that are less than MOST, whichever they are
 
 
-def parse(value: Any) -> Decimal:
-    """Return the number that a quantity stands for.
+def parse(value: Any) -> int:
+    """Return the number that a quantity stands for, in billionths.
 
-    Raises ValueError, with a sentence, for what is none.
+    Raises ValueError, with a sentence, for what is none, or is of a magnitude above `MOST`.
     """
     if value is None:
-        return Decimal(0)
+        return 0
     if value.__class__ is int:
-        return Decimal(value)
+        if abs(value) > MOST:
+            raise _too_much(value)
+        return int(value) * UNIT
     written = repr(value) if value.__class__ is float else value
-    if written.__class__ is str and len(written) <= _LONGEST:
-        return _read(written)
-    raise _none(value)
+    if written.__class__ is not str:
+        raise _none(value)
+    if len(written) > _LONGEST:
+        msg = f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
+        raise ValueError(msg)
+    return _read(written)
 
 
 @lru_cache(maxsize=1024)  # a cluster's pods use the same few
-def _read(written: str) -> Decimal:
-    if written.isascii():
-        match = _FORM.fullmatch(written)
-        if match and (match[3] or "") in _SUFFIXES:
-            return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
-    raise _none(written)
+def _read(written: str) -> int:
+    trimmed = written.strip(_SPACES)
+    form = _FORM.fullmatch(trimmed)
+    if form is None or not trimmed:
+        raise _none(written)
+    sign, whole_part, fraction, exponent, suffix = form.groups(default="")
+    digits = int(whole_part + fraction or "0")
+    if suffix in _SHIFTS:
+        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), MOST * UNIT)
+    else:
+        number = _scaled(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
+    if number > MOST * UNIT:
+        raise _too_much(written)
+    return -number if sign == "-" else number
+
+
+def _scaled(digits: int, power: int) -> int:
+    """Return `digits` times ten to the `power` in billionths, rounded up.
+
+    Powers beyond what makes a difference are not worked out: they may be of any size.
+    """
+    power = max(-2 * _LONGEST, min(power, _LONGEST)) + 9
+    factor: int = 10 ** abs(power)
+    return digits * factor if power >= 0 else -(-digits // factor)
 
 
 def _none(value: Any) -> ValueError:
     return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 
+def _too_much(value: Any) -> ValueError:
+    shown = repr(value) if value.__class__ is str else f"a number of {value.bit_length()} bits"
+    return ValueError(f"{shown:.80} is more than 2^63-1, the most that a quantity may be")
+
+
+def amount(value: Any) -> int:
+    """Return the quantity of a resource, in billionths: a ValueError also for what is below zero.
+
+    Source: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
+    """
+    number = parse(value)
+    if number < 0:
+        msg = f"{value!r:.80} is below zero, and the quantity of a resource is not"
+        raise ValueError(msg)
+    return number
+
+
 def is_zero(value: Any) -> bool:
-    """Whether a quantity is nothing; ValueError for what is no quantity."""
-    if value.__class__ is str and value.isdigit() and value.isascii():
+    """Whether the quantity of a resource is nothing; ValueError as `amount`."""
+    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return not value.strip("0")
-    return parse(value) == 0
+    return not amount(value)
 
 
 def whole(value: Any) -> int:
-    """Return a quantity as a whole number, rounded up as Kubernetes does."""
-    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _LONGEST:
+    """Return the quantity of a resource as a whole number, rounded up as Kubernetes does."""
+    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return int(value)
-    return int(parse(value).to_integral_value(rounding="ROUND_CEILING"))
+    return -(-amount(value) // UNIT)
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -71,9 +114,16 @@ def equal(left: Any, right: Any) -> bool:
     return left == right or parse(left) == parse(right)
 
 
-def written(number: Decimal) -> str:
-    """Write a number as a quantity, in the largest binary unit that divides it."""
-    for unit in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
-        if number and number % _SUFFIXES[unit] == 0:
-            return f"{number / _SUFFIXES[unit]:f}{unit}"
-    return f"{number.normalize():f}"
+def written(number: int) -> str:
+    """Write a number of billionths, not below zero, as a quantity.
+
+    In the largest binary unit that divides it, where that is not capped, else in decimal digits.
+    """
+    units, rest = divmod(number, UNIT)
+    if rest:
+        power, suffix = next(one for one in _SMALL if number % one[0] == 0)
+        return f"{number // power}{suffix}"
+    for suffix in reversed(_SHIFTS) if units <= MOST else ():
+        if units and not units & ((1 << _SHIFTS[suffix]) - 1):
+            return f"{units >> _SHIFTS[suffix]}{suffix}"
+    return str(units)

@@ -5,6 +5,7 @@ docs/reasons.md lists all of them.
 
 from __future__ import annotations
 
+from webhook.core.bounds import TOO_LARGE
 from webhook.core.decision import Reason
 from webhook.core.foreign import FOREIGN_NIC
 from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN
@@ -23,6 +24,7 @@ DENIALS = (
     Reason("FabricConflict", "Two things in the pod name different fabrics."),
     FABRIC_AMBIGUOUS,
     INVALID_POD,
+    Reason(TOO_LARGE, "The pod has more containers or entries of lists than are read."),
     Reason("MutationFailed", "A mutation cannot let the pod through; its outcome says why."),
 )
 #: Every reason for a whole decision, as documented in docs/reasons.md.

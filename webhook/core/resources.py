@@ -6,16 +6,14 @@ prefix, since `nvidia.com/gpumem` is memory and `nvidia.com/gpu` is a GPU.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from fnmatch import translate
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from webhook.core.fabric import Fabrics
+from webhook.core.globs import Globs, compiled
 from webhook.core.path import Path, dotted
 from webhook.core.pod import mapping
-from webhook.core.quantity import is_zero, parse, whole
+from webhook.core.quantity import amount, is_zero, whole
 from webhook.errors import ShapeError
 
 #: The NVIDIA device plugin's name for a whole GPU.
@@ -59,6 +57,7 @@ FOREIGN_RESOURCES = (
     "koordinator.sh/rdma",
 )
 FOREIGN_ANNOTATIONS = ("networking.gke.io/*",)
+_RESOURCES, _ANNOTATIONS = Globs(FOREIGN_RESOURCES), Globs(FOREIGN_ANNOTATIONS)
 
 
 class Usage(NamedTuple):
@@ -106,12 +105,17 @@ def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeErr
     """Say where the amounts are that are no quantities."""
     problems = []
     for section, amounts in resources.items():
-        for name, amount in amounts.items():
+        for name, written in amounts.items():
             try:
-                parse(amount)
+                amount(written)
             except ValueError as error:
                 problems.append(f"{dotted((*path, section, name))}: {error}")
+            if len(problems) == _SHOWN:
+                return ShapeError("; ".join(problems))
     return ShapeError("; ".join(problems))
+
+
+_SHOWN = 4  # of the amounts that are no quantities, each with its place
 
 
 def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
@@ -120,19 +124,19 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
     foreign: list[str] = []
     count, shared, virtual = 0, False, False
     for name in extended:
-        amount = amounts[name]
+        written = amounts[name]
         if is_rdma(name, fabrics):
-            is_zero(amount)  # a ValueError where it is no quantity
-            rdma.append((name, amount))
+            is_zero(written)  # a ValueError where it is no quantity
+            rdma.append((name, written))
         elif is_gpu(name, fabrics):
-            if not is_zero(amount):
+            if not is_zero(written):
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
-                count += 0 if sliced else min(whole(amount), _MOST)
+                count += 0 if sliced else min(whole(written), _MOST)
         elif name in VIRTUAL_GPU:
             virtual = True
-        elif is_foreign(name, fabrics.foreign_resources) and not is_zero(amount):
+        elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):
             foreign.append(name)
     if virtual or shared:
         count = 0
@@ -145,15 +149,15 @@ def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
     amounts = {**mapping(resources, ("requests",)), **mapping(resources, ("limits",))}
     return sorted(
         name
-        for name, amount in amounts.items()
+        for name, written in amounts.items()
         if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
-        if not _is_none(amount)
+        if not _is_none(written)
     )
 
 
-def _is_none(amount: Any) -> bool:
+def _is_none(written: Any) -> bool:
     try:
-        return is_zero(amount)
+        return is_zero(written)
     except ValueError:
         return False
 
@@ -168,18 +172,11 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
     return name in fabrics.by_resource or name.startswith("rdma/")
 
 
-@lru_cache(maxsize=1024)
 def is_foreign(name: str, more: tuple[str, ...] = ()) -> bool:
     """Whether a resource is another vendor's NIC; `more` are the site's globs."""
-    return _any_of((*FOREIGN_RESOURCES, *more)).fullmatch(name) is not None
+    return _RESOURCES.match(name) or compiled(more).match(name)
 
 
-@lru_cache(maxsize=1024)
 def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
     """Whether a pod annotation belongs to another vendor's NICs."""
-    return _any_of((*FOREIGN_ANNOTATIONS, *more)).fullmatch(key) is not None
-
-
-@lru_cache(maxsize=16)
-def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(glob) for glob in globs))
+    return _ANNOTATIONS.match(key) or compiled(more).match(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from typing import Any
 
 from webhook.core.path import Path
@@ -22,11 +23,17 @@ def mount_at(pod: PodManifest, path: Path, where: str) -> dict[str, Any] | None:
 
 def mount_over(pod: PodManifest, path: Path, where: str) -> str | None:
     """Return the mounted directory above `where` that hides the image's own, such as `/etc`."""
+    above = set(_directories_above(where))
     for mount_path, _ in _mounts(pod, path):
-        above = clean(mount_path)
-        if where.startswith(above if above == "/" else f"{above}/"):
-            return above
+        if clean(mount_path) in above:
+            return clean(mount_path)
     return None
+
+
+def _directories_above(where: str) -> Iterator[str]:
+    while where != "/":
+        where = posixpath.dirname(where)
+        yield where
 
 
 def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
@@ -48,13 +55,11 @@ def clean(mount_path: str) -> str:
     return posixpath.normpath("/" + mount_path.lstrip("/"))
 
 
-def _mounts(pod: PodManifest, path: Path) -> list[tuple[str, dict[str, Any]]]:
+def _mounts(pod: PodManifest, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     where = (*path, "volumeMounts")
-    found = []
     for index, mount in enumerate(items(pod, where)):
         mount_path: Any = mount.get("mountPath")
         if mount_path.__class__ is not str:
-            mount_path = text(pod, (*where, index, "mountPath")) or ""
+            mount_path = text(pod, (*where, index, "mountPath"))
         if mount_path:
-            found.append((mount_path, mount))
-    return found
+            yield mount_path, mount

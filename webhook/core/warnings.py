@@ -26,6 +26,7 @@ def single_lines(why: Reason | None, message: str, outcomes: Iterable[Outcome]) 
 
 
 def _plain(line: str) -> str:
+    line = line[: LONGEST + 1]  # so that what follows looks at no more of it
     if not (line.isascii() and line.isprintable()):
         line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

@@ -30,10 +30,11 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's own where only targets live under it."""
-    limited = [one.path for one in scope.targets if memory.is_limited(draft, one.path)]
+    limited = {one.path for one in scope.targets if memory.is_limited(draft, one.path)}
     shared = memory.is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
     lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
+    unbounded = memory.unbounded_memory_volumes(draft.pod) if limited else {}
     for target in scope.targets:
         path = (*target.path, "resources")
         if target.path not in limited:
@@ -44,7 +45,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             limit = memory.drop_limit(draft, path)
             message = f"removed limits.memory {limit}; the request reserves the memory"
             draft.applied(target.name, DROPPED, message)
-            _warn(draft, target, lost=lost)
+            _warn(draft, target, unbounded, lost=lost)
     if shared:
         _pod_level(draft, scope, kept, lost=lost)
 
@@ -73,12 +74,12 @@ def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
         draft.warned(where, reason, f"memory limit {message}")
 
 
-def _warn(draft: Draft, target: Target, *, lost: bool) -> None:
+def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
     _warn_lost(draft, target.name, lost=lost)
     if not target.gpus and not target.shared_gpu:
         message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = memory.unbounded_memory_volume(draft.pod, target.path)
+    volume = memory.first_mounted(draft.pod, target.path, unbounded)
     if volume:
         message = f"volume {volume} is memory without sizeLimit: it may fill the node"
         draft.warned(target.name, UNBOUNDED, message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
+from webhook.core.nodes import TERMS
 from webhook.core.pod import items, mapping
 from webhook.core.scope import Mutation, Needs, Scope
 
@@ -17,13 +18,6 @@ NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", quiet=Tr
 SELECTED = Reason("UserSelects", "The pod selects nodes by one of the fabric's keys itself.")
 
 _PATH = ("spec", "nodeSelector")
-_TERMS = (
-    "spec",
-    "affinity",
-    "nodeAffinity",
-    "requiredDuringSchedulingIgnoredDuringExecution",
-    "nodeSelectorTerms",
-)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -37,7 +31,8 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if all(own.get(key) == value for key, value in fabric.pin.items()):
         draft.already("", PRESENT, PRESENT.when)
         return
-    used = [key for key in fabric.pin if key in own or key in _affinity_keys(draft)]
+    others = _affinity_keys(draft)
+    used = [key for key in fabric.pin if key in own or key in others]
     if used:
         draft.skipped("", SELECTED, f"the pod selects on {', '.join(used)} itself")
         return
@@ -50,7 +45,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _affinity_keys(draft: Draft) -> set[str]:
     return {
         str(expression.get("key"))
-        for term in items(draft.pod, _TERMS)
+        for term in items(draft.pod, TERMS)
         for expression in items(term, ("matchExpressions",))
     }
 

@@ -8,7 +8,7 @@ stays, also a `0`; only an alias (`rdma/hca` of another site) is renamed.
 
 from __future__ import annotations
 
-from webhook.core.aliases import SECTIONS, aliases_among, rename, strays
+from webhook.core.aliases import SECTIONS, aliases_of, rename, strays
 from webhook.core.decision import Reason
 from webhook.core.devices import devices_for
 from webhook.core.draft import Draft
@@ -32,11 +32,12 @@ def mutate(draft: Draft, scope: Scope) -> None:
     """Add the fabric's resources to every app container among the targets."""
     fabric = scope.fabric
     assert fabric is not None
+    aliases = aliases_of(fabric)
     for target in scope.targets:
         if target.kind != "app":
             message = "only app containers get the RDMA resource"
             draft.skipped(target.name, NOT_APP, message)
-        elif not _present(draft, target, fabric):
+        elif not _present(draft, target, fabric, aliases):
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
@@ -60,13 +61,13 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
-def _present(draft: Draft, target: Target, fabric: Fabric) -> bool:
+def _present(draft: Draft, target: Target, fabric: Fabric, known: dict[str, str]) -> bool:
     """Deal with a container that requests RDMA itself; False where it does not."""
     names = target.rdma
     if not names:
         return False
     path = (*target.path, "resources")
-    aliases = aliases_among(names, fabric)
+    aliases = {name: known[name] for name in names if name in known}
     if aliases:
         for alias, real in aliases.items():
             rename(draft, path, alias, real)

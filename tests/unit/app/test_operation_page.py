@@ -21,6 +21,7 @@ from webhook.app.query import PARAMETERS
 from webhook.cluster.feed import Feed
 from webhook.cluster.requests import Reads
 from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
+from webhook.core.bounds import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.errors import ClusterError
 from webhook.server import LIMITS
@@ -87,6 +88,8 @@ def test_metrics_are_up_to_date() -> None:
         f"{PIPELINED} that wait",
         f"{DEPTH} levels",
         f"{PENDING} at once, {EACH_PENDING} of one address",
+        f"{MOST_CONTAINERS} containers",
+        f"{MOST_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",
         f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
         f"{HELD >> 20} MiB, {EACH_HELD >> 20} MiB of one address",

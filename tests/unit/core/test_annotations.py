@@ -176,6 +176,15 @@ def test_unknown_keys_are_told_with_a_guess() -> None:
     )
 
 
+def test_a_long_word_gets_no_guess() -> None:
+    """Nobody misspells `env` with more than 64 letters; comparing costs more with each."""
+    assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
+        f"annotation 'rdma.lab/enable{'d' * 59}' is not known",
+    )
+    assert "did you mean" in requests(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
+    assert "did you mean" not in denial(skip=f"ipc-lock{'k' * 100}")[1]
+
+
 def test_very_many_unknown_keys_are_counted() -> None:
     """To guess what each of thousands meant would take seconds of the one decision path."""
     unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown

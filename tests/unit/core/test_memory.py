@@ -6,7 +6,12 @@ import pytest
 
 from tests.builders import amounts, container, pod
 from webhook.core.environment import Environments
-from webhook.core.memory import is_guaranteed, reads_limit, unbounded_memory_volume
+from webhook.core.memory import (
+    first_mounted,
+    is_guaranteed,
+    reads_limit,
+    unbounded_memory_volumes,
+)
 from webhook.core.pod import containers_of
 from webhook.errors import ShapeError
 
@@ -138,7 +143,19 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
 )
 def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
-    assert unbounded_memory_volume(manifest, PATH) == name
+    assert first_mounted(manifest, PATH, unbounded_memory_volumes(manifest)) == name
+
+
+def test_the_first_unbounded_volume_is_named() -> None:
+    """In the order of the volumes, as the pod lists them, not of the mounts."""
+    unbounded = {"medium": "Memory"}
+    manifest = pod(
+        container(volumeMounts=[{"name": "b"}, {"name": "a"}]),
+        volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "a", "b", "a")],
+    )
+    found = unbounded_memory_volumes(manifest)
+    assert found == {"x": 0, "a": 1, "b": 2}
+    assert first_mounted(manifest, PATH, found) == "a"
 
 
 def test_ephemeral_containers_ask_for_nothing() -> None:

@@ -56,7 +56,7 @@ def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
         ({"nvidia.com/gpu": "2"}, Usage(("nvidia.com/gpu",), 2, False, False, (), ())),
         ({"nvidia.com/v100": 8}, Usage(("nvidia.com/v100",), 8, False, False, (), ())),
         ({"amd.com/gpu": "1"}, Usage(("amd.com/gpu",), 1, False, False, (), ())),
-        ({"nvidia.com/gpu": "1e999"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
+        ({"nvidia.com/gpu": "1e18"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
         ({"nvidia.com/gpu": "0"}, NOTHING),
         ({"nvidia.com/gpu": 0}, NOTHING),
         ({"nvidia.com/gpu": None}, NOTHING),
@@ -135,7 +135,7 @@ def test_limits_count_before_requests() -> None:
             {"cpu": "x"},
             (
                 'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
-                f"'1{'0' * 64}' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi); "
+                f"'1{'0' * 64}' is longer than the 64 characters of any quantity; "
                 "spec.containers[0].resources.requests.cpu: "
                 "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
             ),
@@ -185,6 +185,17 @@ def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any,
     with pytest.raises(ShapeError) as raised:
         usage(limits, requests)
     assert str(raised.value) == says
+
+
+def test_a_few_wrong_amounts_are_shown() -> None:
+    """Of thousands the first, limits before requests."""
+    wrong = {f"rdma/{number}": "x" for number in range(3)}
+    with pytest.raises(ShapeError) as raised:
+        usage(wrong, wrong)
+    assert [part.partition(":")[0] for part in str(raised.value).split("; ")] == [
+        *(f'spec.containers[0].resources.limits["{name}"]' for name in wrong),
+        'spec.containers[0].resources.requests["rdma/0"]',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_no_device_needs_no_network(count: Any) -> None:
     assert annotation(decide_on(one, context(RAILS))) is None
 
 
-@pytest.mark.parametrize("count", ["257", "1k", "1e9", "1e999", 10**18], ids=repr)
+@pytest.mark.parametrize("count", ["257", "1k", "1e9", "9e18", 10**18], ids=repr)
 def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
     """Such a list would fill the memory, and no node has so many."""
     one = attached(None, gpu(limits={"nvidia.com/rail0": count}))

@@ -214,7 +214,7 @@ def test_what_is_no_quantity_denies_the_pod() -> None:
         False,
         "InvalidPod",
         (
-            "spec.containers[0].resources.requests: "
+            'spec.containers[0].resources.requests["rdma/hca"]: '
             "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
         ),
     )

@@ -1,0 +1,109 @@
+"""What the worst pod of 1 MiB costs to decide, its parsing apart: found by climbing, in CPU time.
+
+A pod is a mixture of the families of tests/families.py, each grown to a share of the bounds and
+of the bytes. From many mixtures the search goes on with the one that takes longest, changes it
+and keeps what is slower. Its seed is fixed, so two runs try the same pods as long as the times
+agree on which is slower.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import time
+from typing import Any
+
+from tests.benchmarks.decide import Row
+from tests.families import FAMILIES, LONG, PER_CONTAINER, where
+from webhook.core.bounds import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.core.scope import Context
+from webhook.pipeline import decide
+
+SEED = 11
+BYTES = 2**20
+GOAL = 0.050
+_FIRST = 40  # mixtures at the start, besides each family alone
+_STEPS = 120
+#: Entries of all families of a mixture together, and their names' own.
+_ENTRIES = MOST_ENTRIES - 200
+
+Mixture = dict[str, float]
+
+
+def run() -> list[Row]:
+    """Search, and return the row of the slowest pod found."""
+    context, chance = where(), random.Random(SEED)
+    names = [*FAMILIES, *LONG]
+    found = [_timed({name: 1.0}, context) for name in names]
+    found += [_timed(_mixture(names, chance), context) for _ in range(_FIRST)]
+    seconds, mixture = max(found, key=lambda one: one[0])
+    for _ in range(_STEPS):
+        seconds, mixture = max(
+            (seconds, mixture),
+            _timed(_changed(mixture, names, chance), context),
+            key=lambda one: one[0],
+        )
+    seconds, _ = min((_timed(mixture, context) for _ in range(5)), key=lambda one: one[0])
+    parts = ", ".join(sorted(mixture, key=mixture.__getitem__, reverse=True)[:3])
+    what = f"decide, the worst pod of 1 MiB found ({parts})"
+    measured = f"{seconds * 1000:.0f} ms"
+    return [Row(what, measured, f"<= {GOAL * 1000:.0f} ms", seconds <= GOAL)]
+
+
+def _mixture(names: list[str], chance: random.Random) -> Mixture:
+    return {name: chance.random() for name in chance.sample(names, chance.randint(2, 8))}
+
+
+def _changed(mixture: Mixture, names: list[str], chance: random.Random) -> Mixture:
+    """Add a family, leave one out, or give one another share."""
+    changed = dict(mixture)
+    changed[chance.choice(names)] = chance.random()
+    if len(changed) > 2 and chance.random() < 0.5:
+        del changed[chance.choice(list(changed))]
+    return changed
+
+
+def _timed(mixture: Mixture, context: Context) -> tuple[float, Mixture]:
+    manifest = json.loads(_written(mixture))
+    gc.collect()
+    start = time.thread_time()
+    decide(manifest, context)
+    return time.thread_time() - start, mixture
+
+
+def _written(mixture: Mixture) -> str:
+    """Write the largest pod of the mixture that stays within the bounds and the bytes."""
+    size = 1.0
+    while True:
+        pod = _merged(mixture, size)
+        written = json.dumps(pod, separators=(",", ":"))
+        if len(written) <= BYTES:
+            return written
+        size *= 0.9 * BYTES / len(written)
+
+
+def _merged(mixture: Mixture, size: float) -> dict[str, Any]:
+    total = sum(mixture.values())
+    listed = sum(share for name, share in mixture.items() if name in FAMILIES)
+    pod: dict[str, Any] = {}
+    for name, share in mixture.items():
+        if name in FAMILIES:
+            part = FAMILIES[name](max(PER_CONTAINER, int(size * _ENTRIES * share / listed)))
+        else:
+            part = LONG[name](int(size * BYTES / 40 * share / total))
+        _join(pod, part)
+    containers = pod["spec"]["containers"]
+    del containers[MOST_CONTAINERS - len(pod["spec"].get("initContainers", ())) :]
+    return pod
+
+
+def _join(into: dict[str, Any], more: dict[str, Any]) -> None:
+    """Put one pod's fields into another: lists grow, and what is there stays."""
+    for key, value in more.items():
+        if key not in into:
+            into[key] = value
+        elif isinstance(value, dict) and isinstance(into[key], dict):
+            _join(into[key], value)
+        elif isinstance(value, list) and isinstance(into[key], list):
+            into[key] += value

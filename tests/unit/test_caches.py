@@ -1,0 +1,135 @@
+"""Nothing that a user sends is remembered beyond a bound."""
+
+from __future__ import annotations
+
+import gc
+import pkgutil
+import tracemalloc
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+import certs
+import webhook
+from tests.builders import container, gpu, pod
+from tests.families import where
+from webhook.core.facts import Facts
+from webhook.core.pod import PodManifest
+from webhook.core.quantity import parse
+from webhook.pipeline import decide
+
+#: Each cache of the package: how many results it keeps, and what its keys are. One that is keyed
+#: by what a user sends says how long a key may be, and a test below sees that it is not exceeded.
+DECLARED: dict[str, tuple[int | None, str]] = {
+    "webhook.config.messages.rows": (None, "nothing"),
+    "webhook.core.fabric_env.plan_for": (64, "the site's fabrics"),
+    "webhook.core.globs._pattern": (1024, "the site's globs"),
+    "webhook.core.globs.compiled": (64, "the site's globs"),
+    "webhook.core.path.pointer": (4096, "names of fields, indexes, names of the site's"),
+    "webhook.core.quantity._read": (1024, "a user's text of at most 64 characters"),
+    "webhook.core.shell.read": (64, "a user's scripts, of at most 64 KiB for each pod"),
+    "webhook.render.layout._style": (None, "names of styles in the code"),
+}
+OURS = ("webhook.", "certs.")
+LONG = 2**20
+TEXT = "x" * LONG
+REQUESTS = 60
+
+
+def _modules(package: ModuleType) -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not found.name.endswith("__main__"):
+            yield import_module(found.name)
+
+
+def _caches() -> dict[str, int | None]:
+    """Find what functools remembers results of: `maxsize` by name, in modules and their classes."""
+    found: dict[str, int | None] = {}
+    for module in (*_modules(webhook), *_modules(certs)):
+        homes = [module, *(one for one in vars(module).values() if isinstance(one, type))]
+        for home in homes:
+            for value in vars(home).values():
+                if hasattr(value, "cache_parameters") and value.__module__.startswith(OURS):
+                    found[f"{value.__module__}.{value.__qualname__}"] = value.cache_parameters()[
+                        "maxsize"
+                    ]
+    return found
+
+
+def test_every_cache_is_declared() -> None:
+    """A new one has to say here what it is keyed by, and how much of that it keeps."""
+    assert _caches() == {name: size for name, (size, _) in DECLARED.items()}
+
+
+def test_what_has_no_bound_has_no_users_key() -> None:
+    """The two without a bound are keyed by what the code itself has."""
+    unbounded = [keys for size, keys in DECLARED.values() if size is None]
+    assert unbounded == ["nothing", "names of styles in the code"]
+
+
+def _of_label(text: str) -> PodManifest:
+    return pod(nodeSelector={"nvidia.com/gpu.product": f"Tesla-V100-{text}"})
+
+
+def _of_term(text: str) -> PodManifest:
+    product = {"key": "nvidia.com/gpu.product", "operator": "In", "values": [text]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [product]}]}
+    return pod(
+        affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    )
+
+
+#: A pod with a long text in each place that a decision compares with something.
+PLACES: dict[str, Callable[[str], PodManifest]] = {
+    "resource": lambda text: pod(gpu(limits={f"site.lab/{text}": "1"})),
+    "RDMA resource": lambda text: pod(gpu(limits={f"rdma/{text}": "1"})),
+    "quantity": lambda text: pod(gpu(count=text)),
+    "memory": lambda text: pod(gpu(limits={"memory": text})),
+    "annotation": lambda text: pod(annotations={text: ""}),
+    "value of an annotation": lambda text: pod(annotations={"a": text}),
+    "annotation of ours": lambda text: pod(annotations={f"rdma.lab/{text}": ""}),
+    "fabric": lambda text: pod(annotations={"rdma.lab/fabric": text}),
+    "networks": lambda text: pod(annotations={"k8s.v1.cni.cncf.io/networks": text}),
+    "label": _of_label,
+    "key of a label": lambda text: pod(nodeSelector={text: "x"}),
+    "value of a term": _of_term,
+    "name of a node": lambda text: pod(nodeName=text),
+    "container": lambda text: pod(gpu(text, command=["sshd"])),
+    "word": lambda text: pod(gpu(command=[text])),
+    "variable": lambda text: pod(gpu(env=[{"name": text, "value": "x"}])),
+    "value of a variable": lambda text: pod(gpu(env=[{"name": "NCCL_IB_HCA", "value": text}])),
+    "mount": lambda text: pod(gpu(volumeMounts=[{"name": "a", "mountPath": text}])),
+    "claim": lambda text: pod(
+        container(resources={"claims": [{"name": text}]}), resourceClaims=[{"name": text}]
+    ),
+}
+
+
+def test_long_texts_are_not_kept() -> None:
+    """60 pods, each with another text of 1 MiB in one of these places, leave less than 1 MiB."""
+    context, facts = where(), Facts(complete=True)
+    makers = list(PLACES.values())
+    before, text = 0, ""
+    tracemalloc.start()
+    try:
+        for number in range(REQUESTS + len(makers)):
+            if number == len(makers):  # each place has been seen once: what is made once is there
+                gc.collect()
+                before = tracemalloc.get_traced_memory()[0]
+            text = f"{number}{TEXT}"
+            decide(makers[number % len(makers)](text), context)
+            facts.namespace(text)
+        text = ""
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < LONG
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_quantity_is_not_remembered() -> None:
+    """Those that are remembered have at most 64 characters."""
+    for text in ("1" * 65, f"9{TEXT}"):
+        with pytest.raises(ValueError, match="longer than the 64 characters"):
+            parse(text)
