@@ -105,7 +105,8 @@ def _total(spec: dict[str, Any], name: str) -> int:
 
 
 def _quantity(amount: Any) -> Any:
-    return str(amount) if amount.__class__ is int else amount
+    """Write a quantity as a text; null is decoded to nothing, and written as 0."""
+    return str(amount or 0) if amount is None or amount.__class__ is int else amount
 
 
 def _volume(volume: dict[str, Any]) -> None:

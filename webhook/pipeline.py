@@ -27,6 +27,7 @@ from webhook.core.reasons import (
     NOT_OPTED_IN,
     OTHER_INJECTOR,
     PATCHED,
+    PIPELINE_REASONS,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
     WINDOWS_POD,
@@ -39,6 +40,12 @@ from webhook.errors import Denial, ShapeError
 from webhook.mutations import MUTATIONS
 
 CHAIN = tuple(mutation.name for mutation in MUTATIONS)
+_ANYWHERE = frozenset(reason.code for reason in PIPELINE_REASONS)
+#: The reasons of each mutation in the chain's order, and those of the pod's own words.
+CODES = {
+    **{one.name: _ANYWHERE.union(reason.code for reason in one.reasons) for one in MUTATIONS},
+    "request": _ANYWHERE,
+}
 _NAMES = frozenset(CHAIN)
 _DENIAL = {reason.code: reason for reason in DENIALS}
 _FABRIC, _NIC = Needs.FABRIC, Needs.NIC  # looking up a member costs more than comparing it
@@ -203,7 +210,9 @@ def _write_status(
 ) -> None:
     now = mapping(draft.pod, ("metadata", "annotations"))
     status = render(
-        now, draft.outcomes, fabric=fabric, why=why, config_hash=config_hash, chain=CHAIN
+        now, draft.outcomes, fabric=fabric, why=why, config_hash=config_hash, codes=CODES
     )
     if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)
+    elif not status and STATUS in now:  # a preset one, where ours has no room
+        draft.remove(_STATUS_PATH)

@@ -134,7 +134,10 @@ _LIMITS: dict[str, Any] = {
         ),
         _AMOUNTS,
     ),
+    "rdma/hca": ("1", "0", None),
 }
+#: What a container may request beside its limits: an alias where the limit has the real name, say.
+_REQUESTS: dict[str, Any] = {"rdma/hca": ("1", "0", None), "rdma/rdma_v100": ("0", "2", None)}
 _VARIABLES: dict[str, tuple[str, ...]] = {
     "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5"),
     "NCCL_SOCKET_IFNAME": ("eth0", "=net1", "^docker0", "$(INTERFACE)"),
@@ -220,6 +223,7 @@ def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
         for key in draw(st.lists(st.sampled_from([*limits, "cpu"])))
         if key in limits
     }
+    requests |= draw(_some(_REQUESTS, 1))
     resources: dict[str, Any] = {"limits": limits} if limits else {}
     if requests:
         resources["requests"] = requests

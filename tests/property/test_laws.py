@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
@@ -14,6 +15,7 @@ from tests.property.strategies import anything, contexts, pods, spoilt_pods
 from webhook.core.annotations import STATUS
 from webhook.core.decision import Decision
 from webhook.core.scope import Context
+from webhook.core.status import ANNOTATIONS_LIMIT, size_of
 from webhook.pipeline import decide
 
 
@@ -60,6 +62,25 @@ def test_deciding_again_changes_nothing(pod: Any, context: Context) -> None:
     first = decide(pod, context)
     if first.allowed:
         assert list(decide(first.pod, context).patch) == []
+
+
+@given(pod=pods(), context=contexts(), left=st.integers(0, 700) | st.integers(4000, 6000))
+def test_deciding_again_changes_nothing_where_annotations_are_full(
+    pod: dict[str, Any], context: Context, left: int
+) -> None:
+    """Whether there is room for what we write is seen alike, to the byte."""
+    pod["metadata"]["annotations"]["note"] = ""
+    pod["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - _sizes(pod) - left)
+    first = decide(pod, context)
+    if first.allowed:
+        networked = any(one.mutation == "networks" and one.ops for one in first.outcomes)
+        assert networked or _sizes(first.pod) <= ANNOTATIONS_LIMIT
+        assert list(decide(first.pod, context).patch) == []
+
+
+def _sizes(pod: dict[str, Any]) -> int:
+    annotations = pod["metadata"]["annotations"]
+    return sum(map(size_of, (*annotations, *annotations.values())))
 
 
 @given(pod=pods(), context=contexts())

@@ -46,7 +46,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
         wanted = wanted_env(fabric, own, host_network=scope.host_network)
         missing = tuple(entry(name, value) for name, value in wanted if name not in own)
         listed = ", ".join(item["name"] for item in missing)
-    if not wanted:
+    if not plan.pairs:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
     elif not missing:
         draft.already(container.name, PRESENT, "all variables are there already")

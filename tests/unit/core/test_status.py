@@ -9,7 +9,9 @@ from webhook.core.annotations import STATUS
 from webhook.core.decision import Outcome, Reason, Status
 from webhook.core.status import ANNOTATIONS_LIMIT, LONGEST, render, size_of
 
-CHAIN = ("first", "second", "third")
+NAMES = ("first", "second", "third", "request")
+#: What each may say, in the order in which they are listed.
+CODES = dict.fromkeys(NAMES, frozenset({"Code", "A", "B", "C", "Old", "W", "Z"}))
 CODE = Reason("Code", "A reason.")
 QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
 
@@ -27,7 +29,7 @@ def status(
 ) -> str:
     """Write a status under the configuration `hash`."""
     return render(
-        annotations or {}, outcomes, fabric=fabric, why=why, config_hash="hash", chain=CHAIN
+        annotations or {}, outcomes, fabric=fabric, why=why, config_hash="hash", codes=CODES
     )
 
 
@@ -64,19 +66,33 @@ def test_it_says_what_was_applied_skipped_and_warned() -> None:
     )
 
 
+PREVIOUS = {
+    "fabric": "other",
+    "applied": ["first", "third"],
+    "skipped": {"second": ["Old"]},
+    "warned": {"first": ["Z"], "second": ["Old"]},
+    "config": "hash",
+}
+DONE = (outcome("first", "already"), outcome("third", "already"))
+
+
 def test_what_the_first_pass_applied_carries_over() -> None:
     """With its warnings, which the second pass has no more cause for."""
-    previous = {
-        "fabric": "other",
-        "applied": ["third", "first"],
-        "skipped": {"second": ["Old"]},
-        "warned": {"first": ["Z"], "second": ["Old"]},
-        "config": "hash",
-    }
-    assert after(previous, outcome("second", "applied"), outcome("first", "warned", "A")) == {
+    again = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
+    assert after(PREVIOUS, *again) == {
         "fabric": "north",
         "applied": ["first", "second", "third"],
         "warned": {"first": ["A", "Z"]},
+        "config": "hash",
+    }
+
+
+def test_what_is_not_found_done_does_not_carry_over() -> None:
+    """Who writes a status into a pod cannot have it say what is not there."""
+    assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {
+        "fabric": "north",
+        "applied": ["third"],
+        "skipped": {"first": ["A"]},
         "config": "hash",
     }
 
@@ -95,22 +111,47 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
         "[]",
         "null",
         '"x"',
-        {"applied": ["first"], "config": "other"},
+        '"config"',
+        PREVIOUS | {"config": "other"},
+        PREVIOUS | {"config": None},
+        PREVIOUS | {"config": "hash", "note": "free text"},
         {"applied": ["first"]},
         {"config": "hash"},
+        {"config": "hash", "applied": ["first"]},
         {"applied": "first", "config": "hash"},
+        {"applied": "", "config": "hash"},
+        {"applied": None, "config": "hash"},
+        {"applied": {"first": 1}, "config": "hash"},
         {"applied": [1], "config": "hash"},
+        {"applied": [["first"]], "config": "hash"},
+        {"applied": ["first", "free text"], "config": "hash"},
+        {"applied": ["third", "first"], "config": "hash"},
+        {"applied": ["first", "first"], "config": "hash"},
+        {"applied": 1, "config": "hash"},
+        {"applied": True, "config": "hash"},
+        {"applied": ["first"], "warned": 1, "config": "hash"},
         {"applied": ["first"], "warned": [], "config": "hash"},
+        {"applied": ["first"], "warned": "", "config": "hash"},
         {"applied": ["first"], "warned": {"first": "W"}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": []}, "config": "hash"},
         {"applied": ["first"], "warned": {"first": [1]}, "config": "hash"},
-        {"applied": ["stranger"], "warned": {"stranger": ["W"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["free text"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["W", "A"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["W", "W"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"stranger": ["W"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"second": ["W"], "first": ["W"]}, "config": "hash"},
+        {"applied": ["first"], "skipped": {"first": ["free text"]}, "config": "hash"},
+        {"applied": ["first"], "skipped": 2, "config": "hash"},
+        '{"applied":["first"],"config":"hash"} ',
+        '{"applied":["first"],"applied":["first"],"config":"hash"}',
+        '{"applied": ["first"],"config":"hash"}',
         '{"applied":["first"],"config":"hash"}' + " " * LONGEST,
     ],
-    ids=range(15),
+    ids=range(40),
 )
 def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
-    """Not well formed, of another configuration, or about what is no mutation."""
-    assert after(previous) == {"fabric": "north", "applied": [], "config": "hash"}
+    """Not to the letter what we write, of another configuration, or with words of others."""
+    assert after(previous, *DONE) == {"fabric": "north", "applied": [], "config": "hash"}
 
 
 def test_an_annotation_of_another_type_is_no_status() -> None:
@@ -127,31 +168,71 @@ def test_a_long_status_counts_instead_of_listing() -> None:
     assert len(status(*many[:300])) <= LONGEST
 
 
-@pytest.mark.parametrize(("letter", "count"), [("x", 1), ("ü", 2)])
-def test_a_status_is_shortened_where_annotations_are_full(letter: str, count: int) -> None:
+def crowded(left: int, letter: str = "x") -> dict[str, str]:
+    """Fill the annotations of a pod but for so many bytes of a status."""
+    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - left
+    size = size_of(letter)
+    return {"note": letter * (room // size) + "x" * (room % size)}
+
+
+#: Counts of two digits in all three fields: what there must be room for, whatever is counted.
+WIDEST = '{"fabric":"north","applied":99,"skipped":99,"warned":99,"config":"hash"}'
+LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in ("A", "B", "C", "W"))
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
     """All of a pod's annotations share 256 KiB, counted in bytes."""
-    listed = outcome("first", "applied")
-    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS)
+    full = status(*LISTED)
     for left, expected in (
-        (len(status(listed)), '{"fabric":"north","applied":["first"],"config":"hash"}'),
-        (len(status(listed)) - 2, '{"fabric":"north","applied":1,"config":"hash"}'),
+        (len(full), full),
+        (len(full) - 1, '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
+        (len(WIDEST), '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
+        (len(WIDEST) - 1, ""),
     ):
-        filled = letter * ((room - left) // count) + "x" * ((room - left) % count)
-        assert status(listed, annotations={"note": filled}) == expected
+        assert status(*LISTED, annotations=crowded(left, letter)) == expected
 
 
 def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision that finds all in place keeps the counts."""
     before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
-    assert status(annotations={STATUS: before}) == before
-    more = status(outcome("first", "applied"), annotations={STATUS: before})
-    assert more == before
+    for left in (LONGEST - 1, len(WIDEST)):
+        annotations = {**crowded(left), STATUS: before}
+        assert status(annotations=annotations) == before
+        assert status(outcome("first", "applied"), annotations=annotations) == before
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"applied": 5},
+        {"applied": -1},
+        {"applied": 1.0},
+        {"applied": 1, "warned": {}},
+        {"applied": ["first"], "warned": 1},
+        {"applied": 1, "skipped": True},
+    ],
+    ids=range(6),
+)
+def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
+    """More than there are mutations, none at all, or lists beside counts."""
+    before = orjson.dumps({"fabric": "north", **counts, "config": "hash"}).decode()
+    assert status(annotations={**crowded(LONGEST - 1), STATUS: before}) == status()
+
+
+def test_counts_are_dropped_where_lists_had_room() -> None:
+    """Who writes a number into a pod's status does not hide what we list."""
+    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    listed = status(outcome("first", "applied"))
+    assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
+    annotations = {**crowded(LONGEST), STATUS: before}
+    assert status(outcome("first", "applied"), annotations=annotations) == listed
 
 
 def test_without_any_room_there_is_no_status() -> None:
-    """It would make the API server refuse the pod."""
-    full = "x" * (ANNOTATIONS_LIMIT - len("note") - len(STATUS))
-    assert status(outcome("first", "applied"), annotations={"note": full}) == ""
+    """It would make the API server refuse the pod; what is counted makes no difference."""
+    for left in (0, len(WIDEST) - 1):
+        assert status(outcome("first", "applied"), annotations=crowded(left)) == ""
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ü", 2), ("\ud800", 3)])

@@ -64,6 +64,18 @@ def test_a_fabric_may_have_nothing_to_set() -> None:
     assert "env" not in decision.pod["spec"]["containers"][0]
 
 
+def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
+    """A second call says so too: the status goes on naming `env` as applied."""
+    members = fabric(gpu_resources=GPU, socket_interface="eth0")
+    first = decide_on(pod(), members)
+    added = "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"
+    assert told(first) == [("trainer", "applied", "Added", added)]
+    second = decide_on(first.pod, members)
+    present = ("trainer", "already", "Present", "all variables are there already")
+    assert told(second) == [present]
+    assert second.patch == ()
+
+
 def test_a_container_may_have_all_of_it() -> None:
     """With the fabric's very values there is nothing to say."""
     decision = decide_on(trainer(**FULL))
