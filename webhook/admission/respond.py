@@ -15,6 +15,7 @@ import orjson
 
 from webhook.admission.review import API_VERSION, KIND
 from webhook.core.decision import Decision
+from webhook.core.warnings import LONGEST
 
 #: Below the API server's 4096, over all warnings of one answer.
 WARNINGS_IN_ALL = 4095
@@ -41,7 +42,7 @@ def answer(uid: str, decision: Decision) -> dict[str, Any]:
 
 def leave(uid: str, why: str) -> dict[str, Any]:
     """Answer a request that is none of ours: allowed, unchanged, with a warning that says so."""
-    warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()
+    warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 

@@ -99,6 +99,8 @@ def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
     assert response["warnings"] == [
         "rdma-webhook: request.kind is '\\xdcn\\xef', and only pods are changed"
     ]
+    (warning,) = leave("u", "é" * 100)["response"]["warnings"]
+    assert warning == f"rdma-webhook: {chr(92)}xe9" + f"{chr(92)}xe9" * 25 + f"{chr(92)}x"
 
 
 def test_refusals_have_code_reason_and_a_bounded_message() -> None:
