@@ -21,7 +21,7 @@ from webhook.core.argv import Word, basename, command_at, script_at
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, mapping, strings
 from webhook.core.remap import unwrap
-from webhook.core.shell import TOO_LARGE, Script, read
+from webhook.core.shell_read import TOO_MANY, Scripts
 
 #: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's
 #: images do so); horovodrun, deepspeed, torchrun and srun take no options of mpirun.
@@ -36,8 +36,6 @@ LAUNCHER_WORDS = frozenset(
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
 _ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
-_PARSED = 64 * 1024  # characters of the scripts of a pod that are read
-_SCRIPTS = 8  # and their number: each may cost what shell.py says
 
 
 class Launch(NamedTuple):
@@ -45,11 +43,18 @@ class Launch(NamedTuple):
 
     #: Where its word stands below the container: ("args", 1). For a script: the script.
     path: Path
-    end: int | None  #: byte offset behind its word in a script; None in a list of words
+    end: int | None  #: offset behind its word in a script; None in a list of words
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
     words: tuple[Word, ...]  #: the launcher's word and all behind it
-    #: "sudo", say: the launcher may not see the container's environment. Or TOO_LARGE.
+    #: "sudo", say: the launcher may not see the container's environment.
     behind: str = ""
+    #: Why a script that names launchers was not read (shell_read.PROBLEMS): it has no words then.
+    problem: str = ""
+
+    @property
+    def editable(self) -> bool:
+        """Whether words may be inserted behind the launcher's."""
+        return not self.behind and not self.problem
 
 
 class _Run(NamedTuple):
@@ -57,21 +62,22 @@ class _Run(NamedTuple):
     end: int | None
     front: tuple[Word, ...]
     words: tuple[Word, ...]
+    problem: str = ""
 
 
 class Commands:
-    """The commands of one pod as the user wrote them, read on demand.
+    """The commands of one pod as the user wrote them, each read once, on demand.
 
-    Most hold no word that is looked for: each is joined once and searched, no more. The
-    scripts that are read are bounded for the whole pod; those beyond are TOO_LARGE.
+    Most hold no word that is looked for: each is joined once and searched, no more.
     """
 
-    __slots__ = ("_pod", "_scripts", "_texts")
+    __slots__ = ("_pod", "_ran", "_scripts", "_texts")
 
     def __init__(self, pod: PodManifest) -> None:
         self._pod = pod
         self._texts: dict[Path, str] = {}
-        self._scripts: dict[str, Script] = {}
+        self._ran: dict[Path, tuple[_Run, ...]] = {}
+        self._scripts = Scripts()
 
     def text(self, path: Path) -> str:
         """Return all words of the command of the container at `path`, one per line."""
@@ -83,22 +89,11 @@ class Commands:
         return found
 
     def launches(self, path: Path) -> tuple[Launch, ...]:
-        """List the launchers that the container at `path` runs."""
-        text = self.text(path)
-        if not text or not _may_launch(text):
+        """List the launchers that the container at `path` runs, and scripts that may run some."""
+        if not _may_launch(self.text(path)):
             return ()
-        found = []
-        for run in self._runs(path):
-            if not run.words:
-                found.append(Launch(*run, behind=TOO_LARGE))
-                continue
-            name = basename(run.words[0] or "")
-            if name in LAUNCHER_WORDS:
-                if len(run.words) > 1 and run.words[1] not in _ASKING:
-                    found.append(Launch(*run))
-            elif name in _OTHER_USER and any(word and _launches(word) for word in run.words):
-                found.append(Launch(*run, behind=name))
-        return tuple(found)
+        found = [_launch(run) for run in self._runs(path)]
+        return tuple(launch for launch in found if launch is not None)
 
     def runs_sshd(self, path: Path) -> bool:
         """Whether a container runs sshd as a command: its children do not inherit `env`."""
@@ -111,15 +106,23 @@ class Commands:
         command = strings(container, ("command",), path)
         return command, strings(container, ("args",), path) if "args" in container else []
 
-    def _runs(self, path: Path) -> Iterator[_Run]:
-        """Yield what a container runs; a run without words stands for a script not parsed."""
+    def _runs(self, path: Path) -> tuple[_Run, ...]:
+        found = self._ran.get(path)
+        if found is None:
+            found = self._ran[path] = tuple(self._read(path))
+        return found
+
+    def _read(self, path: Path) -> Iterator[_Run]:
+        """Yield what a container runs; a run without words stands for a script that is not read."""
         command, args = self._of(path)
         argv, split = command + args, len(command)
         at = command_at(argv, unwrap(argv))
         while at is not None:
             script = script_at(argv, at)
             if script is None:
-                yield _Run(_place(at, split), None, tuple(argv[:at]), tuple(argv[at:]))
+                problem = "" if self._scripts.allows(len(argv)) else TOO_MANY
+                words = () if problem else tuple(argv)
+                yield _Run(_place(at, split), None, words[:at], words[at:], problem)
                 return
             yield from self._in_script(argv[script], _place(script, split))
             if not argv[script].rstrip().endswith(_HANDS_OVER):
@@ -127,26 +130,29 @@ class Commands:
             at = command_at(argv, script + 2)
 
     def _in_script(self, script: str, place: Path) -> Iterator[_Run]:
-        if not _may_launch(script) and "sshd" not in script:
+        launches = _may_launch(script)
+        if not launches and "sshd" not in script:
             return
-        commands, problem = self._read(script)
-        if problem == TOO_LARGE:
-            yield _Run(place, None, (), ())
+        commands, problem = self._scripts.read(script)
+        if problem and launches:
+            yield _Run(place, None, (), (), problem)
         for words, ends in commands:
             at = command_at(words)
-            if at is not None and at < len(ends):
+            if at is not None:
                 yield _Run(place, ends[at], words[:at], words[at:])
 
-    def _read(self, script: str) -> Script:
-        found = self._scripts.get(script)
-        if found is None:
-            if (
-                len(self._scripts) == _SCRIPTS
-                or sum(map(len, self._scripts)) + len(script) > _PARSED
-            ):
-                return Script(problem=TOO_LARGE)
-            found = self._scripts[script] = read(script)
-        return found
+
+def _launch(run: _Run) -> Launch | None:
+    path, end, front, words, problem = run
+    if problem:
+        return Launch(path, end, front, words, problem=problem)
+    name = basename(words[0] or "")
+    if name in LAUNCHER_WORDS:
+        asks = len(words) == 1 or words[1] in _ASKING
+        return None if asks else Launch(path, end, front, words)
+    if name in _OTHER_USER and any(word and _launches(word) for word in words):
+        return Launch(path, end, front, words, behind=name)
+    return None
 
 
 def _may_launch(text: str) -> bool:

@@ -21,7 +21,6 @@ from webhook.core.environment import env_names
 from webhook.core.openmpi import PREFIX, SWITCH
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, items, mapping
-from webhook.core.shell import TOO_LARGE
 
 Role = Literal["launcher", "worker"]
 
@@ -112,4 +111,4 @@ def _is_told(manifest: dict[str, Any], written: frozenset[str]) -> bool:
 
 
 def _launches(commands: Commands, path: Path) -> bool:
-    return any(launch.behind != TOO_LARGE for launch in commands.launches(path))
+    return any(not launch.problem for launch in commands.launches(path))

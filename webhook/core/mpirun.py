@@ -9,12 +9,25 @@ from collections.abc import Collection
 
 from webhook.core.argv import basename
 from webhook.core.commands import Commands, Launch
+from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.openmpi import judge, reaches_by_ssh, speaks_of_another
-from webhook.core.path import Path
-from webhook.core.shell import insert_after
+from webhook.core.openmpi import judge, reaches_by_ssh, speaks_of_another, telling
+from webhook.core.path import Path, dotted
+from webhook.core.shell_insert import insert_after
+from webhook.core.shell_read import PROBLEMS, UNCLEAR
 
 FLAG = ("-mca", "coll_hcoll_enable", "0")
+
+OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
+SCRIPT_TOO_LARGE = Reason(
+    "ScriptTooLarge",
+    "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
+    " commands, or nest deeper than 64 levels.",
+)
+SCRIPT_UNCLEAR = Reason(
+    "ScriptUnclear",
+    "A launching script was not edited: it is not certain how a shell reads it.",
+)
 
 
 def open_to_flag(
@@ -25,7 +38,7 @@ def open_to_flag(
     `names` are those of the container's variables. A launch behind sudo or in a script that
     is not read is not ours to edit, and is told of otherwise.
     """
-    launches = [launch for launch in commands.launches(path) if not launch.behind]
+    launches = [launch for launch in commands.launches(path) if launch.editable]
     if not launches:
         return [], ""
     text = commands.text(path)
@@ -33,9 +46,10 @@ def open_to_flag(
         return [], "the command settles hcoll itself"
     if speaks_of_another(text, names):
         return [], "the container speaks of another MPI"
+    known = telling(names)
     found, whys = [], []
     for launch in launches:
-        verdict = judge(launch.front, launch.words, names)
+        verdict = judge(launch.front, launch.words, known)
         why = verdict.obstacle if verdict.proof else "is not proven to be Open MPI"
         if why:
             whys.append(f"{basename(launch.words[0] or '')} {why}")
@@ -64,13 +78,22 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
     Those get OMPI_* of the launcher's environment, and nothing else without `-x`
     (Open MPI 4.1, schizo_ompi.c).
     """
-    launches = [launch for launch in commands.launches(path) if not launch.behind]
+    launches = [launch for launch in commands.launches(path) if launch.editable]
     if not launches or speaks_of_another(commands.text(path), names):
         return False
+    known = telling(names)
     return any(
-        judge(launch.front, launch.words, names).proof and reaches_by_ssh(launch.words, names)
+        judge(launch.front, launch.words, known).proof and reaches_by_ssh(launch.words, known)
         for launch in launches
     )
+
+
+def why_not_edited(launch: Launch) -> tuple[Reason, str]:
+    """Say why the flag is not added to a launch that is not editable."""
+    if launch.behind:
+        return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
+    reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
+    return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
 
 
 def _settled(text: str, launches: list[Launch]) -> bool:

@@ -12,7 +12,7 @@ prterun as of Open MPI 5.0.8: it takes `-mca` for the name of the program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.core.argv import Word, basename
@@ -91,6 +91,14 @@ def speaks_of_another(text: str, env: Iterable[str]) -> bool:
     return any(sign in text for sign in _OTHER_TEXT) or any(
         name.startswith(_OTHER_ENV) for name in env
     )
+
+
+def telling(env: Iterable[str]) -> Mapping[str, None]:
+    """Pick the variables that `judge` and `reaches_by_ssh` ask for, each once, in their order.
+
+    A container may have many variables and many launchers.
+    """
+    return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
 
 
 def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Verdict:

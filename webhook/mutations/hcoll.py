@@ -11,24 +11,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.commands import Launch
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, env_names, has_env_from
-from webhook.core.mpirun import FLAG, insert_flag, open_to_flag
+from webhook.core.mpirun import (
+    FLAG,
+    OTHER_USER,
+    SCRIPT_TOO_LARGE,
+    SCRIPT_UNCLEAR,
+    insert_flag,
+    open_to_flag,
+    why_not_edited,
+)
 from webhook.core.openmpi import SWITCH
 from webhook.core.path import Path, dotted
 from webhook.core.pod import items, mapping
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
-from webhook.core.shell import TOO_LARGE
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 PRESENT = Reason("Present", "The environment switches hcoll off already.", quiet=True)
 USER_VALUE = Reason("UserValue", "The user's own environment settles hcoll.")
 ENV_FROM = Reason("EnvFrom", "envFrom may hold the variable, so nothing is written.")
 OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
-OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
-SCRIPT_TOO_LARGE = Reason("ScriptTooLarge", "A launching script is too large to be parsed.")
 
 _SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the second one chooses the collectives
 _ENTRY = entry(SWITCH, "0")
@@ -61,7 +65,8 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
     draft.append((*path, "env"), entry(SWITCH, "0"))
     draft.applied(name, ADDED, f"set {SWITCH}=0{told}")
     for launch in launches:
-        _warn(draft, name, launch)
+        if launch.behind or (launch.problem and policy == "auto"):
+            draft.warned(name, *why_not_edited(launch))
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
@@ -97,20 +102,14 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     return why_not and f"; no flag: {why_not}"
 
 
-def _warn(draft: Draft, name: str, launch: Launch) -> None:
-    if launch.behind == TOO_LARGE:
-        message = f"{dotted(launch.path)} is too large to be parsed: no flag was added to it"
-        draft.warned(name, SCRIPT_TOO_LARGE, message)
-    elif launch.behind:
-        message = f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
-        draft.warned(name, OTHER_USER, message)
-
-
 MUTATION = Mutation(
     name="hcoll",
     summary="switches off Open MPI's hcoll",
     needs=Needs.NOTHING,
-    reasons=(ADDED, PRESENT, USER_VALUE, ENV_FROM, OFF, OTHER_USER, SCRIPT_TOO_LARGE),
+    reasons=(
+        *(ADDED, PRESENT, USER_VALUE, ENV_FROM, OFF),
+        *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),
+    ),
     mutate=mutate,
     on_launchers=True,
 )

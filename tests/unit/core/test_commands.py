@@ -89,7 +89,7 @@ def test_launcher_words(word: str) -> None:
         *("echo mpirun a", "which mpirun", "command -v mpirun", "mpirun --version"),
         *("mpirun -h all", "$MPIRUN a", "ssh host mpirun a", "eval mpirun a", "xargs mpirun a"),
         *("goshare mpirun lmp", "bash -c 'mpirun a'", "# mpirun a", "mpirun"),
-        *("$(which mpirun) a", "horovodrun -np 2 a", "mpirun a; )", "torchrun mpirun.py"),
+        *("$(which mpirun) a", "horovodrun -np 2 a", "torchrun mpirun.py"),
         *("mpirunner a", "kubectl exec x -- mpirun a"),
     ],
 )
@@ -108,30 +108,49 @@ def test_launchers_behind_another_user(front: str) -> None:
     assert launches([*front.split(), "ls", "mpirun.txt"]) == []
 
 
-def test_scripts_too_large() -> None:
-    """A script has a limit of its own, whatever the pod's others need."""
-    assert script("mpirun a\n" * 4000) == [Launch(("command", 2), None, (), (), "too large")]
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mpirun a\n" * 4000, "too large"),
+        ("( " * 100 + "mpirun a", "too deep"),
+        ("mpirun;" * 200, "too many"),
+        ("mpirun a; )", "unclear"),
+    ],
+)
+def test_scripts_that_are_not_read(text: str, problem: str) -> None:
+    """It is said that they may launch something, and nothing else of them."""
+    (launch,) = script(text)
+    assert launch == Launch(("command", 2), None, (), (), problem=problem)
+    assert not launch.editable
+
+
+def test_lists_that_are_not_read() -> None:
+    """A list of very many words is not read either: each is looked at a few times."""
+    (launch,) = launches(["mpirun", *["a"] * 10_000])
+    assert launch == Launch(("command", 0), None, (), (), problem="too many")
 
 
 @pytest.mark.parametrize(
     ("scripts", "read"),
     [
-        ([f"mpirun a{index}" for index in range(12)], 8),
+        ([f"mpirun a{index}" for index in range(12)], 12),
         (["mpirun a"] * 12, 12),
-        ([f"mpirun a{index} {'x' * 20_000}" for index in range(4)], 3),
-        ([f"sshd # mpirun {index}" for index in range(7)] + ["mpirun a", "mpirun b"], 1),
-        ([f"sshd # {index}" for index in range(12)] + ["mpirun a"], 0),
+        (["mpirun a" + "# x\n" * 4000] * 12, 12),
+        ([f"mpirun a{index} {'x' * 10_000}" for index in range(4)], 3),
+        ([f"sshd {'x' * 8_000} # mpirun {index}" for index in range(4)] + ["mpirun a"], 1),
+        ([f"sshd {'x' * 16_000} # {index}" for index in range(3)] + ["mpirun a" * 100], 0),
+        ([f"mpirun a{index}" for index in range(200)], 128),
     ],
-    ids=["too many", "the same again and again", "too long", "sshd", "sshd only"],
+    ids=["many", "the same again and again", "equal ones", "long", "sshd", "sshd only", "words"],
 )
 def test_what_is_read_of_a_pod_is_bounded(scripts: list[str], read: int) -> None:
-    """The first scripts are read, the rest is too large; asking again gives the same answers."""
+    """The first scripts are read, the rest is not; asking again gives the same answers."""
     commands = running(*({"command": ["sh", "-c", one]} for one in scripts))
     paths: list[Path] = [("spec", "containers", index) for index in range(len(scripts))]
     for path in paths:
         commands.runs_sshd(path)
     found = [launch for path in paths for launch in commands.launches(path)]
-    assert len([launch for launch in found if not launch.behind]) == read
+    assert len([launch for launch in found if launch.editable]) == read
     assert found == [launch for path in paths for launch in commands.launches(path)]
     words = running({"command": ["mpirun", "a"]}, *({"command": ["sh", "-c", x]} for x in scripts))
     assert len(words.launches(FIRST)) == 1

@@ -29,7 +29,7 @@ from webhook.core.draft import Draft
 from webhook.core.path import pointer
 from webhook.core.pod import items
 from webhook.core.quantity import is_zero
-from webhook.core.shell import insert_after
+from webhook.core.shell_insert import insert_after
 from webhook.core.status import render
 from webhook.documents.splice import splice
 from webhook.errors import DocumentError

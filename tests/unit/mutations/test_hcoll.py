@@ -96,7 +96,6 @@ def test_a_variable_proves_all_launches() -> None:
         ("horovodrun -np 2 a", ""),
         ("echo mpirun -x A a", ""),
         ("mpirun --version", ""),
-        ("mpirun -x A a; )", ""),
     ],
 )
 def test_commands_that_stay(command: str, why: str) -> None:
@@ -183,10 +182,34 @@ def test_a_large_script_is_warned_of() -> None:
         ("applied", "Added", SET),
         (
             *("warned", "ScriptTooLarge"),
-            "command[2] is too large to be parsed: no flag was added to it",
+            "command[2] was not edited: the scripts of a pod are read up to 32 KiB in all",
         ),
     ]
     assert after["command"][2] == script
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "why"),
+    [
+        ("mpirun -x A a; )", "ScriptUnclear", "it is not certain how a shell reads it"),
+        ("( " * 65 + "mpirun -x A a", "ScriptTooLarge", "it nests deeper than 64 levels"),
+        (
+            "mpirun -x A a\n" * 200,
+            "ScriptTooLarge",
+            "with it the pod's scripts have too many commands or words to be read",
+        ),
+    ],
+)
+def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, why: str) -> None:
+    """It stays as it is, and the warning says why; nobody is told who wants the variable only."""
+    manifest = pod(gpu(command=["sh", "-c", script]))
+    said, after = decided(manifest)
+    assert said == [
+        ("applied", "Added", SET),
+        ("warned", code, f"command[2] was not edited: {why}"),
+    ]
+    assert after["command"][2] == script
+    assert decided(manifest, hcoll="env")[0] == said[:1]
 
 
 def test_the_sites_variables_prove_nothing() -> None:

@@ -1,0 +1,189 @@
+"""Shell scripts as bash reads and runs them, as tree-sitter reads them, and as we do.
+
+bash is the judge: what it rejects we leave alone, what it runs gets the flag and is otherwise run
+as before. tree-sitter is a second opinion, and bash decides where it differs.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+
+from tests.shell import corpus, judges
+from tests.shell.corpus import Case
+from tests.shell.scripts import fragments, scripts
+from webhook.core import shell_patterns as patterns
+from webhook.core.commands import Commands
+from webhook.core.shell_insert import insert_after
+from webhook.core.shell_read import TOO_LARGE, TOO_MANY, UNCLEAR
+
+pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
+
+WRITTEN = corpus.written()
+MADE = corpus.made()
+ALL = [*WRITTEN, *MADE]
+#: Of the scripts that bash accepts, those that we may not understand.
+UNKNOWN = 0.08
+#: Of the scripts of this machine.
+UNKNOWN_HERE = 0.04
+#: How many of those are looked at; SHELL_SWEEP=1 looks at all.
+SAMPLE = 40
+
+#: Where tree-sitter 0.25.1 says something else of the page, and bash is with us.
+DIFFERENCES = {
+    "a coprocess": "takes `coproc` for a program",
+    "a named coprocess": "takes `coproc` for a program and the group for its words",
+    "time of a group": "takes `time` for a program and the group for its words",
+    "two negations": "takes the second `!` for a program",
+    "a here-document": "does not look between backticks in a here-document",
+    "a here-document behind a bar at the end of a line": "takes its text for a command",
+}
+#: Where it sees an error, and bash runs the script.
+ERRORS = (
+    *("a dollar that is none", "an element of a quoted key", "an empty substitution"),
+    *("backticks with a comment", "for without in and semicolon", "for with in on the next line"),
+    *("for with an empty list", "for with braces", "a group in a group"),
+    *("an output that overwrites", "a here-document quoted otherwise", "two here-documents"),
+    *("words behind a here-document", "a here-document in a condition"),
+    *("a here-document in a case", "a here-document with the delimiter in a line"),
+    *("a here-document with a string over lines", "a here-document with an escaped dollar"),
+)
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> judges.Sandbox:
+    """Make a place where scripts can do no harm."""
+    return judges.Sandbox(tmp_path_factory.mktemp("sandbox"))
+
+
+def flagged(script: str) -> str:
+    """Insert the flag behind every launcher that takes words."""
+    manifest = {"spec": {"containers": [{"command": ["bash", "-c", script]}]}}
+    launches = Commands(manifest).launches(("spec", "containers", 0))
+    ends = [one.end for one in launches if one.end is not None and one.editable]
+    return insert_after(script, ends, judges.FLAG)
+
+
+def judged(case: Case, sandbox: judges.Sandbox) -> list[str]:
+    """Ask bash and ourselves; give the lines for the page, and check that both agree."""
+    script = case.script
+    problem = judges.ours(script).problem
+    if judges.rejects(script):
+        assert problem == UNCLEAR
+        return ["=!"]
+    edited = flagged(script)
+    assert not judges.rejects(edited)
+    before, after = sandbox.run(script), sandbox.run(edited)
+    lines = [_mark(line) for line in after.launched]
+    assert sorted(line[3:] for line in lines) == sorted(before.launched)
+    assert after.trace == before.trace
+    return [*sorted(lines), *(["=?"] if problem else [])]
+
+
+def _mark(line: str) -> str:
+    return f"=> {line.replace(judges.FLAG, '', 1)}" if judges.FLAG in line else f"-> {line}"
+
+
+def test_the_page_is_what_bash_did(sandbox: judges.Sandbox) -> None:
+    """The same launchers run with the same words and ours, and nothing else changes."""
+    found = [(case, judged(case, sandbox)) for case in WRITTEN]
+    parts = ["\n".join([f"%% {case.about}", case.script, *lines]) for case, lines in found]
+    fresh = "\n".join([corpus.head(), *parts]) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        corpus.PAGE.write_text(fresh, encoding="utf-8")
+    assert corpus.PAGE.read_text(encoding="utf-8") == fresh, "run `make golden`, read the diff"
+
+
+def test_every_launch_in_every_place(sandbox: judges.Sandbox) -> None:
+    """Wherever a command may stand, every kind of launch gets the flag, and runs as before."""
+    wrong = [
+        (case, lines) for case in MADE if (lines := judged(case, sandbox)) != list(case.judged)
+    ]
+    assert wrong == []
+
+
+def test_the_corpus_is_large_and_mostly_understood() -> None:
+    """Not to know is no way out."""
+    accepted = [case for case in ALL if case.judged != ("=!",)]
+    unknown = [case.about for case in accepted if "=?" in case.judged]
+    assert len(WRITTEN) >= 250
+    assert len(ALL) >= 350
+    assert len(unknown) <= UNKNOWN * len(accepted)
+
+
+def test_the_second_opinion_on_the_corpus() -> None:
+    """tree-sitter names the same commands, but where it is listed with the reason."""
+    differing, failing = set(), set()
+    for case in ALL:
+        own, other = judges.our_names(case.script), judges.tree_sitters_names(case.script)
+        if own is None or "=!" in case.judged:
+            continue
+        if other is None:
+            failing.add(case.about)
+        elif {name.end for name in own} != other.keys():
+            differing.add(case.about)
+            assert judges.wrong(case.script) == []
+    assert differing == DIFFERENCES.keys()
+    assert failing == set(ERRORS)
+
+
+def here() -> list[str]:
+    """Read shell scripts of this machine that bash accepts."""
+    paths = judges.scripts_of_this_machine(largest=32 * 1024)
+    if not paths:
+        pytest.skip("no shell scripts on this machine")
+    if not os.environ.get("SHELL_SWEEP"):
+        paths = Random(0).sample(paths, min(SAMPLE, len(paths)))
+    texts = [path.read_bytes().decode(errors="replace") for path in paths]
+    return [text for text in texts if "\0" not in text and not judges.rejects(text)]
+
+
+def test_scripts_of_this_machine() -> None:
+    """Nearly all are understood, as bash says; a command that becomes a launcher is found."""
+    unknown, wrong, missed = 0, [], []
+    scripts = here()
+    for script in scripts:
+        names = judges.our_names(script)
+        if names is None:
+            unknown += 1
+            continue
+        wrong += judges.wrong(script) or []
+        missed += [name for name in _some(names) if not _finds(script, name)]
+    assert wrong == []
+    assert missed == []
+    assert unknown <= UNKNOWN_HERE * len(scripts) + 1
+
+
+def _some(names: list[judges.Name]) -> list[judges.Name]:
+    """Choose plain names; what declares variables takes arrays, and no launcher does."""
+    plain = [one for one in names if one.word and one.word.isascii() and one.word.isidentifier()]
+    plain = [one for one in plain if not patterns.DECLARING.match(f"{one.word} ")]
+    return Random(0).sample(plain, min(3, len(plain)))
+
+
+def _finds(script: str, name: judges.Name) -> bool:
+    assert name.word is not None
+    start = name.end - len(name.word)
+    changed = f"{script[:start]}mpirun{script[name.end :]}"
+    found = judges.ours(changed)
+    ends = [end for one in found.commands for end in one.ends]
+    return start + len("mpirun") in ends or found.problem in (TOO_MANY, TOO_LARGE)
+
+
+@given(scripts() | fragments())
+@settings(max_examples=60)
+def test_any_script(script: str) -> None:
+    """What we understand bash accepts, before and after, and it sees our commands.
+
+    But where an array may stand we do not check in full: a rejected script may be edited there.
+    """
+    if judges.ours(script).problem:
+        return
+    rejected = judges.rejects(script)
+    assert not rejected or "=(" in script
+    edited = flagged(script)
+    assert edited == script or judges.rejects(edited) == rejected
+    assert rejected or not judges.wrong(script)

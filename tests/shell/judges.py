@@ -1,0 +1,255 @@
+"""Who says what a script's commands are: bash, by rejecting or running it; tree-sitter; and we."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from webhook.core import shell_patterns as patterns
+from webhook.core.shell_read import Script, Scripts
+from webhook.core.shell_scan import scan
+from webhook.core.shell_state import Scan, UnreadableError
+from webhook.core.shell_words import command
+
+BASH = shutil.which("bash") or ""
+FLAG = " -mca coll_hcoll_enable 0"
+_LIMIT = 20.0  # seconds; a script that takes longer hangs
+#: The only programs that a script finds, besides the launchers.
+_HARMLESS = "basename cat dirname env grep mkdir nice sed sleep sort tee test timeout tr true xargs"
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "sshd")
+#: One `write`, so that launchers of a pipeline do not mix their words.
+_RECORDER = "#!/bin/sh\nIFS='\x01'\nprintf '%%s\\000' \"${0##*/}\x01$*\" >>'%s'\n"
+
+
+def rejects(script: str) -> bool:
+    """Whether bash finds a syntax error."""
+    asked = subprocess.run(
+        [BASH, "-n", "-c", "--", script], env={}, capture_output=True, check=False
+    )
+    return asked.returncode != 0
+
+
+class Ran(NamedTuple):
+    """What bash did: the launchers' words in the end, and its trace."""
+
+    launched: tuple[str, ...]
+    trace: tuple[str, ...]
+
+
+class Sandbox:
+    """A folder with harmless programs only; every script runs in an empty one beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._programs = folder / "programs"
+        self._programs.mkdir()
+        self._log = folder / "log"
+        for name in _LAUNCHERS:
+            path = self._programs / name
+            path.write_text(_RECORDER % self._log)
+            path.chmod(0o755)
+        for name in (*_HARMLESS.split(), "bash"):
+            (self._programs / name).symlink_to(shutil.which(name) or name)
+        self._number = 0
+
+    def run(self, script: str) -> Ran:
+        """Run a script of ours in a new folder, without a terminal or an environment."""
+        self._number += 1
+        place = self._folder / str(self._number)
+        place.mkdir()
+        self._log.write_text("")
+        process = subprocess.run(
+            [BASH, "-x", "-c", "--", script],
+            env={"PATH": str(self._programs)},
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT,
+            check=False,
+        )
+        records = self._log.read_text().split("\0")[:-1]
+        launched = [_line(record) for record in records]
+        return Ran(tuple(sorted(launched)), tuple(_trace(process.stdout + process.stderr)))
+
+
+def _line(record: str) -> str:
+    words = record.removesuffix("\x01").split("\x01")
+    return shlex.join(words).replace("\n", "\\n")
+
+
+#: Line numbers in messages of bash, process ids, what `time` measures.
+_VARYING = re.compile(r"line \d+|/dev/fd/\d+|\d+[.,]\d+s?")
+
+
+def _trace(output: str) -> list[str]:
+    return sorted(_VARYING.sub("#", output.replace(FLAG, "")).splitlines())
+
+
+def begins_command(script: str, offset: int) -> bool:
+    """Ask bash whether the word at an offset is where a command begins: there `{` is reserved."""
+    return rejects(f"{script[:offset]}{{ {script[offset:]}")
+
+
+def ours(script: str) -> Script:
+    """Return what we read of a script."""
+    return Scripts().read(script)
+
+
+class Name(NamedTuple):
+    """The name of a simple command, and where the command begins."""
+
+    end: int
+    start: int
+    word: str | None
+
+
+def our_names(script: str) -> list[Name] | None:
+    """List the names of all simple commands, not only of sought ones; None where we do not know."""
+    if patterns.CUT.search(script):
+        return None
+    scanned = Scan(script, list(range(len(script))), 10**9)
+    try:
+        scan(scanned)
+        found = [command(scanned, start, end) for _, start, end in scanned.commands]
+    except UnreadableError:
+        return None
+    starts = (start for _, start, _ in scanned.commands)
+    return [
+        name
+        for start, (words, ends) in zip(starts, found, strict=True)
+        for name in _first(start, words, ends)
+    ]
+
+
+def _first(start: int, words: tuple[str | None, ...], ends: tuple[int, ...]) -> list[Name]:
+    for word, end in zip(words, ends, strict=True):
+        if word is None or not patterns.ASSIGNMENT.match(word):
+            return [Name(end, start, word)]
+    return []
+
+
+_PARSER = Parser(Language(tree_sitter_bash.language()))
+
+
+def tree_sitters_names(script: str) -> dict[int, int] | None:
+    """Tell where tree-sitter sees the names of simple commands end and begin.
+
+    None where it sees an error.
+    """
+    source = script.encode()
+    tree = _PARSER.parse(source)
+    if tree.root_node.has_error:
+        return None
+    names, todo = {}, [tree.root_node]
+    while todo:
+        node = todo.pop()
+        name = _name(node)
+        if name is not None:
+            start, end = source[: name.start_byte], source[: name.end_byte]
+            names[len(end.decode())] = len(start.decode())
+        todo += node.children
+    return names
+
+
+def _name(node: Node) -> Node | None:
+    match node.type:
+        case "command":
+            return node.child_by_field_name("name")
+        case "declaration_command" | "unset_command":
+            return node.children[0]
+        case "test_command" if node.children[0].type == "[":
+            return node.children[0]
+        case _:
+            return None
+
+
+def wrong(script: str) -> list[str] | None:
+    """List where tree-sitter and we differ and bash does not take our side.
+
+    None where one of the two does not know. What stands between backticks and in here-documents
+    bash does not read before it runs it, so there it takes no side.
+    """
+    own, other = our_names(script), tree_sitters_names(script)
+    if own is None or other is None:
+        return None
+    ours = {name.end: name.start for name in own}
+    found = [
+        f"only we see a command: {script[start:end]!r}"
+        for end, start in ours.items()
+        if end not in other and not begins_command(script, start) and _is_read(script, start)
+    ]
+    return found + [
+        f"only tree-sitter sees a command: {script[start:end]!r}"
+        for end, start in other.items()
+        if end not in ours
+        and script[start:end].strip("! ") not in _RESERVED
+        and begins_command(script, start)
+    ]
+
+
+#: Where they count they are no commands, though tree-sitter takes them for such.
+_RESERVED = frozenset(
+    [
+        "",
+        "{",
+        "}",
+        "case",
+        "coproc",
+        "do",
+        "done",
+        "elif",
+        "else",
+        "esac",
+        "fi",
+        "for",
+        "function",
+        "if",
+        "in",
+        "select",
+        "then",
+        "time",
+        "until",
+        "while",
+        "[[",
+        "]]",
+    ]
+)
+
+
+def _is_read(script: str, offset: int) -> bool:
+    return rejects(f"{script[:offset]}) ( {script[offset:]}")
+
+
+_SHEBANG = re.compile(rb"#!\s*(?:/usr)?/bin/(?:env\s+)?(?:ba|da)?sh\b")
+_FOLDERS = ("/usr/bin", "/usr/sbin", "/etc/init.d", "/usr/share", "/var/lib/dpkg/info")
+
+
+def scripts_of_this_machine(largest: int) -> list[Path]:
+    """List shell scripts that are installed here; none of them is ever run."""
+    found = []
+    for top in _FOLDERS:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = Path(folder, name)
+                if path.is_file() and not path.is_symlink() and _is_script(path, largest):
+                    found.append(path)
+    return sorted(found)
+
+
+def _is_script(path: Path, largest: int) -> bool:
+    try:
+        if not 0 < path.stat().st_size <= largest:
+            return False
+        with path.open("rb") as file:
+            return _SHEBANG.match(file.read(64)) is not None
+    except OSError:
+        return False
