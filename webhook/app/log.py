@@ -6,6 +6,7 @@ of exceptions may quote a pod, so neither is logged.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from webhook.core.visible import visible_json
 from webhook.defect import defect
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -35,9 +37,20 @@ class Log:
         line: dict[str, Any] = {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
         line |= {key: value for key, value in fields.items() if value is not None}
         try:
-            os.write(self._descriptor, orjson.dumps(line, option=_OPTIONS))
+            os.write(self._descriptor, _written(line))
         except OSError:
             return  # nobody reads, or the pipe is full: requests matter more
+
+
+def _written(line: dict[str, Any]) -> bytes:
+    """Write a line as JSON, with escapes for what is not visible."""
+    try:
+        written = orjson.dumps(line, option=_OPTIONS)
+    except TypeError:  # half a surrogate pair, as in the name of a file
+        return f"{json.dumps(line, default=str)}\n".encode()
+    if written.isascii() and b"\x7f" not in written:
+        return written
+    return visible_json(written.decode()).encode()
 
 
 class Forward(logging.Handler):

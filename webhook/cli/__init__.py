@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    for line in message.splitlines():
+    for line in message.split("\n"):
         say("error", line)
     return _USAGE
 

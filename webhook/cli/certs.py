@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from webhook.app.certificate_api import connect
 from webhook.app.certificates import IN_CLUSTER, own_namespace
 from webhook.app.options import WEBHOOK
 from webhook.cli.certs_text import handshakes_text, report_text, told
-from webhook.cli.output import say, write
+from webhook.cli.output import say, write_json, write_lines
 from webhook.errors import ClusterError
 
 _GOOD, _NOT_GOOD = 0, 1
@@ -42,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     found = report(api, site, arguments.address)
     if arguments.output == "json":
-        _write_json({**told(found), "good": found.good})
+        write_json({**told(found), "good": found.good})
     else:
-        write(report_text(found))
+        write_lines(report_text(found))
     return _GOOD if found.good else _NOT_GOOD
 
 
@@ -52,9 +51,9 @@ def _verify(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     found = verify(api, site, arguments.address)
     good = bool(found) and not any(one.problem for one in found)
     if arguments.output == "json":
-        _write_json({"handshakes": [told(one) for one in found], "good": good})
+        write_json({"handshakes": [told(one) for one in found], "good": good})
     else:
-        write(handshakes_text(found))
+        write_lines(handshakes_text(found))
     return _GOOD if good else _NOT_GOOD
 
 
@@ -62,7 +61,7 @@ def _rotate(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     asked = Asked.REVOKE if arguments.revoke else Asked.ROTATE
     ask(api, site, asked)
     if arguments.output == "json":
-        _write_json({"asked": asked.value})
+        write_json({"asked": asked.value})
     else:
         say("note", "the replicas make the next CA now; `rdma-webhook certs status` shows it")
     return _GOOD
@@ -86,7 +85,3 @@ def _kubeconfig(arguments: argparse.Namespace) -> Path | None:
     if variable := os.environ.get("KUBECONFIG"):
         return Path(variable)
     return None if os.environ.get(IN_CLUSTER) else Path.home() / ".kube" / "config"
-
-
-def _write_json(what: object) -> None:
-    write(f"{json.dumps(what, indent=2)}\n")

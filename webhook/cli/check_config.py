@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.output import say, write
+from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
 from webhook.config.load import LIMITS, parse_fabrics
 from webhook.config.read import decode, read_file
+from webhook.core.visible import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
 _STDIN = "<stdin>"
@@ -79,8 +79,7 @@ def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
         "errors": sum(one.more.errors for one in checked),
         "warnings": sum(one.more.warnings for one in checked),
     }
-    told = {"valid": valid, "findings": listed, "more": more}
-    write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    write_json({"valid": valid, "findings": listed, "more": more})
 
 
 def _write_lines(checked: Sequence[_Checked]) -> None:
@@ -88,10 +87,10 @@ def _write_lines(checked: Sequence[_Checked]) -> None:
         for found in one.findings:
             # As compilers write it, so that editors can jump and know what is an error.
             where = f"{one.name}:{found.line}" if found.line else one.name
-            write(f"{where}: {found._replace(line=None).text(found.severity)}\n")
+            write_lines(f"{visible(where)}: {found._replace(line=None).text(found.severity)}\n")
         if left_out := one.more.text():
-            write(f"{one.name}: {left_out}\n")
-    write(f"{_tally(checked)}\n")
+            write_lines(f"{visible(one.name)}: {left_out}\n")
+    write_lines(f"{_tally(checked)}\n")
 
 
 def _tally(checked: Sequence[_Checked]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
 from shutil import get_terminal_size
 
+from webhook.core.visible import visible, visible_json, visible_lines
 from webhook.errors import DocumentError
 
 #: Columns where standard output is no terminal and $COLUMNS is not set.
@@ -18,15 +20,31 @@ def write(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
+def write_lines(text: str) -> None:
+    """Write a result for people, whatever somebody may have hidden in it."""
+    write(visible_lines(text))
+
+
+def write_json(what: object, *, indent: int | None = 2) -> None:
+    """Write a result for programs; what is not visible in it is escaped, and means the same."""
+    write(visible_json(json.dumps(what, indent=indent, ensure_ascii=False)) + "\n")
+
+
 def say(label: str, sentence: str) -> None:
-    """Tell the person in front of the screen something that is no result."""
-    print(f"rdma-webhook: {label}: {sentence}", file=sys.stderr)
+    """Tell the person in front of the screen something that is no result, on one line."""
+    line = visible(f"rdma-webhook: {label}: {sentence}")
+    print(line, file=sys.stderr)
+
+
+def terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
 
 
 def colour() -> bool:
     """Whether standard output takes colours: a terminal, and nobody minds (no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
+    return terminal() and not plain
 
 
 def width() -> int:

@@ -11,6 +11,7 @@ from webhook import __version__
 from webhook.cli.certs_parser import add_certs
 from webhook.cli.duration import duration
 from webhook.cli.form import add_form
+from webhook.core.visible import visible
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 OUTPUTS = ("text", "json", "yaml", "patch", "diff")
@@ -32,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_USAGE, f"rdma-webhook: error: {message} (see {self.prog} --help)\n")
+        self.exit(_USAGE, f"rdma-webhook: error: {visible(message)} (see {self.prog} --help)\n")
 
 
 _EXAMPLES = """examples:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
 from webhook.cli.fabrics import configured
-from webhook.cli.output import colour, say, unreadable, width, write
+from webhook.cli.output import colour, say, terminal, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
@@ -162,7 +161,8 @@ def _diff(documents: list[Document], report: Report) -> None:
         own = list(group)
         before = joined([document.text for document, _ in own])
         after = joined([new for _, new in own])
-        write(diff(name.strip("<>").lstrip("/"), before, after, colour=colour()))
+        heading = name.strip("<>").lstrip("/")
+        write(diff(heading, before, after, colour=colour(), terminal=terminal()))
     _asides(report)
 
 
@@ -177,7 +177,7 @@ def _rewritten(documents: list[Document], report: Report) -> list[str]:
 
 def _patch(documents: list[Document], report: Report) -> None:
     for patch in patches(documents, report):
-        write(json.dumps(patch, ensure_ascii=False) + "\n")
+        write_json(patch, indent=None)
     _asides(report)
 
 

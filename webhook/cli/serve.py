@@ -7,6 +7,7 @@ import sys
 
 from certs.lifetimes import Lifetimes
 from webhook.cli.fabrics import configured
+from webhook.core.visible import visible_lines
 from webhook.server import ServeOptions, serve
 
 
@@ -45,5 +46,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _announce(message: str) -> None:
-    sys.stdout.write(message)
+    sys.stdout.write(visible_lines(message))
     sys.stdout.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
+from webhook.core.visible import visible
 from webhook.errors import ConfigError
 
 Severity = Literal["error", "warning"]
@@ -21,9 +22,12 @@ class Finding(NamedTuple):
     message: str
 
     def text(self, name: str) -> str:
-        """Write it as compilers do, so that editors can jump: `FILE:LINE: path: message`."""
+        """Write it as compilers do, so that editors can jump: `FILE:LINE: path: message`.
+
+        All of it is visible, and one line.
+        """
         where = f"{name}:{self.line}" if self.line else name
-        return ": ".join(part for part in (where, self.path, self.message) if part)
+        return visible(": ".join(part for part in (where, self.path, self.message) if part))
 
 
 class More(NamedTuple):
@@ -53,7 +57,9 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
         self.more = more
         errors = [found.text(name) for found in self.findings if found.severity == "error"]
         left_out = more._replace(warnings=0).text()
-        super().__init__("\n".join([*errors, f"{name}: {left_out}"] if left_out else errors))
+        super().__init__(
+            "\n".join([*errors, f"{visible(name)}: {left_out}"] if left_out else errors)
+        )
 
 
 def refused(name: str, message: str, line: int | None = None) -> InvalidConfiguration:

@@ -15,6 +15,7 @@ from pathlib import Path as File
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.config.read import decode, read_file
+from webhook.core.visible import visible
 
 
 class ConfigWatch:
@@ -61,7 +62,7 @@ class ConfigWatch:
         except InvalidConfiguration as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - our own fault must not end the watch either
-            return f"{name}: {error!r}"
+            return visible(f"{name}: {error!r}")
         self.loaded, self.loaded_at, self._good = loaded, now, content
         self.generation += 1
         return ""

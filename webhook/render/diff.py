@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.core.visible import visible, visible_lines
 from webhook.render.lines import Lines
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
@@ -13,14 +14,19 @@ _CONTEXT = 3  # lines around a change, as `diff -u` and git show
 _UNENDED = "\n\\ No newline at end of file\n"
 
 
-def diff(name: str, before: str, after: str, *, colour: bool = False) -> str:
+def diff(
+    name: str, before: str, after: str, *, colour: bool = False, terminal: bool = False
+) -> str:
     r"""Return the unified diff of one input, "" where nothing changes.
 
     Lines end with "\n" alone here, as in YAML other line breaks may be text
     inside a value; a last line without one is marked as `diff -u` marks it, so
-    that `patch -p1` takes the result.
+    that `patch -p1` takes the result. For that the lines are the texts' own, but on a
+    `terminal`, which might take something in them for a command.
     """
-    changes = _unified(name, _lines(before), _lines(after))
+    if terminal:
+        before, after = visible_lines(before), visible_lines(after)
+    changes = _unified(visible(name), _lines(before), _lines(after))
     lines = [line if line.endswith("\n") else f"{line}{_UNENDED}" for line in changes]
     if colour:
         heading, body = lines[:_HEADING], lines[_HEADING:]

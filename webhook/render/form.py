@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from webhook.core.decision import Outcome
+from webhook.core.visible import visible_json
 from webhook.errors import DocumentError
 from webhook.render.report import Preview, Report
 
@@ -30,7 +31,8 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
     """Return a report as indented JSON; DocumentError where it has more than `most` characters.
 
     The standard library writes it, since orjson refuses integers beyond 64 bits
-    and nesting beyond 254, and a document may hold both. It writes piece by piece, so that
+    and nesting beyond 254, and a document may hold both. What is not visible is escaped, which
+    means the same. It writes piece by piece, so that
     what is too long is never there as a whole.
     """
     pieces: list[str] = []
@@ -40,7 +42,7 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
         length += len(piece)
         if most is not None and length > most:
             raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
-    return "".join((*pieces, "\n"))
+    return visible_json("".join((*pieces, "\n")))
 
 
 def form_schema() -> str:

@@ -16,6 +16,8 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
+from webhook.core.visible import visible
+
 _WORD = re.compile("[^ ]+")
 _GAP = 2  # columns between those of a table
 #: A table whose last column is narrower than this is written as paragraphs instead.
@@ -37,7 +39,7 @@ class Column(NamedTuple):
 
 
 class Sheet:
-    """A text that grows line by line; no line of it ends with a space."""
+    """A text that grows line by line; no line of it ends with a space, and all is visible."""
 
     def __init__(self, width: int, *, colour: bool = False) -> None:
         self._width = width
@@ -55,12 +57,13 @@ class Sheet:
 
     def paragraph(self, *spans: Span, sign: Span | None = None, indent: int = 0) -> None:
         """Write spans one after the other; from its second line on the text hangs under itself."""
+        shown = [Span(visible(words), style) for words, style in spans]
         lead = " " * indent
         margin = lead
         if sign is not None:
             lead += f"{self._painted(sign)} "
             margin += " " * (cell_len(sign.words) + 1)
-        for line in self._wrapped(spans, self._width - len(margin)):
+        for line in self._wrapped(shown, self._width - len(margin)):
             self._lines.append((lead + line).rstrip(" "))
             lead = margin
 
@@ -69,14 +72,15 @@ class Sheet:
     ) -> None:
         """Write a heading and rows; the last column takes the room that the others leave."""
         heading = [Span(column.heading, "dim") for column in columns]
-        cells = [heading, *rows]
+        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
+        cells = [heading, *shown]
         widths = [
             min(max(cell_len(row[place].words) for row in cells), column.widest or self._width)
             for place, column in enumerate(columns[:-1])
         ]
         last = self._width - indent - sum(widths) - _GAP * len(widths)
         if last < _NARROWEST_LAST:
-            self._stacked(rows, indent)
+            self._stacked(shown, indent)
             return
         for row in cells:
             self._row(row, [*widths, last], " " * indent)

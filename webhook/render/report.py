@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webhook.core.decision import Decision
 from webhook.core.path import Path, dotted
+from webhook.core.visible import visible
 
 #: What a note ends with where a document has nothing to decide on.
 NO_TEMPLATE = "no pod template"
@@ -59,7 +60,7 @@ def let_through(decision: Decision) -> bool:
 
 
 def asides(report: Report) -> list[tuple[str, str]]:
-    """List what a patch or a manifest cannot say, each as a label and a sentence.
+    """List what a patch or a manifest cannot say, each as a label and a visible sentence.
 
     What is said of many pods alike is said once, with the names of the first of them.
     """
@@ -75,7 +76,7 @@ def asides(report: Report) -> list[tuple[str, str]]:
     found += [("note", note) for note in notes[:_NOTES]]
     if len(notes) > _NOTES:
         found.append(("note", f"{len(notes) - _NOTES} more notes, which the text output shows"))
-    return found
+    return [(label, visible(sentence)) for label, sentence in found]
 
 
 def folded(sentences: Iterable[str], *, most: int) -> list[str]:

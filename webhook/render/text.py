@@ -2,7 +2,7 @@
 
 Every warning of a decision is one of its outcomes or its message, so the list of
 warnings is not shown besides. Names and messages may hold anything that a document
-holds, so what a terminal could take for a command is written as an escape sequence.
+holds; the sheet writes it so that it is visible.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def _show(sheet: Sheet, preview: Preview, ways: Ways) -> None:
 
 def _heading(preview: Preview) -> Iterator[Span]:
     name = f"{preview.namespace}/{preview.name}" if preview.name else f"in {preview.namespace}"
-    yield Span(_clean(f"{preview.kind} {name}"), "bold")
+    yield Span(f"{preview.kind} {name}", "bold")
     if preview.path:
-        yield Span(_clean(f"  {preview.path}"))
-    yield Span(_clean(f"  {preview.source}:{preview.line}"), "dim")
+        yield Span(f"  {preview.path}")
+    yield Span(f"  {preview.source}:{preview.line}", "dim")
 
 
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
@@ -100,22 +100,22 @@ def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None
     if not_opted_in(preview):
         where = dotted((*preview.steps, "metadata", "annotations"))
         remedy = f': add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'
-        line.append(Span(_clean(remedy)))
+        line.append(Span(remedy))
     elif preview.called is False:
-        line.append(Span(_clean(f"{_uncalled(verdict)}{preview.called_because}")))
+        line.append(Span(f"{_uncalled(verdict)}{preview.called_because}"))
         more = barrier.message
     elif barrier.message:
-        line.append(Span(_clean(f": {barrier.message}")))
+        line.append(Span(f": {barrier.message}"))
     sheet.paragraph(*line, sign=Span(verdict.sign, verdict.style), indent=_INDENT)
     if more:
-        sheet.paragraph(Span(_clean(more)), sign=_ATTENTION, indent=_INDENT)
+        sheet.paragraph(Span(more), sign=_ATTENTION, indent=_INDENT)
 
 
 def _fabric(decision: Decision) -> Iterator[Span]:
     if decision.fabric is not None:
-        yield Span(_clean(f" for fabric {decision.fabric}"))
+        yield Span(f" for fabric {decision.fabric}")
         if decision.evidence:
-            yield Span(_clean(f" ({decision.evidence})"), "dim")
+            yield Span(f" ({decision.evidence})", "dim")
 
 
 def _uncalled(verdict: Verdict) -> str:
@@ -128,9 +128,9 @@ def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
     for row, containers in _rows(outcomes).items():
         yield [
             Span("" if row.mutation == previous else row.mutation),
-            Span(_clean(", ".join(containers))),
+            Span(", ".join(containers)),
             Span(f"{row.status} !" if row.warns else row.status, _STYLES[row.status]),
-            Span(_clean(row.message)),
+            Span(row.message),
         ]
         previous = row.mutation
 
@@ -191,14 +191,14 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
         if preview.called is None and not not_opted_in(preview)
     }
     if unknown:
-        sheet.paragraph(Span(_clean(_unknown(list(unknown), ways))), sign=Span("?", "yellow"))
+        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=Span("?", "yellow"))
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
     notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
     if empty:
         notes.append(f"{NO_TEMPLATE} in {listed(empty, most=_NAMES)}")
     for note in [*notes[:_NOTES], *_others(len(notes))]:
-        sheet.paragraph(Span(_clean(note)), sign=Span("note:", "dim"))
+        sheet.paragraph(Span(note), sign=Span("note:", "dim"))
 
 
 def _others(notes: int) -> list[str]:
@@ -236,10 +236,3 @@ def _warned(preview: Preview) -> int:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _clean(words: str) -> str:
-    """Write what is not printable (escape sequences, text direction marks) as Python would."""
-    if words.isprintable():
-        return words
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from webhook.config.load import parse_fabrics
 from webhook.core.fabric import Fabrics
+from webhook.core.visible import visible
 from webhook.defect import defect
 from webhook.documents.read import joined, read_documents
 from webhook.errors import DocumentError
@@ -116,4 +117,4 @@ def _well(body: bytes) -> Answer:
 
 
 def _refused(status: int, sentence: str) -> Answer:
-    return Answer({"status": status, "sentence": sentence[:_LONGEST_SENTENCE]})
+    return Answer({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})

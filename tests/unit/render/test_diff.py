@@ -41,3 +41,12 @@ def test_colours_are_those_of_git() -> None:
         "\033[32m+++ b\033[0m",
         " c",
     ]
+
+
+def test_lines_are_the_texts_own_but_on_a_terminal() -> None:
+    """`patch` gets what the file holds; a terminal gets no escape sequence, nor one by a name."""
+    before, after = "a: \x9b2J\n", "a: \x9b2J\nb: \u202ec\n"
+    heading = "--- a/\\x1b.yaml\n+++ b/\\x1b.yaml\n@@ -1 +1,2 @@\n"
+    assert diff("\x1b.yaml", before, after) == heading + " a: \x9b2J\n+b: \u202ec\n"
+    shown = diff("\x1b.yaml", before, after, terminal=True)
+    assert shown == heading + " a: \\x9b2J\n+b: \\u202ec\n"
