@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
@@ -23,14 +24,21 @@ def shrunk(parts: Parts, breaks: Callable[[Parts], bool], *, seconds: float = 60
     best = dict(parts)
 
     def tried(name: str, value: Any) -> bool:
-        if monotonic() > until or not breaks({**best, name: value}):
+        if monotonic() > until:
+            raise _TimeIsUpError
+        if not breaks({**best, name: value}):
             return False
         best[name] = value
         return True
 
-    for name in sorted(parts, key=lambda one: one != "body"):
-        _shrink(best[name], partial(tried, name))
+    with suppress(_TimeIsUpError):
+        for name in sorted(parts, key=lambda one: one != "body"):
+            _shrink(best[name], partial(tried, name))
     return best
+
+
+class _TimeIsUpError(Exception):
+    """The smallest so far must do."""
 
 
 def _shrink(value: Any, fails: Fails) -> None:

@@ -1,0 +1,35 @@
+"""A finding is made small, and stays one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.fuzz.shrink import shrunk
+
+
+def test_json_is_shrunk_to_what_matters() -> None:
+    """Of a review only what breaks the law is left; of long words and lists the least of them."""
+    body = {"a": [1, 2, {"x": "mmmpirun", "y": None}], "b": {"c": "d"}}
+    parts = {"body": json.dumps(body).encode(), "cluster": [{"kind": "Node"}]}
+
+    def breaks(small: dict[str, Any]) -> bool:
+        return b"mpi" in small["body"] and json.loads(small["body"])["a"] is not None
+
+    small = shrunk(parts, breaks)
+    assert json.loads(small["body"]) == {"a": [{"x": "mpi"}]}
+    assert small["cluster"] == []
+
+
+def test_bytes_that_are_no_json_are_shrunk_as_they_are() -> None:
+    """Text by lines and letters, other bytes one by one."""
+    assert shrunk({"body": b"{x\ny\nzz"}, lambda small: b"y" in small["body"]) == {"body": b"y"}
+    assert shrunk({"body": b"\xff\x00\xfe"}, lambda small: b"\x00" in small["body"]) == {
+        "body": b"\x00"
+    }
+
+
+def test_shrinking_ends() -> None:
+    """After its time the smallest case so far is the answer, be it the first."""
+    parts = {"text": "x" * 100_000}
+    assert shrunk(parts, lambda _: True, seconds=-1) == parts
