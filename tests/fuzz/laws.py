@@ -431,7 +431,8 @@ def _shapes(paths: Any) -> str:
 # Scripts
 
 _FIRST: Path = ("spec", "containers", 0)
-_LAUNCHES = re.compile(r"(mpirun|mpiexec|rterun)[\w.-]*[\'\"]*$")
+_FLAG = " -mca coll_hcoll_enable 0"
+_LAUNCHES = re.compile(r"(mpirun|mpiexec|rterun)[\w.-]*$")
 
 
 class Scripted(Answered):
@@ -461,23 +462,29 @@ def _words(pod: Any) -> list[str]:
 
 
 def a_place_is_behind_a_launcher(seen: Scripted) -> None:
-    """Where something may be inserted, the text before ends with a launcher's word."""
-    if not seen.decided:
+    """What is put into a script stands directly behind a launcher's word."""
+    if not seen.decided or not seen.edited:
         return
-    for launch in seen.launches:
-        if launch.end is not None and not launch.behind:
-            script = at(seen.pod, (*_FIRST, *launch.path))
-            before = script.encode()[: launch.end].decode().replace("\\\n", "")
-            if not _LAUNCHES.search(before.replace("\\", "").replace('"', "").replace("'", "")):
-                _broken(f"launcher at {launch.end}: {before[-40:]!r}")
+    for before, after in _edited(seen):
+        ends = [found.start() for found in re.finditer(_FLAG, after)]
+        for end in ends if _FLAG not in before else ():
+            word = re.sub(r"\\\n|[\\\'\"]", "", after[:end])
+            if not _LAUNCHES.search(word):
+                _broken(f"the flag stands behind {after[:end][-40:]!r}")
+
+
+def _edited(seen: Scripted) -> list[tuple[str, str]]:
+    """Pair the words that changed with what became of them."""
+    pairs = zip(seen.words, _words(seen.after), strict=False)
+    return [(before, after) for before, after in pairs if before != after]
 
 
 def bash_takes_both(seen: Scripted) -> None:
     """What bash takes for a script it takes with our words, too."""
     if not seen.decided or not seen.edited:
         return
-    for before, after in zip(seen.words, _words(seen.after), strict=False):
-        if before != after and _is_script(before) and not _is_script(after):
+    for before, after in _edited(seen):
+        if _is_script(before) and not _is_script(after):
             _broken(f"bash took {before!r:.200}, but not {after!r:.200}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import multiprocessing
+import os
 import resource
 import signal
 from collections import Counter
@@ -163,12 +164,20 @@ def _work(of: Run, connection: Connection, at: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
-    while True:
-        tally = Tally()
-        for number in connection.recv():
-            at.value = number
-            _one(of, number, tally)
-        connection.send(tally)
+    parent = os.getppid()
+    while os.getppid() == parent:  # nothing is left behind by one that was killed
+        if connection.poll(1.0):
+            connection.send(_several(of, connection.recv(), at, parent))
+
+
+def _several(of: Run, numbers: range, at: Any, parent: int) -> Tally:
+    tally = Tally()
+    for number in numbers:
+        if os.getppid() != parent:
+            break
+        at.value = number
+        _one(of, number, tally)
+    return tally
 
 
 def _one(of: Run, number: int, tally: Tally) -> None:
