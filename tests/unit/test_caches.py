@@ -29,7 +29,7 @@ DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.core.globs.compiled": (64, "the site's globs"),
     "webhook.core.path.pointer": (4096, "names of fields, indexes, names of the site's"),
     "webhook.core.quantity._read": (1024, "a user's text of at most 64 characters"),
-    "webhook.core.shell.read": (64, "a user's scripts, of at most 64 KiB for each pod"),
+    "webhook.core.shell_read._read": (16, "a user's script of at most 4,096 characters"),
     "webhook.render.layout._style": (None, "names of styles in the code"),
 }
 OURS = ("webhook.", "certs.")

@@ -15,9 +15,10 @@ from webhook.worker.confinement import allow_seconds, confine
 from webhook.worker.frames import begun, read_frame
 from webhook.worker.operations import Answer, Operations
 
-#: What is decided, and what is no YAML.
+#: What is decided, with names that have to be escaped, and what is no YAML.
 _REHEARSED = (
-    b"kind: Pod\nspec: {containers: [{name: a, resources: {limits: {nvidia.com/v100: 1}}}]}\n",
+    "kind: Pod\nmetadata: {name: a\u200db}\n"
+    "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
     b"a: [",
 )
 

@@ -149,7 +149,7 @@ def test_everything_that_it_needs_is_there() -> None:
             assert answer({"operation": "configure"}, fabrics)["status"] == 200
             assert answer({**asked, "form": form}, pod) == {"status": 200}
             wide = pod.replace(b"name: ", "name: 训练👩‍👧".encode())
-            assert answer({**asked, "form": "text"}, wide)["status"] in (200, 400)
+            assert answer({**asked, "form": form}, wide)["status"] in (200, 400)
         for body in UNREADABLE:
             assert answer({**asked, "form": "text"}, body)["status"] == 400
         worker.stdin.close()
