@@ -19,11 +19,16 @@ from webhook.errors import Denial
 
 #: Containers of a pod, of all kinds together.
 MOST_CONTAINERS = 100
-#: Entries of all lists and maps of a pod that are read, together.
+#: Entries of all lists and maps of a pod that are read, together; and apart from them of what
+#: its volumes project.
 MOST_ENTRIES = 5_000
 
 TOO_LARGE = "PodTooLarge"
 _REMEDY = f"split it, or leave out the annotation {ENABLE}"
+
+#: Annotations that hold lists.
+_LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
+_PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 
 def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
@@ -32,67 +37,69 @@ def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
     Raises Denial, and ShapeError for containers of which nothing can be counted.
     """
     spec = mapping(pod, ("spec",))
-    fields = [field for field in CONTAINER_FIELDS if field in spec]
-    count = sum([len(sequence(spec, (field,), ("spec",))) for field in fields])
-    if count > MOST_CONTAINERS:
-        msg = f"the pod has {count} containers, and at most {MOST_CONTAINERS} are read: {_REMEDY}"
-        raise Denial(TOO_LARGE, msg)
-    entries = _Entries()
-    entries.add("annotations", len(annotations))
-    _in_annotations(entries, annotations)
-    for field in fields:
-        for index, one in enumerate(items(spec, (field,), ("spec",))):
-            entries.add(f"spec.{field}[{index}]", _in_container(one, ("spec", field, index)))
-    _in_spec(entries, spec)
+    containers, entries = 0, len(annotations)
+    for field in CONTAINER_FIELDS:
+        if field in spec:
+            listed = items(spec, (field,), ("spec",))
+            containers += len(listed)
+            if containers > MOST_CONTAINERS:
+                raise _too_many_containers(containers)
+            for index, one in enumerate(listed):
+                entries += _in_container(one, ("spec", field, index))
+    for field in _PLAIN:
+        if field in spec:
+            entries += _size(spec[field])
+    # Nearly all pods have no other lists, and nobody asks where their entries are.
+    if entries > MOST_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
+        _check_each(spec, annotations)
 
 
-class _Entries:
-    """How many there are so far, and where."""
-
-    __slots__ = ("_by_place", "_total")
-
-    def __init__(self) -> None:
-        self._by_place: list[tuple[int, str]] = []
-        self._total = 0
-
-    def add(self, place: str, count: int) -> None:
-        """Count entries; raises Denial as soon as there are too many."""
-        self._by_place.append((count, place))
-        self._total += count
-        if self._total > MOST_ENTRIES:
-            most, where = max(self._by_place)
-            msg = (
-                f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
-                f" {most} of them in {where}: {_REMEDY}"
-            )
-            raise Denial(TOO_LARGE, msg)
-
-    def of(self, place: str, found: Any) -> Any:
-        """Count the entries of a list or map, and return it; what is neither is empty."""
-        if found.__class__ is not list and found.__class__ is not dict:
-            return ()
-        self.add(place, len(found))
-        return found
+def _too_many_containers(count: int) -> Denial:
+    msg = f"the pod has {count} containers, and at most {MOST_CONTAINERS} are read: {_REMEDY}"
+    return Denial(TOO_LARGE, msg)
 
 
-def _in_annotations(entries: _Entries, annotations: Mapping[str, Any]) -> None:
-    for key in (NETWORKS, CONTAINERS, SKIP):  # which hold lists
-        if key in annotations and annotations[key].__class__ is str:
-            entries.add(f"annotation {key}", annotations[key].count(","))
+def _check_each(spec: dict[str, Any], annotations: Mapping[str, Any]) -> None:
+    sizes = {
+        f"spec.{field}[{index}]": _in_container(one, ("spec", field, index))
+        for field in CONTAINER_FIELDS
+        for index, one in enumerate(spec.get(field) or ())
+    }
+    sizes["annotations"] = len(annotations)
+    for key in _LISTED.intersection(annotations):
+        written = annotations[key]
+        sizes[f"annotation {key}"] = written.count(",") if written.__class__ is str else 0
+    sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
+    sizes["affinity"] = _in_affinity(spec)
+    if sum(sizes.values()) > MOST_ENTRIES:
+        raise too_many(sizes)
+
+
+def too_many(sizes: Mapping[str, int]) -> Denial:
+    """Say that there are too many entries, and how many in the place that has most of them."""
+    most = max(sizes, key=sizes.__getitem__)
+    msg = (
+        f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
+        f" {sizes[most]} of them in {most}: {_REMEDY}"
+    )
+    return Denial(TOO_LARGE, msg)
 
 
 def _in_container(one: dict[str, Any], path: Path) -> int:
+    get = one.get
     try:
-        count = len(one.get("env") or ()) + len(one.get("volumeMounts") or ())
-        count += len(one.get("command") or ()) + len(one.get("args") or ())
-        resources = one.get("resources") or {}
+        count = len(get("env") or ()) + len(get("volumeMounts") or ())
+        count += len(get("command") or ()) + len(get("args") or ())
+        resources = get("resources") or {}
         count += len(resources.get("limits") or ()) + len(resources.get("requests") or ())
         count += len(resources.get("claims") or ())
-        capabilities = (one.get("securityContext") or {}).get("capabilities") or {}
-        return count + len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
+        if "securityContext" in one:
+            capabilities = (one["securityContext"] or {}).get("capabilities") or {}
+            count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
     except (AttributeError, TypeError):  # one of them is no list or map, which is said by this:
         lists = sum(len(sequence(one, where, path)) for where in _LISTS)
         return lists + sum(len(mapping(one, where, path)) for where in _MAPS)
+    return count
 
 
 _LISTS: tuple[Path, ...] = (
@@ -105,26 +112,20 @@ _MAPS: tuple[Path, ...] = (
 )
 
 
-def _in_spec(entries: _Entries, spec: dict[str, Any]) -> None:
-    for field in ("nodeSelector", "resourceClaims"):
-        if field in spec:
-            entries.of(field, spec[field])
-    if "affinity" in spec:
-        for term in entries.of("affinity", at(spec, TERMS[1:])):
-            _in_term(entries, term)
-    for volume in entries.of("volumes", spec.get("volumes")):
-        if volume.__class__ is dict and ("projected" in volume or "downwardAPI" in volume):
-            _in_volume(entries, volume)
+def _size(found: Any) -> int:
+    return len(found) if found.__class__ is list or found.__class__ is dict else 0
 
 
-def _in_term(entries: _Entries, term: Any) -> None:
-    for field in ("matchExpressions", "matchFields"):
-        for expression in entries.of("affinity", at(term, (field,))):
-            entries.of("affinity", at(expression, ("values",)))
-
-
-def _in_volume(entries: _Entries, volume: dict[str, Any]) -> None:
-    sources = entries.of("volumes", at(volume, ("projected", "sources")))
-    for source in (volume, *sources):
-        if source.__class__ is dict and "downwardAPI" in source:
-            entries.of("volumes", at(source, ("downwardAPI", "items")))
+def _in_affinity(spec: dict[str, Any]) -> int:
+    """Count no further than to what is too much."""
+    terms = at(spec, TERMS[1:])
+    size = _size(terms)
+    for term in terms if 0 < size <= MOST_ENTRIES else ():
+        for field in ("matchExpressions", "matchFields"):
+            expressions = at(term, (field,))
+            size += _size(expressions)
+            if size > MOST_ENTRIES:
+                return size
+            if _size(expressions):
+                size += sum(_size(at(one, ("values",))) for one in expressions)
+    return size

@@ -20,10 +20,11 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     for index, item in enumerate(items(pod, where)):
         name: Any = item.get("name")
         value: Any = item.get("value")
-        if name.__class__ is not str and text(item, ("name",), (*where, index)) is None:
-            continue  # the API server refuses it, with a better message
-        if value.__class__ is not str:
-            value = "" if value is None else text(item, ("value",), (*where, index))
+        if name.__class__ is not str or value.__class__ is not str:
+            name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
+            if name is None:
+                continue  # the API server refuses it, with a better message
+            value = value or ""
         if "$" in value:
             value = literal(value)
         found[name] = value if "valueFrom" not in item or item["valueFrom"] is None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from webhook.core.bounds import MOST_ENTRIES, too_many
 from webhook.core.draft import Draft
 from webhook.core.environment import Environments
 from webhook.core.path import Path, dotted
@@ -108,11 +109,15 @@ def _env_reader(containers: Iterable[Container], env: Environments) -> str:
 
 
 def _volume_reader(pod: PodManifest) -> str:
+    read = 0
     for volume in items(pod, VOLUMES):
         if "downwardAPI" in volume or "projected" in volume:
             for item in _downward_items(volume):
                 if "resourceFieldRef" in item and _is_limit(item):
                     return f"volume {volume.get('name')}"
+                read += 1
+                if read > MOST_ENTRIES:
+                    raise too_many({"what volumes project": read})
     return ""
 
 
@@ -125,6 +130,7 @@ def _downward_items(volume: dict[str, Any]) -> Iterable[Any]:
         yield from items(volume, ("downwardAPI", "items"))
     if "projected" in volume:
         for source in items(volume, ("projected", "sources")):
+            yield source  # none by itself, but to be counted
             if "downwardAPI" in source:
                 yield from items(source, ("downwardAPI", "items"))
 

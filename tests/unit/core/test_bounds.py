@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, decide_on, gpu, pod
+from tests.builders import container, context, decide_on, gpu, pod
 from webhook.core.bounds import MOST_CONTAINERS, MOST_ENTRIES
 
 REMEDY = "split it, or leave out the annotation rdma.lab/enable"
@@ -36,8 +36,6 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
     amounts = {"nvidia.com/v100": 1}
     keys = [{"key": name, "operator": "Exists"} for name in names]
     values = {"key": "a", "operator": "In", "values": names[1:]}
-    downward = {"downwardAPI": {"items": [{"path": name} for name in names[1:]]}}
-    sources = [{"secret": {"name": name}} for name in names[1:]]
     return {
         "annotations": (pod(annotations=dict.fromkeys(names, "")), "annotations"),
         "networks": (pod(annotations=networks), "annotation k8s.v1.cni.cncf.io/networks"),
@@ -60,8 +58,6 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
         "fields": (pod(affinity=affinity({"matchFields": keys[1:]})), "affinity"),
         "values": (pod(affinity=affinity({"matchExpressions": [values]})), "affinity"),
         "volumes": (pod(volumes=[{"name": name} for name in names]), "volumes"),
-        "items": (pod(volumes=[{"name": "v", **downward}]), "volumes"),
-        "sources": (pod(volumes=[{"name": "v", "projected": {"sources": sources}}]), "volumes"),
     }
 
 
@@ -139,12 +135,14 @@ def test_who_did_not_opt_in_is_not_counted() -> None:
         {"volumes": {"a": {"projected": []}}},
         {"volumes": ["x", {"projected": "x"}, {"projected": {"sources": ["x"]}}]},
         {"affinity": affinity("x", {"matchExpressions": ["x"]})},
+        {"affinity": affinity({"matchExpressions": 5, "matchFields": "x"})},
+        {"affinity": 5},
         {"containers": ["x"]},
         {"containers": "x"},
         {"containers": [gpu(env={"a": "b"})]},
         {"containers": [gpu(securityContext={"capabilities": None})]},
     ],
-    ids=range(7),
+    ids=range(9),
 )
 def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
     """The message for it is that of the reader, which names the place."""
@@ -194,3 +192,34 @@ def test_a_pod_without_a_spec_has_nothing_to_count(spec: dict[str, Any]) -> None
     """The API server refuses it; there is nothing for us to do."""
     decision = decide_on({"metadata": pod()["metadata"], **spec})
     assert (decision.allowed, decision.reason.code) == (True, "NoTarget")
+
+
+def projecting(count: int) -> list[dict[str, Any]]:
+    """Make pods that lose their memory limit, with so many things in the volumes to be read."""
+    entries = [{"path": str(number)} for number in range(count)]
+    half = [{"downwardAPI": {"items": [one]}} for one in entries[: count // 2]]
+    volumes = (
+        [{"name": "v", "downwardAPI": {"items": entries}}],
+        [{"name": "v", "projected": {"sources": [{"secret": {}} for _ in entries]}}],
+        [{"name": "v", "projected": {"sources": half}}],
+        [{"name": "v", "downwardAPI": {"items": [one]}} for one in entries[:2000]]
+        + [{"name": "w", "downwardAPI": {"items": entries[2000:]}}],
+    )
+    return [pod(gpu(limits={"memory": "1Gi"}), volumes=list(one)) for one in volumes]
+
+
+def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
+    """Apart from all else: only pods that lose a memory limit are searched for its readers."""
+    for manifest in projecting(MOST_ENTRIES):
+        assert decide_on(manifest).allowed
+    for manifest in projecting(MOST_ENTRIES + 2):
+        decision = decide_on(manifest)
+        assert (decision.allowed, decision.reason.code, decision.message) == (
+            False,
+            "PodTooLarge",
+            (
+                f"the pod has more than {MOST_ENTRIES} entries in the lists that are read, "
+                f"{MOST_ENTRIES + 1} of them in what volumes project: {REMEDY}"
+            ),
+        )
+        assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed
