@@ -87,8 +87,8 @@ class Scripts:
         return True
 
     def _read(self, script: str) -> Script:
-        """Read a script; once one has used up the steps no other is begun."""
-        if not self._steps:
+        """Read a script; once a bound is used up no other is begun."""
+        if not self._steps or not self._places:
             return Script(problem=TOO_MANY)
         found, places, steps = (
             _read_short(script) if len(script) <= SHORT else _read(script, self._steps)

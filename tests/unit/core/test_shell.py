@@ -12,6 +12,7 @@ from webhook.core.shell_insert import insert_after
 from webhook.core.shell_read import (
     LARGEST,
     PLACES,
+    SHORT,
     STEPS,
     TOO_DEEP,
     TOO_LARGE,
@@ -382,6 +383,14 @@ def test_the_bounds_are_the_pods() -> None:
     assert scripts.read(many + "#") == Script(problem=TOO_MANY)
     assert scripts.read("mpirun b") == Script(problem=TOO_MANY)
     assert not scripts.allows(2)
+
+
+def test_only_short_scripts_are_remembered() -> None:
+    """From one pod to the next: 16 scripts, none of more than 4,096 characters."""
+    short, long = f"mpirun {'a' * (SHORT - 7)}", f"mpirun {'a' * (SHORT - 6)}"
+    assert read(short) is read(short)
+    assert read(long) is not read(long)
+    assert read(long) == read(long)
 
 
 def test_insertion() -> None:
