@@ -11,7 +11,7 @@ import yaml
 from tests.benchmarks.decide import Row
 from tests.unit.config import hostile
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import LIMITS, parse_fabrics
+from webhook.config.load import LIMITS, MOST_FABRICS, parse_fabrics
 
 
 def run() -> list[Row]:
@@ -40,7 +40,9 @@ def _files() -> list[tuple[str, str]]:
 
 def _largest(make: Callable[[int], str]) -> str:
     each = (_values(make(200)) - _values(make(100))) / 100
-    return make(int(0.95 * LIMITS.nodes / max(each, 1)))
+    fabrics = len(yaml.safe_load(make(100)).get("fabrics") or "") / 100 if each > 1 else 0
+    most = min(0.95 * LIMITS.nodes / max(each, 1), 0.99 * MOST_FABRICS / max(fabrics, 0.1))
+    return make(int(most))
 
 
 def _values(text: str) -> int:

@@ -26,6 +26,8 @@ from webhook.core.fabric import Fabrics
 from webhook.core.path import Path, dotted
 
 LIMITS = Limits()
+#: A cluster has a few; with so many a file is still judged in a second.
+MOST_FABRICS = 4_000
 #: Of what is said of one finding, in characters.
 _LONGEST = 500
 _Entry = TypeVar("_Entry", bound=Entry)
@@ -84,6 +86,10 @@ def _only_document(text: str, name: str) -> Document:
     document = documents[0]
     if not isinstance(document.data, dict):
         raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
+    listed = document.data.get("fabrics")
+    if isinstance(listed, list) and len(listed) > MOST_FABRICS:
+        what = f"holds {len(listed):,} fabrics: at most {MOST_FABRICS:,} are read"
+        raise refused(name, what, document.line(("fabrics",)))
     told = list(_foreign(document))
     if told:
         raise InvalidConfiguration(name, *_in_order(document, told))

@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     """How much of a file is read."""
 
     octets: int = 1 << 20  #: etcd holds no larger ConfigMap; aliases counted as often as used
-    nodes: int = 15_000  #: some hundred fabrics; aliases counted as often as they are used
+    nodes: int = 35_000  #: a thousand fabrics; aliases counted as often as they are used
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ _BLANK = re.compile(
 )
 #: So many characters are remembered with what is written for them; a script has fewer.
 _REMEMBERED = 4096
+#: Four hex digits are enough up to here; JSON takes two surrogates for what is beyond.
+_LAST_OF_FOUR = 0xFFFF
 
 
 def visible(words: str) -> str:
@@ -50,13 +52,21 @@ class _Escapes(dict[int, str]):
         return written
 
 
+# Without codecs, whose modules Python looks for when they are needed first: the worker that
+# computes previews can open no file then.
 def _in_words(char: str) -> str:
-    return char.encode("unicode_escape").decode()
+    number = ord(char)
+    if not char.isprintable():
+        return repr(char)[1:-1]
+    return f"\\u{number:04x}" if number <= _LAST_OF_FOUR else f"\\U{number:08x}"
 
 
 def _in_json(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    number = ord(char)
+    if number <= _LAST_OF_FOUR:
+        return f"\\u{number:04x}"
+    high, low = divmod(number - _LAST_OF_FOUR - 1, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 _PLAIN = _Escapes(_in_words)

@@ -193,9 +193,16 @@ def test_many_directives_are_refused_at_once() -> None:
 
 
 def test_a_file_is_bounded() -> None:
-    """1 MiB, and so many values that each rule looks at all of them in less than a second."""
+    """1 MiB, and so many values and fabrics that all rules look at all of them within a second."""
+    values = f"{hostile.ONE}x: [{'a,' * 35_000}]"
+    fabrics = hostile.MANY["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
-    assert (
-        "holds more than 15,000 values"
-        in judged(hostile.MANY["comments"](1) + "x: [" + "a," * 15_000 + "]")[2]
-    )
+    assert judged(values)[2] == "f.yaml:5: holds more than 35,000 values"
+    assert judged(fabrics)[2] == "f.yaml:3: holds 4,001 fabrics: at most 4,000 are read"
+
+
+def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
+    """They are ambiguous, which is a warning each; a hundred of those are shown."""
+    loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
+    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
+    assert loaded.more == More(warnings=3999 - MOST)
