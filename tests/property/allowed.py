@@ -23,7 +23,7 @@ class Own(NamedTuple):
     """The names that a configuration lets a decision write."""
 
     resources: frozenset[str]
-    aliases: dict[str, str]  #: alias → the resource that it stands for
+    aliases: dict[str, frozenset[str]]  #: alias → the resources that it stands for
     selectors: frozenset[str]
     variables: frozenset[str]  #: of the site's own `env`
 
@@ -34,7 +34,10 @@ def names_of(fabrics: Fabrics) -> Own:
     resources = [one for fabric in each for one in fabric.resources]
     return Own(
         resources=frozenset(one.name for one in resources),
-        aliases={alias: one.name for one in resources for alias in one.aliases},
+        aliases={
+            alias: frozenset(one.name for one in resources if alias in one.aliases)
+            for alias in {alias for one in resources for alias in one.aliases}
+        },
         selectors=frozenset(key for fabric in each for key in fabric.pin or ()),
         variables=frozenset(name for fabric in each for name, _ in fabric.env.site),
     )
@@ -127,13 +130,18 @@ _WORDS = ["-mca", "coll_hcoll_enable", "0"]
 
 
 def _may_remove(change: Change, after: Any, own: Own) -> bool:
-    """Allow limits.memory, with the request in its place, and an alias, with the real resource."""
+    """Allow limits.memory, with the request in its place, and an alias, with the real resource.
+
+    And a status that somebody else wrote, where there is no room for ours.
+    """
     where = dotted(change.path)
+    if change.path == ("metadata", "annotations", STATUS):
+        return True
     if _LIMIT.fullmatch(where):
         return at(after, (*change.path[:-2], "requests", "memory")) is not None
-    real = own.aliases.get(str(change.path[-1]))
-    section = at(after, change.path[:-1])
-    return bool(_AMOUNT.fullmatch(where)) and section.__class__ is dict and real in section
+    real, section = own.aliases.get(str(change.path[-1])), at(after, change.path[:-1])
+    renamed = real and section.__class__ is dict and not real.isdisjoint(section)
+    return bool(renamed and _AMOUNT.fullmatch(where))
 
 
 def _may_replace(change: Change, own: Own) -> bool:
@@ -143,7 +151,7 @@ def _may_replace(change: Change, own: Own) -> bool:
     where = dotted(change.path)
     if where == _NETWORKS:
         return _only_appended(str(change.before), change.after)
-    if _AMOUNT.fullmatch(where) and change.path[-1] in own.aliases.values():
+    if _AMOUNT.fullmatch(where) and any(change.path[-1] in real for real in own.aliases.values()):
         return parse(change.after) > parse(change.before)
     return change.path == ("metadata", "annotations", STATUS)
 

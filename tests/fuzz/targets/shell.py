@@ -15,6 +15,7 @@ from tests.fuzz.scripts import SHELLS, script_of
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.targets.mutate import world_of
 from tests.fuzz.worlds import FABRICS
+from webhook.core.shell_read import PROBLEMS
 
 _SIZES = (4_000, 16_000, 32_000, 64_000)
 
@@ -58,8 +59,8 @@ def codes(seen: Scripted) -> Iterable[str]:
     yield f"{min(len(launches), 3)} launches{' or more' if len(launches) > 2 else ''}"
     yield "edited" if seen.edited else "not edited"
     for launch in launches:
-        if launch.behind:
-            yield f"behind {launch.behind}" if "large" not in launch.behind else "too large"
+        if launch.behind or launch.problem:
+            yield f"behind {launch.behind}" if launch.behind else launch.problem
 
 
 TARGET = Target(
@@ -70,7 +71,7 @@ TARGET = Target(
     codes=codes,
     expected=frozenset(
         {"0 launches", "1 launches", "3 launches or more", "edited", "not edited", "behind sudo"}
-        | {"too large"}
+        | set(PROBLEMS)
     ),
     weight=4,
 )
