@@ -185,8 +185,7 @@ class Scan:
             self._pass_places()
         stop = min(self.limit, self._place)
         passed = patterns.COMMANDS.match(self.text, start, stop)
-        if passed is None:
-            return False
+        assert passed is not None
         end = passed.end()
         if end == start:
             return False

@@ -255,6 +255,9 @@ def test_what_is_unclear_is_left_alone(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
+        *("cat <<\\E; cat <<'F'\"G\"\nE\nFG\nmpirun a", "{ b; } >c>d; mpirun a"),
+        *("cat <<E; echo\nmpirun b '\nE\nmpirun a", "b[$c]=d; e['f']=g; h[i]=; [a[; mpirun a"),
+        "[[ a == [b] ]] && mpirun a",
         *("mpirun a\r\n", "mpirun a\v", "cat <<A <<B\nx\nA\nmpirun b\nB\nmpirun a", "mpirun a;"),
         *(
             "for x\nin a\ndo mpirun a; done",
