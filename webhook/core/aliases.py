@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -23,13 +23,12 @@ def aliases_of(fabric: Fabric) -> dict[str, str]:
 
 
 def strays(
-    containers: Iterable[Container], targets: Iterable[Target], fabric: Fabric
+    containers: Iterable[Container], targets: Iterable[Target], aliases: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield (container, alias) where a container that is no target keeps an alias.
 
     Its pod waits for ever for a resource that no node here has.
     """
-    aliases = aliases_of(fabric)
     if not aliases:
         return
     ours = {target.path for target in targets}

@@ -16,18 +16,32 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     of several entries of one name wins.
     """
     where = (*path, "env")
+    listed = items(pod, where)
+    try:
+        found = {item["name"]: item["value"] for item in listed}
+    except (KeyError, TypeError):
+        return _of_any(listed, where)
+    return found if _are_plain(listed, found) else _of_any(listed, where)
+
+
+def _are_plain(listed: list[dict[str, Any]], found: dict[Any, Any]) -> bool:
+    """Whether there is nothing but names and literal texts, each name once, as nearly always."""
+    return (
+        len(listed) == len(found)
+        and sum(map(len, listed)) == 2 * len(found)
+        and {str}.issuperset(map(type, (*found, *found.values())))
+        and "$" not in "".join(found.values())
+    )
+
+
+def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for index, item in enumerate(items(pod, where)):
-        name: Any = item.get("name")
-        value: Any = item.get("value")
-        if name.__class__ is not str or value.__class__ is not str:
-            name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
-            if name is None:
-                continue  # the API server refuses it, with a better message
-            value = value or ""
-        if "$" in value:
-            value = literal(value)
-        found[name] = value if "valueFrom" not in item or item["valueFrom"] is None else None
+    for index, item in enumerate(listed):
+        name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
+        if name is None:
+            continue  # the API server refuses it, with a better message
+        known = item.get("valueFrom") is None
+        found[name] = literal(value or "") if known else None
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from webhook.core.bounds import MOST_ENTRIES, too_many
@@ -112,12 +112,13 @@ def _volume_reader(pod: PodManifest) -> str:
     read = 0
     for volume in items(pod, VOLUMES):
         if "downwardAPI" in volume or "projected" in volume:
-            for item in _downward_items(volume):
-                if "resourceFieldRef" in item and _is_limit(item):
-                    return f"volume {volume.get('name')}"
-                read += 1
+            for listed in _downward_items(volume):
+                read += len(listed)
                 if read > MOST_ENTRIES:
                     raise too_many({"what volumes project": read})
+                for item in listed:
+                    if "resourceFieldRef" in item and _is_limit(item):
+                        return f"volume {volume.get('name')}"
     return ""
 
 
@@ -125,14 +126,16 @@ def _is_limit(source: Any) -> bool:
     return bool(at(source, ("resourceFieldRef", "resource")) == "limits.memory")
 
 
-def _downward_items(volume: dict[str, Any]) -> Iterable[Any]:
+def _downward_items(volume: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the lists of items that a volume shows, and of sources, which count as well."""
     if "downwardAPI" in volume:
-        yield from items(volume, ("downwardAPI", "items"))
+        yield items(volume, ("downwardAPI", "items"))
     if "projected" in volume:
-        for source in items(volume, ("projected", "sources")):
-            yield source  # none by itself, but to be counted
+        sources = items(volume, ("projected", "sources"))
+        yield sources
+        for source in sources:
             if "downwardAPI" in source:
-                yield from items(source, ("downwardAPI", "items"))
+                yield items(source, ("downwardAPI", "items"))
 
 
 def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:

@@ -50,31 +50,37 @@ def render(
     body: dict[str, Any] = {"fabric": fabric}
     if why is not None:
         body["reason"] = why.code
-    body["applied"] = [name for name in codes if name in said["applied"]]
-    for field in ("skipped", "warned"):
-        if said[field]:
-            body[field] = {name: sorted(said[field][name]) for name in sorted(said[field])}
+    body["applied"] = [name for name in codes if name in said.applied]
+    for field, found in (("skipped", said.skipped), ("warned", said.warned)):
+        if found:
+            body[field] = {name: sorted(found[name]) for name in sorted(found)}
     body["config"] = config_hash
     return _within(body, room, before.counts)
 
 
-def _said(outcomes: Iterable[Outcome], before: _Previous) -> dict[str, dict[str, set[str]]]:
-    """Collect the reasons by status and mutation, with what an older status adds to them."""
-    said: dict[str, dict[str, set[str]]] = {
-        "applied": {},
-        "already": {},
-        "skipped": {},
-        "warned": {},
-        "failed": {},
-    }
+class _Said(NamedTuple):
+    """The mutations that were applied, and the reasons of those that were not or warned."""
+
+    applied: set[str]
+    skipped: dict[str, set[str]]
+    warned: dict[str, set[str]]
+
+
+def _said(outcomes: Iterable[Outcome], before: _Previous) -> _Said:
+    said, done = _Said(set(), {}, {}), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
-        if status != "skipped" or not reason.quiet:
-            said[status].setdefault(mutation, set()).add(reason.code)
-    for name in before.applied:
-        if name in said["already"]:
-            said["applied"].setdefault(name, set())
-            if name in before.warned:
-                said["warned"].setdefault(name, set()).update(before.warned[name])
+        if status == "applied":
+            said.applied.add(mutation)
+        elif status == "already":
+            done.add(mutation)
+        elif status == "warned":
+            said.warned.setdefault(mutation, set()).add(reason.code)
+        elif status == "skipped" and not reason.quiet:
+            said.skipped.setdefault(mutation, set()).add(reason.code)
+    for name in done.intersection(before.applied):
+        said.applied.add(name)
+        if name in before.warned:
+            said.warned.setdefault(name, set()).update(before.warned[name])
     return said
 
 
@@ -99,7 +105,7 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
     Whether there is room for anything does not depend on what there is to say, so that a second
     call, which has less to say, finds none where the first found none.
     """
-    if len(orjson.dumps(body | _WIDEST)) > room:
+    if room < LONGEST and len(orjson.dumps(body | _WIDEST)) > room:
         return ""
     written = orjson.dumps(body)
     if len(written) > room or before:

@@ -41,7 +41,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
-    for name, alias in strays(scope.containers, scope.targets, fabric):
+    for name, alias in strays(scope.containers, scope.targets, aliases):
         draft.warned(name, OTHER, f"{alias} is not called so here, and {name} is no target")
 
 
