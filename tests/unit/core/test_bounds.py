@@ -91,6 +91,13 @@ def test_one_entry_more_is_refused(place: str) -> None:
     assert 0 < told <= MOST_ENTRIES + 1
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_far_too_many_are_refused_too(place: str) -> None:
+    """Without being looked at one by one."""
+    decision = decide_on(sized(2 * MOST_ENTRIES)[place][0])
+    assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
+
+
 def test_entries_of_all_lists_count_together() -> None:
     """The container with the most is named, with all that it has."""
     env = [{"name": str(number)} for number in range(3_000)]
