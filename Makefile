@@ -15,12 +15,12 @@ DEV := $(VENV)/.dev
 # The rings of tests that exist, cheapest first; `test` fails if there is none.
 FAST_TESTS := $(wildcard tests/unit tests/property tests/golden)
 ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
-# The last ring has one cluster for all its tests, so it is a run of its own, without workers. Where
-# a cluster cannot stand they are skipped, with a line that says why; under CI that is a failure.
+# The last rings have one cluster for all tests of a run, so without workers. Where a cluster cannot
+# stand they are skipped, with a line that says why; under CI that is a failure.
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
-# The same cluster and installation serve both rings.
-ON_CLUSTER = $(END_TO_END) tests/faults
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
+# `make test` has them in two runs side by side, each on its cluster, that take about as long.
+BESIDE_FAULTS := tests/e2e/certs
 
 # The floors below config: pure, so every branch is tested.
 PURE := webhook/core/*,webhook/mutations/*,webhook/pipeline.py,webhook/admission/*
@@ -43,7 +43,7 @@ AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak fuzz golden cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak on-one-cluster on-another fuzz fuzz-short golden cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,16 +76,23 @@ test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, u
 test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
 	$(if $(ALL_TESTS),,$(error there is no test to run))
 	$(PYTEST) -n 2 $(ALL_TESTS)
-	@mkdir -p .cache; $(FUZZ) $(SHORT) >.cache/fuzz.log 2>&1 & fuzz=$$!; trap 'kill $$fuzz' INT TERM; \
-	echo '$(ON_CLUSTER)'; $(ON_CLUSTER); rings=$$?; \
-	wait $$fuzz; fuzzed=$$?; cat .cache/fuzz.log; exit $$((rings || fuzzed))
+	@$(MAKE) --jobs --keep-going --output-sync=target on-one-cluster on-another fuzz-short
+
+on-one-cluster:
+	$(END_TO_END) --ignore=$(BESIDE_FAULTS)
+
+on-another:
+	$(FAULTS) $(BESIDE_FAULTS)
+
+fuzz-short:
+	$(FUZZ) $(SHORT)
 
 # Every case is known by its seed and its number: SEED=… CASE=… runs one again and shrinks it.
 FUZZ = nice $(BIN)/python -m tests.fuzz
 CASES := 100000
 JOBS := 2
 # In `make test`: the same cases each time, so that no change is refused by chance, and a number of
-# them, so that no machine's speed decides what is tested. It runs while the cluster is started.
+# them, so that no machine's speed decides what is tested. It runs while the clusters are started.
 SHORT := --seed 1 --cases 15000 --jobs 2
 
 fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… CASE=… TARGET=…)
@@ -129,7 +136,7 @@ test-faults: $(DEV)  ## what pods notice of restarts, faults and abuse, in minut
 	$(FAULTS)
 
 test-soak: $(DEV)  ## the same, each fault for long, and a table of what was measured (root)
-	SOAK=1 $(FAULTS) tests/e2e/certs
+	SOAK=1 $(FAULTS) $(BESIDE_FAULTS)
 
 cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

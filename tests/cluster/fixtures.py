@@ -46,10 +46,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         started = _start(stack, request.config)
         yield started
         if request.session.testsfailed:
-            shutil.rmtree(_LOGS, ignore_errors=True)
-            shutil.copytree(started.logs, _LOGS)
+            kept = _LOGS / str(started.network.number)  # another run may be beside this one
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(started.logs, kept)
             with _shown(request.config):
-                progress.say(f"\nthe logs of the cluster's programs: {_LOGS}")
+                progress.say(f"\nthe logs of the cluster's programs: {kept}")
 
 
 def _start(stack: ExitStack, config: pytest.Config) -> Cluster:

@@ -322,7 +322,7 @@ def _check_security(before: Any, after: Any) -> None:
     if at(before, ("capabilities", "drop")) != at(after, ("capabilities", "drop")):
         _broken("capabilities.drop changed", "drop")
     own, ours = (at(one, ("capabilities", "add")) or [] for one in (before, after))
-    if ours not in (own, [*own, "IPC_LOCK"]):
+    if ours != own and (own.__class__ is not list or ours != [*own, "IPC_LOCK"]):
         _broken(f"capabilities were {own} and are {ours}", "add")
 
 
