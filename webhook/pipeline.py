@@ -13,7 +13,7 @@ from webhook.core import bounds
 from webhook.core.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
 from webhook.core.decision import Decision, Outcome, Reason
 from webhook.core.draft import Draft
-from webhook.core.examine import Examined, examine, ineligible
+from webhook.core.examine import WINDOWS_POD, Examined, examine, ineligible
 from webhook.core.foreign import FOREIGN_NIC
 from webhook.core.pod import PodManifest, describe, mapping
 from webhook.core.reasons import (
@@ -30,7 +30,6 @@ from webhook.core.reasons import (
     PIPELINE_REASONS,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
-    WINDOWS_POD,
 )
 from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN
 from webhook.core.scope import Context, Needs, Scope

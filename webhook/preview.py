@@ -25,6 +25,7 @@ from webhook.core.pod import PodManifest, at
 from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
 from webhook.documents.opt_in import OptInHints
+from webhook.documents.patch import patched
 from webhook.documents.read import Document
 from webhook.documents.splice import splice
 from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
@@ -129,7 +130,7 @@ def rewrite(
 
 
 def _rewritten(document: Document, edits: list[tuple[Path, Sequence[PatchOp]]]) -> Rewritten:
-    spliced = splice(document, edits)
+    spliced = splice(document, patched(document.value, edits))
     return Rewritten(spliced.text, spliced.warning)
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
 from webhook.core.annotations import STATUS
+from webhook.core.argv import unwrap
 from webhook.core.fabric import Fabrics
 from webhook.core.path import dotted
 from webhook.core.pod import at
 from webhook.core.quantity import parse
-from webhook.core.remap import unwrap
 
 
 class Own(NamedTuple):

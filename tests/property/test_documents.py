@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from webhook.core.decision import PatchOp
 from webhook.core.path import Path, pointer
+from webhook.documents.patch import patched
 from webhook.documents.read import Document, joined, read_documents
 from webhook.documents.scalars import inline
-from webhook.documents.splice import patched, splice
+from webhook.documents.splice import splice
 from webhook.documents.templates import not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError
 
@@ -151,7 +152,7 @@ def test_spliced_text_reads_as_the_patched_value(
     document = read_one(value, layout)
     ops = data.draw(operations(document.value))
     expected = patched(document.value, [((), ops)])
-    spliced = splice(document, [((), ops)])
+    spliced = splice(document, expected)
     assert as_json(read_documents(spliced.text)[0].value) == as_json(expected)
     assert bool(spliced.warning) <= spliced.plain
 
@@ -160,7 +161,7 @@ def test_spliced_text_reads_as_the_patched_value(
 def test_no_operation_leaves_the_text_to_the_byte(value: dict[str, Any], layout: str) -> None:
     """A patch without operations changes nothing."""
     document = read_one(value, layout)
-    assert splice(document, []).text == document.text
+    assert splice(document, document.value).text == document.text
 
 
 @given(scalars)

@@ -12,10 +12,9 @@ from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
 from tests.property.changes import key_orders
 from tests.property.strategies import anything, contexts, pods, spoilt_pods
-from webhook.core.annotations import STATUS
+from webhook.core.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
 from webhook.core.decision import Decision
 from webhook.core.scope import Context
-from webhook.core.status import ANNOTATIONS_LIMIT, size_of
 from webhook.pipeline import decide
 
 

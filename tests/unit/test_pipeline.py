@@ -19,7 +19,7 @@ from tests.builders import (
     pod,
     told,
 )
-from webhook.core.annotations import STATUS
+from webhook.core.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
 from webhook.core.decision import Decision
 from webhook.core.fabric import FabricEnv, RdmaResource
 from webhook.core.facts import NamespaceFacts, NodeInventory
@@ -27,7 +27,6 @@ from webhook.core.pod import PodManifest
 from webhook.core.quantity import MOST
 from webhook.core.reasons import NOT_OPTED_IN
 from webhook.core.scope import Context
-from webhook.core.status import ANNOTATIONS_LIMIT, LONGEST
 from webhook.mutations import MUTATIONS
 from webhook.pipeline import CHAIN, CODES, decide
 
@@ -623,4 +622,4 @@ def test_the_longest_status_of_all_has_room() -> None:
     warned = {**loud, "request": sorted(CODES["request"])}
     body = {"fabric": "x" * 63, "reason": "x" * 32, "applied": CHAIN}
     written = orjson.dumps({**body, "skipped": loud, "warned": warned, "config": HASH})
-    assert len(written) < LONGEST
+    assert len(written) < LONGEST_STATUS

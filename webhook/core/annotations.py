@@ -29,13 +29,27 @@ NVLINK = "rdma.lab/nvlink"
 STATUS = "rdma.lab/status"
 NCCL_CONF = "rdma.lab/nccl-conf"
 
+#: What Multus reads.
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
 #: What asks other webhooks for RDMA: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
 
 REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
 WRITTEN = (STATUS, NCCL_CONF)
 
+#: Bytes of one status: a person reads it, and all annotations share 256 KiB.
+LONGEST_STATUS = 4096
+
+#: For all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
+ANNOTATIONS_LIMIT = 256 * 1024
+
 MemoryLimit = Literal["drop", "keep"]
+
+
+def size_of(written: str) -> int:
+    """Count the bytes of a text, which is what the API server limits."""
+    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
 class Requests(NamedTuple):

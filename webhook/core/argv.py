@@ -56,6 +56,11 @@ _WRAPPERS = {
     "tini": _wrapper("-g -s -v -w", "-e -p"),
 }
 
+#: What `nvlink` puts in front of a command: these two words, a script, its name, a count of GPUs.
+REMAP_SHELL = ("/bin/sh", "-c")
+REMAP = "rdma-remap"
+_REMAP_WORDS = 5
+
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_VALUES = frozenset({"--init-file", "--rcfile"})  # bash(1)
 
@@ -63,6 +68,17 @@ _SHELL_VALUES = frozenset({"--init-file", "--rcfile"})  # bash(1)
 def basename(word: str) -> str:
     """Return the part after the last slash."""
     return word.rpartition("/")[2]
+
+
+def unwrap(command: Sequence[Word]) -> int:
+    """Return how many of the first words are the remap, of this release or of an older one."""
+    ours = (
+        len(command) > _REMAP_WORDS
+        and command[3] == REMAP
+        and (command[0], command[1]) == REMAP_SHELL
+        and (command[4] or "").isdigit()
+    )
+    return _REMAP_WORDS if ours else 0
 
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:

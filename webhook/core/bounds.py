@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.annotations import CONTAINERS, ENABLE, SKIP
-from webhook.core.multus import ANNOTATION as NETWORKS
-from webhook.core.nodes import TERMS
+from webhook.core.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
 from webhook.core.path import Path
-from webhook.core.pod import CONTAINER_FIELDS, PodManifest, at, items, mapping, sequence
+from webhook.core.pod import CONTAINER_FIELDS, NODE_TERMS, PodManifest, at, items, mapping, sequence
 from webhook.errors import Denial
 
 #: Containers of a pod, of all kinds together.
@@ -118,7 +116,7 @@ def _size(found: Any) -> int:
 
 def _in_affinity(spec: dict[str, Any]) -> int:
     """Count no further than to what is too much."""
-    terms = at(spec, TERMS[1:])
+    terms = at(spec, NODE_TERMS[1:])
     size = _size(terms)
     for term in terms if 0 < size <= MOST_ENTRIES else ():
         for field in ("matchExpressions", "matchFields"):

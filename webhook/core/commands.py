@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webhook.core.argv import Word, basename, command_at, script_at
+from webhook.core.argv import Word, basename, command_at, script_at, unwrap
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, mapping, strings
-from webhook.core.remap import unwrap
 from webhook.core.shell_read import TOO_MANY, Scripts
 
 #: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's

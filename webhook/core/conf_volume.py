@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.annotations import NCCL_CONF, STATUS
+from webhook.core.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, NCCL_CONF, STATUS, size_of
 from webhook.core.draft import Draft
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest, at, mapping, text
-from webhook.core.status import ANNOTATIONS_LIMIT, size_of
-from webhook.core.status import LONGEST as LONGEST_STATUS
 from webhook.core.volumes import VOLUMES, mount_at, mount_over, volume_named
 
 KEY = "nccl.conf"

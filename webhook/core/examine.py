@@ -11,12 +11,14 @@ from webhook.core.environment import Environments
 from webhook.core.fabric import Fabrics
 from webhook.core.foreign import FOREIGN_NIC, foreign_nic
 from webhook.core.pod import Container, PodManifest, at, containers_of, mapping
-from webhook.core.reasons import MIRROR_POD, WINDOWS_POD
 from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN, Resolution, check_name, resolve
 from webhook.core.resources import Usage, unclaimed, usage_of
 from webhook.core.scope import Context, Scope
 from webhook.core.targets import NO_TARGET, Selection, select
 from webhook.errors import Denial
+
+MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.")
+WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.")
 
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")

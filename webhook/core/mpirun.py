@@ -9,25 +9,8 @@ from collections.abc import Collection
 
 from webhook.core.argv import basename
 from webhook.core.commands import Commands, Launch
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
 from webhook.core.openmpi import judge, reaches_by_ssh, speaks_of_another, telling
-from webhook.core.path import Path, dotted
-from webhook.core.shell_insert import insert_after
-from webhook.core.shell_read import PROBLEMS, UNCLEAR
-
-FLAG = ("-mca", "coll_hcoll_enable", "0")
-
-OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
-SCRIPT_TOO_LARGE = Reason(
-    "ScriptTooLarge",
-    "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
-    " commands, or nest deeper than 64 levels.",
-)
-SCRIPT_UNCLEAR = Reason(
-    "ScriptUnclear",
-    "A launching script was not edited: it is not certain how a shell reads it.",
-)
+from webhook.core.path import Path
 
 
 def open_to_flag(
@@ -58,20 +41,6 @@ def open_to_flag(
     return found, "" if found else ", ".join(dict.fromkeys(whys))
 
 
-def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
-    """Put the flag directly behind the launchers' words; the commands are as they were read."""
-    scripts: dict[Path, list[int]] = {}
-    for launch in launches:
-        if launch.end is not None:
-            scripts.setdefault(launch.path, []).append(launch.end)
-        else:
-            field, index = launch.path
-            draft.insert((*path, field), int(index) + 1, *FLAG)
-    for where, ends in scripts.items():
-        script = draft.get((*path, *where))
-        draft.replace((*path, *where), insert_after(script, ends, " " + " ".join(FLAG)))
-
-
 def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> bool:
     """Whether a container whose variables have these names starts Open MPI ranks over ssh.
 
@@ -86,14 +55,6 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
         judge(launch.front, launch.words, known).proof and reaches_by_ssh(launch.words, known)
         for launch in launches
     )
-
-
-def why_not_edited(launch: Launch) -> tuple[Reason, str]:
-    """Say why the flag is not added to a launch that is not editable."""
-    if launch.behind:
-        return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
-    reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
-    return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
 
 
 def _settled(text: str, launches: list[Launch]) -> bool:

@@ -10,8 +10,6 @@ import re
 
 import orjson
 
-ANNOTATION = "k8s.v1.cni.cncf.io/networks"
-
 
 def networks_of(written: str, namespace: str) -> list[str] | None:
     """List the networks as `ns/name`, namespace defaulted; None where it cannot be read.

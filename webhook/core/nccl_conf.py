@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webhook.core.annotations import size_of
 from webhook.core.environment import env_of, literal
 from webhook.core.fabric import Fabric
 from webhook.core.fabric_env import GLOO_SOCKET, NCCL_SOCKET, wanted_env
 from webhook.core.path import Path
 from webhook.core.pod import PodManifest
-from webhook.core.status import size_of
 
 LONGEST = 1023
 

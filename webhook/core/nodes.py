@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 from webhook.core.fabric import Fabrics
 from webhook.core.facts import NodeInventory, product_of
 from webhook.core.path import Path
-from webhook.core.pod import PodManifest, items, mapping, strings, text
+from webhook.core.pod import NODE_TERMS, PodManifest, items, mapping, strings, text
 
 HOSTNAME = "kubernetes.io/hostname"
 _NONE: frozenset[str] = frozenset()
-_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-#: The required node affinity's terms, alternatives.
-TERMS = (*_REQUIRED, "nodeSelectorTerms")
 
 
 class Narrowing(NamedTuple):
@@ -45,7 +42,10 @@ def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Nar
 
 def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
     """Read the required node affinity: its terms are alternatives, so all must agree."""
-    terms = [_term(term, (*TERMS, index), fabrics) for index, term in enumerate(items(pod, TERMS))]
+    terms = [
+        _term(term, (*NODE_TERMS, index), fabrics)
+        for index, term in enumerate(items(pod, NODE_TERMS))
+    ]
     if not terms:
         return None
     named = frozenset[str]().union(*(term.named for term in terms))
@@ -128,7 +128,7 @@ def _node_names(pod: PodManifest) -> list[str]:
     name = text(pod, ("spec", "nodeName")) or text(pod, ("spec", "nodeSelector", HOSTNAME))
     if name:
         return [name]
-    terms = [list(_hostnames(term)) for term in items(pod, TERMS)]
+    terms = [list(_hostnames(term)) for term in items(pod, NODE_TERMS)]
     return [name for names in terms for name in names] if all(terms) else []
 
 

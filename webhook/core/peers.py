@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from webhook.core.argv import unwrap
 from webhook.core.decision import Reason
 from webhook.core.environment import env_of, has_env_from
 from webhook.core.pod import PodManifest, at, flag, items, mapping, strings
-from webhook.core.remap import unwrap
 from webhook.core.scope import Scope, Target
 from webhook.core.volumes import VOLUMES, mount_at
 

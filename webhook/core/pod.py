@@ -14,6 +14,10 @@ from webhook.errors import ShapeError
 PodManifest = dict[str, Any]
 Kind = Literal["app", "init", "sidecar", "ephemeral"]
 
+_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+#: The terms of the required node affinity, of which one must hold.
+NODE_TERMS: Path = (*_REQUIRED, "nodeSelectorTerms")
+
 _NO_MAPPING: dict[str, Any] = {}
 _NO_SEQUENCE: list[Any] = []
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from webhook.core.bounds import TOO_LARGE
 from webhook.core.decision import Reason
+from webhook.core.examine import MIRROR_POD, WINDOWS_POD
 from webhook.core.foreign import FOREIGN_NIC
 from webhook.core.resolve import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN
 from webhook.core.targets import GPU_BY_CLAIM, NO_TARGET
@@ -14,8 +15,6 @@ from webhook.core.targets import GPU_BY_CLAIM, NO_TARGET
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
 ALREADY_PATCHED = Reason("AlreadyPatched", "Everything is in place; nothing was left to change.")
 NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
-MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.")
-WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.")
 INVALID_POD = Reason("InvalidPod", "A field has a type or value that the API server refuses.")
 INTERNAL_ERROR = Reason("InternalError", "A defect of the webhook; failurePolicy decides.")
 DENIALS = (

@@ -37,7 +37,7 @@ environment variables (order, truncation at an invalid entry).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from webhook.core.argv import REMAP, REMAP_SHELL
 
 _TEMPLATE = r"""# rdma-webhook: show CUDA only the GPUs of this container, then run the command.
 fail() { echo "rdma-remap: $*" >&2; exit 1; }
@@ -146,22 +146,7 @@ def script(root: str = "") -> str:
 
 SCRIPT = script()
 
-_NAME = "rdma-remap"
-_SHELL = ("/bin/sh", "-c")
-_WORDS = 5  # the shell, -c, the script, its name, the count
-
 
 def wrapping(gpus: int) -> tuple[str, ...]:
     """Return the words to put in front of the command of a container with that many GPUs."""
-    return (*_SHELL, SCRIPT, _NAME, str(gpus))
-
-
-def unwrap(command: Sequence[str]) -> int:
-    """Return how many of the first words are ours, of this release's script or an older one's."""
-    ours = (
-        len(command) > _WORDS
-        and command[3] == _NAME
-        and (command[0], command[1]) == _SHELL
-        and command[4].isdigit()
-    )
-    return _WORDS if ours else 0
+    return (*REMAP_SHELL, SCRIPT, REMAP, str(gpus))

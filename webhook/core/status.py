@@ -20,14 +20,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from webhook.core.annotations import STATUS
+from webhook.core.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.core.decision import Outcome, Reason
-
-#: Bytes of one status: a person reads it, and all annotations share 256 KiB.
-LONGEST = 4096
-
-#: For all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
-ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def render(
@@ -45,7 +39,7 @@ def render(
     is said besides them.
     """
     room = _room(annotations)
-    before = _previous(annotations, config_hash, codes, crowded=room < LONGEST)
+    before = _previous(annotations, config_hash, codes, crowded=room < LONGEST_STATUS)
     said = _said(outcomes, before)
     body: dict[str, Any] = {"fabric": fabric}
     if why is not None:
@@ -86,17 +80,12 @@ def _said(outcomes: Iterable[Outcome], before: _Previous) -> _Said:
 
 def _room(annotations: Mapping[str, Any]) -> int:
     letters = sum(map(len, map(str, annotations.values())))
-    if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST:
-        return LONGEST  # whatever the letters are
+    if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST_STATUS:
+        return LONGEST_STATUS  # whatever the letters are
     used = sum(
         size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
     )
-    return min(LONGEST, ANNOTATIONS_LIMIT - used - len(STATUS))
-
-
-def size_of(written: str) -> int:
-    """Count the bytes of a text, which is what the API server limits."""
-    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
+    return min(LONGEST_STATUS, ANNOTATIONS_LIMIT - used - len(STATUS))
 
 
 def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
@@ -105,7 +94,7 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
     Whether there is room for anything does not depend on what there is to say, so that a second
     call, which has less to say, finds none where the first found none.
     """
-    if room < LONGEST and len(orjson.dumps(body | _WIDEST)) > room:
+    if room < LONGEST_STATUS and len(orjson.dumps(body | _WIDEST)) > room:
         return ""
     written = orjson.dumps(body)
     if len(written) > room or before:
@@ -161,7 +150,7 @@ def _previous(
 
 def _written_by_us(written: Any) -> dict[str, Any]:
     """Read a JSON object of our fields in our order and form; empty for all else."""
-    if written.__class__ is not str or len(written) > LONGEST:
+    if written.__class__ is not str or len(written) > LONGEST_STATUS:
         return {}
     try:
         body = orjson.loads(written)

@@ -1,20 +1,16 @@
-"""Apply a patch to the text of a document, so that everything untouched stays to the byte.
+"""Give the text of a document another value, so that everything untouched stays to the byte.
 
-The patch is applied to the value first. Where old and new value differ, the
-text is edited: comments, order, quotes and indentation of the rest stay. The
-result is always read again and compared; where aliases or other unusual syntax
-made it mean something else, the document is written anew, and the answer says so.
+Where old and new value differ, the text is edited: comments, order, quotes and
+indentation of the rest stay. The result is always read again and compared; where
+aliases or other unusual syntax made it mean something else, the document is
+written anew, and the answer says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from webhook.core.decision import PatchOp
-from webhook.core.draft import Draft
-from webhook.core.path import Path
 from webhook.documents.edits import Edits
 from webhook.documents.nodes import Node, UnreadableError, roots_of
 from webhook.documents.pairing import same
@@ -30,20 +26,15 @@ _ANEW = (
 
 
 class Spliced(NamedTuple):
-    """The text of a document after a patch."""
+    """The text of a document that was given another value."""
 
     text: str
     plain: bool  #: whether the document was written anew
     warning: str  #: what was lost by that, and why; "" for nothing
 
 
-def splice(document: Document, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Spliced:
-    """Return the document's text with patches of its pods applied.
-
-    Each edit is the path of a pod in the document (`Template.path`) and RFC 6902 operations
-    whose pointers begin there, `Decision.patch`. The operations must apply to the document.
-    """
-    value = patched(document.value, edits)
+def splice(document: Document, value: dict[str, Any]) -> Spliced:
+    """Return the document's text, edited where its value has to become another one."""
     if same(value, document.value):
         return Spliced(document.text, plain=False, warning="")
     root = _root(document.text)
@@ -57,34 +48,6 @@ def splice(document: Document, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) 
     if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
     return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)
-
-
-def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
-    """Return the value with the operations applied; what they do not touch stays shared."""
-    draft = Draft(value)
-    for base, ops in edits:
-        for op in ops:
-            _apply(draft, base, op)
-    return draft.pod
-
-
-def _apply(draft: Draft, base: Path, op: PatchOp) -> None:
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in op["path"].split("/")[1:]]
-    path = base
-    for token in tokens[:-1]:
-        path = (*path, int(token) if isinstance(draft.get(path), list) else token)
-    last = tokens[-1]
-    listed = isinstance(draft.get(path), list)
-    if op["op"] == "add" and listed and last == "-":
-        draft.append(path, op["value"])
-    elif op["op"] == "add" and listed:
-        draft.insert(path, int(last), op["value"])
-    elif op["op"] == "add":
-        draft.set((*path, last), op["value"])
-    elif op["op"] == "replace":
-        draft.replace((*path, int(last) if listed else last), op["value"])
-    else:
-        draft.remove((*path, int(last) if listed else last))
 
 
 def _edited(document: Document, root: Node, value: dict[str, Any], *, fine: bool) -> str:

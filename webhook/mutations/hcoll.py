@@ -11,29 +11,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.core.commands import Launch
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import entry, env_names, has_env_from
-from webhook.core.mpirun import (
-    FLAG,
-    OTHER_USER,
-    SCRIPT_TOO_LARGE,
-    SCRIPT_UNCLEAR,
-    insert_flag,
-    open_to_flag,
-    why_not_edited,
-)
+from webhook.core.mpirun import open_to_flag
 from webhook.core.openmpi import SWITCH
 from webhook.core.path import Path, dotted
 from webhook.core.pod import items, mapping
 from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.core.shell_insert import insert_after
+from webhook.core.shell_read import PROBLEMS, UNCLEAR
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 PRESENT = Reason("Present", "The environment switches hcoll off already.", quiet=True)
 USER_VALUE = Reason("UserValue", "The user's own environment settles hcoll.")
 ENV_FROM = Reason("EnvFrom", "envFrom may hold the variable, so nothing is written.")
 OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
+OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
+SCRIPT_TOO_LARGE = Reason(
+    "ScriptTooLarge",
+    "A launching script was not edited: the pod's scripts exceed 32 KiB in all, or hold too many"
+    " commands, or nest deeper than 64 levels.",
+)
+SCRIPT_UNCLEAR = Reason(
+    "ScriptUnclear",
+    "A launching script was not edited: it is not certain how a shell reads it.",
+)
 
+FLAG = ("-mca", "coll_hcoll_enable", "0")
 _SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the second one chooses the collectives
 _ENTRY = entry(SWITCH, "0")
 
@@ -66,7 +72,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
     draft.applied(name, ADDED, f"set {SWITCH}=0{told}")
     for launch in launches:
         if launch.behind or (launch.problem and policy == "auto"):
-            draft.warned(name, *why_not_edited(launch))
+            draft.warned(name, *_why_not_edited(launch))
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
@@ -100,6 +106,28 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
         where = dict.fromkeys(dotted(launch.path) for launch in launches)
         return f", and {' '.join(FLAG)} in {', '.join(where)}"
     return why_not and f"; no flag: {why_not}"
+
+
+def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
+    """Put the flag directly behind the launchers' words; the commands are as they were read."""
+    scripts: dict[Path, list[int]] = {}
+    for launch in launches:
+        if launch.end is not None:
+            scripts.setdefault(launch.path, []).append(launch.end)
+        else:
+            field, index = launch.path
+            draft.insert((*path, field), int(index) + 1, *FLAG)
+    for where, ends in scripts.items():
+        script = draft.get((*path, *where))
+        draft.replace((*path, *where), insert_after(script, ends, " " + " ".join(FLAG)))
+
+
+def _why_not_edited(launch: Launch) -> tuple[Reason, str]:
+    """Say why the flag is not added to a launch that is not editable."""
+    if launch.behind:
+        return OTHER_USER, f"{launch.behind} may clear env: give mpirun {' '.join(FLAG)} yourself"
+    reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
+    return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
 
 
 MUTATION = Mutation(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from webhook.core.annotations import NETWORKS
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.multus import ANNOTATION, extended, networks_of, qualified, without_clash
+from webhook.core.multus import extended, networks_of, qualified, without_clash
 from webhook.core.pod import at, mapping, text
 from webhook.core.quantity import whole
 from webhook.core.scope import Mutation, Needs, Scope
@@ -24,7 +25,7 @@ HOST_NETWORK = Reason("HostNetwork", "The pod is in the host's network; Multus a
 TOO_MANY = Reason("TooManyDevices", "One network per device, and no node has so many devices.")
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
-_PATH = ("metadata", "annotations", ANNOTATION)
+_PATH = ("metadata", "annotations", NETWORKS)
 #: More networks than any node has devices: a list that long is not even built.
 _MOST = 256
 
@@ -46,9 +47,7 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
     written = text(draft.pod, _PATH) or ""
     have = networks_of(written, namespace)
     if have is None:
-        draft.skipped(
-            "", UNREADABLE, f"annotation {ANNOTATION} is neither a list nor its JSON form"
-        )
+        draft.skipped("", UNREADABLE, f"annotation {NETWORKS} is neither a list nor its JSON form")
         return
     missing = _missing(wanted, Counter(have), namespace)
     if not missing:

@@ -11,12 +11,13 @@ unless it sets that itself. Nothing here gives a pod a power that it lacks.
 
 from __future__ import annotations
 
+from webhook.core.argv import unwrap
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
 from webhook.core.environment import env_of
 from webhook.core.peers import REASONS, needed_env, obstacles
 from webhook.core.pod import flag, strings
-from webhook.core.remap import unwrap, wrapping
+from webhook.core.remap import wrapping
 from webhook.core.scope import Mutation, Needs, Scope, Target
 
 WRAPPED = Reason("Wrapped", "The command starts behind the remap, and NCCL knows its node.")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from webhook.core.decision import Reason
 from webhook.core.draft import Draft
-from webhook.core.nodes import TERMS
-from webhook.core.pod import items, mapping
+from webhook.core.pod import NODE_TERMS, items, mapping
 from webhook.core.scope import Mutation, Needs, Scope
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
@@ -45,7 +44,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
 def _affinity_keys(draft: Draft) -> set[str]:
     return {
         str(expression.get("key"))
-        for term in items(draft.pod, TERMS)
+        for term in items(draft.pod, NODE_TERMS)
         for expression in items(term, ("matchExpressions",))
     }
 

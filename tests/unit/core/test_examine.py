@@ -6,10 +6,9 @@ import pytest
 
 from tests.builders import V100, amounts, container, context, gpu, pod
 from webhook.core.annotations import Requests
-from webhook.core.examine import Examined, examine, ineligible
+from webhook.core.examine import MIRROR_POD, WINDOWS_POD, Examined, examine, ineligible
 from webhook.core.foreign import FOREIGN_NIC
 from webhook.core.pod import PodManifest
-from webhook.core.reasons import MIRROR_POD, WINDOWS_POD
 from webhook.core.resolve import FABRIC_UNKNOWN
 from webhook.core.targets import NO_TARGET
 from webhook.errors import Denial

@@ -4,8 +4,9 @@ import pytest
 
 from webhook.core.commands import Commands
 from webhook.core.draft import Draft
-from webhook.core.mpirun import forwards_by_ssh, insert_flag, open_to_flag
+from webhook.core.mpirun import forwards_by_ssh, open_to_flag
 from webhook.core.path import Path
+from webhook.mutations.hcoll import insert_flag
 
 FIRST: Path = ("spec", "containers", 0)
 

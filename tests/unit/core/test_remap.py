@@ -1,6 +1,7 @@
 import pytest
 
-from webhook.core.remap import SCRIPT, script, unwrap, wrapping
+from webhook.core.argv import unwrap
+from webhook.core.remap import SCRIPT, script, wrapping
 
 COMMAND = ["python3", "-m", "train"]
 

@@ -5,9 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from webhook.core.annotations import STATUS
+from webhook.core.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.core.decision import Outcome, Reason, Status
-from webhook.core.status import ANNOTATIONS_LIMIT, LONGEST, render, size_of
+from webhook.core.status import render
 
 NAMES = ("first", "second", "third", "request")
 #: What each may say, in the order in which they are listed.
@@ -145,7 +145,7 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
         '{"applied":["first"],"config":"hash"} ',
         '{"applied":["first"],"applied":["first"],"config":"hash"}',
         '{"applied": ["first"],"config":"hash"}',
-        '{"applied":["first"],"config":"hash"}' + " " * LONGEST,
+        '{"applied":["first"],"config":"hash"}' + " " * LONGEST_STATUS,
     ],
     ids=range(40),
 )
@@ -165,7 +165,7 @@ def test_a_long_status_counts_instead_of_listing() -> None:
     assert status(outcome("second", "applied"), *many) == (
         '{"fabric":"north","applied":1,"warned":1,"config":"hash"}'
     )
-    assert len(status(*many[:300])) <= LONGEST
+    assert len(status(*many[:300])) <= LONGEST_STATUS
 
 
 def crowded(left: int, letter: str = "x") -> dict[str, str]:
@@ -196,7 +196,7 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
 def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision that finds all in place keeps the counts."""
     before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
-    for left in (LONGEST - 1, len(WIDEST)):
+    for left in (LONGEST_STATUS - 1, len(WIDEST)):
         annotations = {**crowded(left), STATUS: before}
         assert status(annotations=annotations) == before
         assert status(outcome("first", "applied"), annotations=annotations) == before
@@ -217,7 +217,7 @@ def test_a_shortened_status_stays_so() -> None:
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
     """More than there are mutations, none at all, or lists beside counts."""
     before = orjson.dumps({"fabric": "north", **counts, "config": "hash"}).decode()
-    assert status(annotations={**crowded(LONGEST - 1), STATUS: before}) == status()
+    assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
 
 
 def test_counts_are_dropped_where_lists_had_room() -> None:
@@ -225,7 +225,7 @@ def test_counts_are_dropped_where_lists_had_room() -> None:
     before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
     listed = status(outcome("first", "applied"))
     assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
-    annotations = {**crowded(LONGEST), STATUS: before}
+    annotations = {**crowded(LONGEST_STATUS), STATUS: before}
     assert status(outcome("first", "applied"), annotations=annotations) == listed
 
 

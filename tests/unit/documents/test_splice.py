@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from webhook.core.decision import PatchOp
+from webhook.documents.patch import patched
 from webhook.documents.read import read_documents
-from webhook.documents.splice import Spliced, patched, splice
+from webhook.documents.splice import Spliced, splice
 
 
 def add(path: str, value: Any) -> PatchOp:
@@ -30,7 +31,7 @@ def remove(path: str) -> PatchOp:
 def spliced(text: str, *ops: PatchOp) -> Spliced:
     """Apply operations to a text's only document; the result reads as the patched value."""
     (document,) = read_documents(text)
-    result = splice(document, [((), ops)])
+    result = splice(document, patched(document.value, [((), ops)]))
     (after,) = read_documents(result.text)
     assert after.value == patched(document.value, [((), ops)])
     return result
@@ -492,7 +493,9 @@ def test_pods_are_patched_where_they_stand() -> None:
     (document,) = read_documents(text)
     capabilities = {"capabilities": {"add": ["IPC_LOCK"]}}
     ops = [add("/spec/containers/0/securityContext", capabilities), add("/spec/a~0b", "1")]
-    assert splice(document, [(("items", 0), ops), (("items", 1), ops)]).text == dedent(
+    assert splice(
+        document, patched(document.value, [(("items", 0), ops), (("items", 1), ops)])
+    ).text == dedent(
         """\
         kind: List
         items:

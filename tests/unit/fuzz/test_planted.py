@@ -205,7 +205,7 @@ def _open_quote(patch: pytest.MonkeyPatch) -> None:
     def wrong(script: str, ends: list[int], added: str) -> str:
         return insert_after(script, ends, added + "'")
 
-    patch.setattr("webhook.core.mpirun.insert_after", wrong)
+    patch.setattr("webhook.mutations.hcoll.insert_after", wrong)
 
 
 def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
@@ -217,8 +217,8 @@ def _raw_text(patch: pytest.MonkeyPatch) -> None:
 
 
 def _lost_text(patch: pytest.MonkeyPatch) -> None:
-    def wrong(document: Any, edits: Any) -> Any:
-        spliced = splice(document, edits)
+    def wrong(document: Any, value: Any) -> Any:
+        spliced = splice(document, value)
         return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
 
     patch.setattr("webhook.preview.splice", wrong)

@@ -15,7 +15,6 @@ from webhook.core.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
 from webhook.core.scope import Mutation, Needs
 from webhook.mutations import MUTATIONS
 
-LONGEST = 120  # lines of a mutation's file
 SOURCES = Path(webhook.__file__).parent
 ids = [mutation.name for mutation in MUTATIONS]
 
@@ -99,14 +98,6 @@ def test_it_describes_itself(mutation: Mutation) -> None:
     document = module_of(mutation).__doc__
     assert document is not None
     assert document.startswith(f"`{mutation.name}`: ")
-
-
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
-def test_its_file_is_short(mutation: Mutation) -> None:
-    """A mutation is read in one go."""
-    written = module_of(mutation).__file__
-    assert written is not None
-    assert len(Path(written).read_text().splitlines()) <= LONGEST
 
 
 def test_every_denial_is_declared() -> None:

@@ -1,0 +1,38 @@
+"""A workload's value with the patches of its pods applied; what they do not touch stays shared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from webhook.core.decision import PatchOp
+from webhook.core.draft import Draft
+from webhook.core.path import Path
+
+
+def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
+    """Return the value with the operations applied; what they do not touch stays shared."""
+    draft = Draft(value)
+    for base, ops in edits:
+        for op in ops:
+            _apply(draft, base, op)
+    return draft.pod
+
+
+def _apply(draft: Draft, base: Path, op: PatchOp) -> None:
+    tokens = [token.replace("~1", "/").replace("~0", "~") for token in op["path"].split("/")[1:]]
+    path = base
+    for token in tokens[:-1]:
+        path = (*path, int(token) if isinstance(draft.get(path), list) else token)
+    last = tokens[-1]
+    listed = isinstance(draft.get(path), list)
+    if op["op"] == "add" and listed and last == "-":
+        draft.append(path, op["value"])
+    elif op["op"] == "add" and listed:
+        draft.insert(path, int(last), op["value"])
+    elif op["op"] == "add":
+        draft.set((*path, last), op["value"])
+    elif op["op"] == "replace":
+        draft.replace((*path, int(last) if listed else last), op["value"])
+    else:
+        draft.remove((*path, int(last) if listed else last))
