@@ -8,7 +8,7 @@ import yaml
 from cryptography import x509
 
 from webhook.app.dev import instructions, issue_for_development, program, store_ca
-from webhook.core.fabric import Fabric, index
+from webhook.fabric.records import Fabric, index
 
 PORTS = {"mutate": 1, "preview": 2, "health": 3}
 
@@ -75,8 +75,11 @@ def test_instructions_do_not_claim_to_be_ready() -> None:
         ("-c", "rdma-webhook"),
     ],
 )
-def test_command_is_the_one_that_runs(started_as: str, typed: str) -> None:
+def test_command_is_the_one_that_runs(
+    started_as: str, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After `make run` the command is not on PATH, so it is told with its folder."""
+    monkeypatch.setenv("PATH", "/bin")
     assert program(started_as, Path("/here")) == typed
 
 
