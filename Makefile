@@ -20,10 +20,10 @@ ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 # `make test` has them in two runs side by side, each on its cluster, that take about as long.
-BESIDE_FAULTS := tests/e2e/certs
+BESIDE_FAULTS := tests/e2e/certs tests/e2e/live
 
 # The floors below config: pure, so every branch is tested.
-PURE := webhook/core/*,webhook/mutations/*,webhook/pipeline.py,webhook/admission/*
+PURE := webhook/pod/*,webhook/fabric/*,webhook/shelltext/*,webhook/mpi/*,webhook/decision/*,webhook/mutations/*,webhook/pipeline/*,webhook/admission/*
 
 SCHEMA := webhook/config/fabrics.schema.json
 SCHEMA_COMMAND = $(BIN)/rdma-webhook schema
@@ -79,7 +79,7 @@ test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a
 	@$(MAKE) --jobs --keep-going --output-sync=target on-one-cluster on-another fuzz-short
 
 on-one-cluster:
-	$(END_TO_END) --ignore=$(BESIDE_FAULTS)
+	$(END_TO_END) $(addprefix --ignore=,$(BESIDE_FAULTS))
 
 on-another:
 	$(FAULTS) $(BESIDE_FAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +28,11 @@ class Lab:
 
     def begin(self) -> None:
         """Make it, and wait until pods can be created in it."""
+        apply(self.webhook.cluster, namespace(self.name, "true"))
         metadata = {"name": "default", "namespace": self.name}
-        # Kubernetes would make it, but takes a minute to find an API server that was gone.
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-        apply(self.webhook.cluster, namespace(self.name, "true"), account)
+        # Kubernetes makes it too, but takes a minute to find an API server that was gone.
+        self.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(account))
         self.decided(lambda answer: bool(answer.object) and answer.memory()[1] is None)
 
     def end(self) -> None:
