@@ -11,8 +11,8 @@ import jsonpatch
 import orjson
 
 from webhook.app.asgi import App, Message
-from webhook.core.annotations import STATUS
-from webhook.core.quantity import parse, written
+from webhook.decision.annotations import STATUS
+from webhook.pod.quantity import parse, written
 
 _POD = {
     "restartPolicy": "Always",

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.api_server import defaulted, patched
-from webhook.core.decision import Decision, PatchOp
-from webhook.core.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
-from webhook.core.facts import NamespaceFacts, NodeInventory
-from webhook.core.pod import PodManifest
-from webhook.core.reasons import PIPELINE_REASONS
-from webhook.core.scope import Context
+from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.outcome import Decision, PatchOp
+from webhook.decision.scope import Context
+from webhook.fabric.records import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index
 from webhook.mutations import MUTATIONS
-from webhook.pipeline import decide
+from webhook.pipeline.decide import decide
+from webhook.pipeline.reasons import PIPELINE_REASONS
+from webhook.pod.manifest import PodManifest
 
 __all__ = [
     "H100",

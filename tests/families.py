@@ -1,7 +1,7 @@
 """Families of pods that opted in and grow in one place each, for what a decision on them costs.
 
-`FAMILIES[name](n)` is a pod whose lists hold about `n` entries in that place, within the bounds
-of `webhook.core.bounds` for n up to 4,000; or a text of some 16 n letters. Containers, which are
+`FAMILIES[name](n)` is a pod whose lists hold about `n` entries in that place, within the bounds of
+`webhook.decision.bounds` for n up to 4,000; or a text of some 16 n letters. Containers, which are
 bounded apart, are one for each 40.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import H100, V100, container, context, gpu, pod
-from webhook.core.fabric import RdmaResource
-from webhook.core.facts import NodeInventory
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
+from webhook.decision.facts import NodeInventory
+from webhook.decision.scope import Context
+from webhook.fabric.records import RdmaResource
+from webhook.pod.manifest import PodManifest
 
 PER_CONTAINER = 40
 NETWORKS = "k8s.v1.cni.cncf.io/networks"

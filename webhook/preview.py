@@ -16,21 +16,21 @@ from typing import NamedTuple
 from webhook.admission.match import called
 from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
-from webhook.core.annotations import ENABLE
-from webhook.core.decision import PatchOp
-from webhook.core.fabric import Fabrics
-from webhook.core.facts import Facts, NamespaceFacts, NodeInventory
-from webhook.core.path import Path, pointer
-from webhook.core.pod import PodManifest, at
-from webhook.core.reasons import NOT_OPTED_IN
-from webhook.core.scope import Context
+from webhook.decision.annotations import ENABLE
+from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.outcome import PatchOp
+from webhook.decision.scope import Context
 from webhook.documents.opt_in import OptInHints
 from webhook.documents.patch import patched
 from webhook.documents.read import Document
 from webhook.documents.splice import splice
 from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError, ReviewError
-from webhook.pipeline import decide
+from webhook.fabric.records import Fabrics
+from webhook.pipeline.decide import decide
+from webhook.pipeline.reasons import NOT_OPTED_IN
+from webhook.pod.manifest import PodManifest, at
+from webhook.pod.path import Path, pointer
 from webhook.render.form import LONGEST
 from webhook.render.report import NO_TEMPLATE, Preview, Report
 

@@ -51,7 +51,7 @@ from webhook.config.watch import ConfigWatch
 from webhook.connection import Connection
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
-from webhook.pipeline import decide
+from webhook.pipeline.decide import decide
 from webhook.process import (
     descriptors,
     keep_memory_private,

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from tests.benchmarks.reviews import pod, review
 from webhook.config.load import parse_fabrics
-from webhook.core.facts import Facts, NamespaceFacts
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
 
 
 class Row(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Any
 
 from tests.benchmarks.decide import Row
 from tests.families import FAMILIES, LONG, PER_CONTAINER, where
-from webhook.core.bounds import MOST_CONTAINERS, MOST_ENTRIES
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
 
 SEED = 11
 BYTES = 2**20

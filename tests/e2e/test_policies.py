@@ -27,8 +27,8 @@ from tests.e2e.asking import (
 from tests.e2e.wire import send
 from webhook.admission.match import EXCLUDED
 from webhook.admission.match import called as previewed
-from webhook.core.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
-from webhook.core.facts import NamespaceFacts
+from webhook.decision.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
+from webhook.decision.facts import NamespaceFacts
 from webhook.errors import Denial
 from webhook.mutations import MUTATIONS
 

@@ -24,16 +24,16 @@ from webhook.app.mutate import Answer, Mutate
 from webhook.config.findings import Finding, InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics
 from webhook.config.read import decode
-from webhook.core.annotations import ENABLE, STATUS
-from webhook.core.commands import Commands, Launch
-from webhook.core.fabric import Fabrics
-from webhook.core.facts import Facts
-from webhook.core.path import Path, dotted
-from webhook.core.pod import at
-from webhook.core.scope import Context
+from webhook.decision.annotations import ENABLE, STATUS
+from webhook.decision.facts import Facts
+from webhook.decision.scope import Context
 from webhook.documents.read import Document, joined, read_documents
 from webhook.errors import DocumentError
-from webhook.pipeline import decide
+from webhook.fabric.records import Fabrics
+from webhook.mpi.commands import Commands, Launch
+from webhook.pipeline.decide import decide
+from webhook.pod.manifest import at
+from webhook.pod.path import Path, dotted
 from webhook.preview import PreviewOptions, Rewritten, patches, preview_documents, rewrite
 from webhook.render.form import form_text
 from webhook.render.report import Report

@@ -28,8 +28,8 @@ from webhook.app.state import Snapshot, State
 from webhook.cli import main
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
-from webhook.core.facts import Facts
-from webhook.pipeline import decide
+from webhook.decision.facts import Facts
+from webhook.pipeline.decide import decide
 
 HERE = Path(__file__).parent
 CASES = sorted(file.parent for file in HERE.glob("*/*/pod.yaml"))

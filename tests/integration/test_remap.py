@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
-from webhook.core import remap
+from webhook.mutations.nvlink import remap
 
 #: A node's four GPUs as nvidia-smi prints them, not in PCI order; domains matter.
 GPUS = (

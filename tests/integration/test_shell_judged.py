@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from tests.shell import corpus, judges
 from tests.shell.corpus import Case
 from tests.shell.scripts import fragments, scripts
-from webhook.core import shell_patterns as patterns
-from webhook.core.commands import Commands
-from webhook.core.shell_insert import insert_after
-from webhook.core.shell_read import TOO_LARGE, TOO_MANY, UNCLEAR
+from webhook.mpi.commands import Commands
+from webhook.shelltext import patterns
+from webhook.shelltext.insert import insert_after
+from webhook.shelltext.read import TOO_LARGE, TOO_MANY, UNCLEAR
 
 pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 

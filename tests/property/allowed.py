@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
-from webhook.core.annotations import STATUS
-from webhook.core.argv import unwrap
-from webhook.core.fabric import Fabrics
-from webhook.core.path import dotted
-from webhook.core.pod import at
-from webhook.core.quantity import parse
+from webhook.decision.annotations import STATUS
+from webhook.fabric.records import Fabrics
+from webhook.pod.manifest import at
+from webhook.pod.path import dotted
+from webhook.pod.quantity import parse
+from webhook.shelltext.argv import unwrap
 
 
 class Own(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from webhook.config.load import parse_fabrics
-from webhook.core.annotations import ENABLE, FABRIC
-from webhook.core.fabric import Fabrics
-from webhook.core.facts import Facts
-from webhook.core.scope import Context
+from webhook.decision.annotations import ENABLE, FABRIC
+from webhook.decision.facts import Facts
+from webhook.decision.scope import Context
+from webhook.fabric.records import Fabrics
 
 Strategy = st.SearchStrategy
 

@@ -10,14 +10,14 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from webhook.core.decision import PatchOp
-from webhook.core.path import Path, pointer
+from webhook.decision.outcome import PatchOp
 from webhook.documents.patch import patched
 from webhook.documents.read import Document, joined, read_documents
 from webhook.documents.scalars import inline
 from webhook.documents.splice import splice
 from webhook.documents.templates import not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError
+from webhook.pod.path import Path, pointer
 
 _WORDS = [
     "",

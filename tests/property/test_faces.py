@@ -26,7 +26,7 @@ from webhook.app.state import Snapshot, State
 from webhook.app.worker import Worker
 from webhook.cli import main
 from webhook.config.load import load_fabrics
-from webhook.pipeline import decide
+from webhook.pipeline.decide import decide
 
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1

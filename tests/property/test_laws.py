@@ -12,10 +12,10 @@ from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
 from tests.property.changes import key_orders
 from tests.property.strategies import anything, contexts, pods, spoilt_pods
-from webhook.core.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
-from webhook.core.decision import Decision
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
 
 
 @given(pod=spoilt_pods() | anything(), context=contexts())

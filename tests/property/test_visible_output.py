@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.core.test_visible import HIDDEN
+from tests.unit.test_visible import HIDDEN
 from webhook.app.log import Log
 from webhook.cli import main
 from webhook.config import EXAMPLE

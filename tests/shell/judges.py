@@ -13,11 +13,11 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from webhook.core import shell_patterns as patterns
-from webhook.core.shell_read import Script, Scripts
-from webhook.core.shell_scan import scan
-from webhook.core.shell_state import Scan, UnreadableError
-from webhook.core.shell_words import command
+from webhook.shelltext import patterns
+from webhook.shelltext.read import Script, Scripts
+from webhook.shelltext.scan import scan
+from webhook.shelltext.state import Scan, UnreadableError
+from webhook.shelltext.words import command
 
 BASH = shutil.which("bash") or ""
 FLAG = " -mca coll_hcoll_enable 0"

@@ -15,21 +15,21 @@ import certs
 import webhook
 from tests.builders import container, gpu, pod
 from tests.families import where
-from webhook.core.facts import Facts
-from webhook.core.pod import PodManifest
-from webhook.core.quantity import parse
-from webhook.pipeline import decide
+from webhook.decision.facts import Facts
+from webhook.pipeline.decide import decide
+from webhook.pod.manifest import PodManifest
+from webhook.pod.quantity import parse
 
 #: Each cache of the package: how many results it keeps, and what its keys are. One that is keyed
 #: by what a user sends says how long a key may be, and a test below sees that it is not exceeded.
 DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.config.messages.rows": (None, "nothing"),
-    "webhook.core.fabric_env.plan_for": (64, "the site's fabrics"),
-    "webhook.core.globs._pattern": (1024, "the site's globs"),
-    "webhook.core.globs.compiled": (64, "the site's globs"),
-    "webhook.core.path.pointer": (4096, "names of fields, indexes, names of the site's"),
-    "webhook.core.quantity._read": (1024, "a user's text of at most 64 characters"),
-    "webhook.core.shell_read._read": (16, "a user's script of at most 4,096 characters"),
+    "webhook.fabric.variables.plan_for": (64, "the site's fabrics"),
+    "webhook.fabric.globs._pattern": (1024, "the site's globs"),
+    "webhook.fabric.globs.compiled": (64, "the site's globs"),
+    "webhook.pod.path.pointer": (4096, "names of fields, indexes, names of the site's"),
+    "webhook.pod.quantity._read": (1024, "a user's text of at most 64 characters"),
+    "webhook.shelltext.read._read": (16, "a user's script of at most 4,096 characters"),
     "webhook.render.layout._style": (None, "names of styles in the code"),
 }
 OURS = ("webhook.", "certs.")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from webhook.core.decision import Reason
-from webhook.core.reasons import DECISION_REASONS, PIPELINE_REASONS
+from webhook.decision.outcome import Reason
 from webhook.mutations import MUTATIONS
+from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"

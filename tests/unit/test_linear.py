@@ -10,8 +10,8 @@ import pytest
 
 from tests.families import FAMILIES, LONG, Family, where
 from tests.growth import FOURFOLD, fourfold, lines
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
 
 #: Sizes whose lines are counted, large enough that what is constant hides nothing.
 COUNTED = (400, 800)

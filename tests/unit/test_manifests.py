@@ -20,8 +20,8 @@ from webhook.cluster import events
 from webhook.cluster.kinds import KINDS
 from webhook.config.load import load_fabrics
 from webhook.config.read import Limits, read_documents
-from webhook.core.annotations import ENABLE, STATUS
-from webhook.core.facts import LABEL
+from webhook.decision.annotations import ENABLE, STATUS
+from webhook.decision.facts import LABEL
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"

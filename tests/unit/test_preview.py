@@ -7,12 +7,12 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from webhook.core.fabric import Fabric, Fabrics, RdmaResource, index
-from webhook.core.facts import Facts, NamespaceFacts, NodeInventory
-from webhook.core.scope import Context
+from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.scope import Context
 from webhook.documents.read import Document, joined, read_documents
 from webhook.errors import DocumentError
-from webhook.pipeline import decide
+from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
+from webhook.pipeline.decide import decide
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite
 from webhook.render.report import Preview, Report
 

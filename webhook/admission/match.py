@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.annotations import ENABLE
-from webhook.core.facts import LABEL, NamespaceFacts
-from webhook.core.pod import PodManifest, at
+from webhook.decision.annotations import ENABLE
+from webhook.decision.facts import LABEL, NamespaceFacts
+from webhook.pod.manifest import PodManifest, at
 
 #: Where this webhook itself runs; it must never wait for itself.
 OWN_NAMESPACE = "rdma-webhook"

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from webhook.admission.review import API_VERSION, KIND
-from webhook.core.decision import Decision
-from webhook.core.warnings import LONGEST
+from webhook.decision.outcome import Decision
+from webhook.pipeline.admission_warnings import LONGEST
 
 #: Below the API server's 4096, over all warnings of one answer.
 WARNINGS_IN_ALL = 4095

@@ -10,8 +10,8 @@ from shutil import which
 from tempfile import mkdtemp
 
 from certs.issue import KeyPair, issue_ca, issue_leaf
-from webhook.core.fabric import Fabrics
-from webhook.core.facts import LABEL
+from webhook.decision.facts import LABEL
+from webhook.fabric.records import Fabrics
 
 HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"

@@ -25,7 +25,7 @@ from webhook.cluster.feed import Feed
 from webhook.cluster.kinds import NAMESPACES
 from webhook.cluster.requests import Reads
 from webhook.config.facts_file import load_facts
-from webhook.core.facts import Facts
+from webhook.decision.facts import Facts
 from webhook.defect import defect
 
 #: How long changes are collected before they are used: a burst of them is one new snapshot.

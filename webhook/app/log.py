@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from webhook.core.visible import visible_json
 from webhook.defect import defect
+from webhook.visible import visible_json
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Of one line: a message of ours is never near it.

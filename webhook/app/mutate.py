@@ -33,11 +33,11 @@ from webhook.app.asgi import JSON, TEXT, Bodies, DisconnectedError, Headers, Req
 from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.state import State
-from webhook.core.decision import Decision
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
 from webhook.defect import defect
 from webhook.errors import ReviewError
+from webhook.pod.manifest import PodManifest
 
 PATH = "/mutate"
 #: orjson reads a depth of 1024 and writes 254; no pod is a tenth as deep.

@@ -27,7 +27,7 @@ from prometheus_client.registry import Collector
 
 from webhook import __version__
 from webhook.app.watched import Watches
-from webhook.core.decision import Decision
+from webhook.decision.outcome import Decision
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from webhook.app.arrivals import Arrivals
-from webhook.core.fabric import Fabrics
-from webhook.core.facts import Facts, NodeInventory
-from webhook.core.scope import Context
+from webhook.decision.facts import Facts, NodeInventory
+from webhook.decision.scope import Context
+from webhook.fabric.records import Fabrics
 
 
 class Check(NamedTuple):

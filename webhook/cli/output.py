@@ -8,8 +8,8 @@ import sys
 from contextlib import suppress
 from shutil import get_terminal_size
 
-from webhook.core.visible import visible, visible_json, visible_lines
 from webhook.errors import DocumentError
+from webhook.visible import visible, visible_json, visible_lines
 
 #: Columns where standard output is no terminal and $COLUMNS is not set.
 _WIDTH = 100

@@ -11,7 +11,7 @@ from webhook import __version__
 from webhook.cli.certs_parser import add_certs
 from webhook.cli.duration import duration
 from webhook.cli.form import add_form
-from webhook.core.visible import visible
+from webhook.visible import visible
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 OUTPUTS = ("text", "json", "yaml", "patch", "diff")

@@ -13,9 +13,9 @@ from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
-from webhook.core.fabric import Fabrics
 from webhook.documents.read import LONGEST, Document, joined, read_documents
 from webhook.errors import DocumentError
+from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite, stranger
 from webhook.render.diff import diff
 from webhook.render.form import form_text

@@ -7,8 +7,8 @@ import sys
 
 from certs.lifetimes import Lifetimes
 from webhook.cli.fabrics import configured
-from webhook.core.visible import visible_lines
 from webhook.server import ServeOptions, serve
+from webhook.visible import visible_lines
 
 
 def run(arguments: argparse.Namespace) -> int:

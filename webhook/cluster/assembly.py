@@ -12,7 +12,7 @@ from typing import Any
 
 from webhook.cluster.kinds import NAMESPACES, Kind
 from webhook.cluster.reflector import Change
-from webhook.core.facts import Facts, NamespaceFacts
+from webhook.decision.facts import Facts, NamespaceFacts
 
 #: What a reflector delivered at once.
 Batch = tuple[Kind, list[Change]]

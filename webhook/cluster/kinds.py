@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.annotations import FABRIC
-from webhook.core.facts import (
+from webhook.decision.annotations import FABRIC
+from webhook.decision.facts import (
     PSA_ENFORCE,
     NamespaceFacts,
     limit_range_of,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from webhook.cluster.kinds import Kind
 from webhook.cluster.requests import Reads
-from webhook.core.facts import key_of
+from webhook.decision.facts import key_of
 
 #: Objects on a page: half a megabyte of namespaces.
 PAGE = 500

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from webhook.cluster.kinds import Kind
 from webhook.cluster.listing import Key, read_list
 from webhook.cluster.requests import Events, Reads, RefusedError
-from webhook.core.facts import key_of
+from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
 
 #: Without an event the API server sends a bookmark each minute: a watch that says nothing

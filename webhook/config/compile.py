@@ -8,7 +8,7 @@ import json
 from webhook.config.model import DefaultsEntry, FabricConfiguration, FabricEntry, ResourceEntry
 from webhook.config.rendered import fabric_env
 from webhook.config.rules.matching import labels_of
-from webhook.core.fabric import Defaults, Fabric, Fabrics, RdmaResource, index
+from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
 
 _HASH_DIGITS = 12
 

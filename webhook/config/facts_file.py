@@ -15,7 +15,7 @@ from typing import Any
 from webhook.config.findings import refused
 from webhook.config.messages import shown
 from webhook.config.read import Limits, decode, read_documents, read_file
-from webhook.core.facts import Facts
+from webhook.decision.facts import Facts
 from webhook.errors import ShapeError
 
 KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")

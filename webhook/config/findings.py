@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from webhook.core.visible import visible
 from webhook.errors import ConfigError
+from webhook.visible import visible
 
 Severity = Literal["error", "warning"]
 #: So many findings of a file are shown; nobody reads more, and a log line must stay one.

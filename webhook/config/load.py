@@ -22,8 +22,8 @@ from webhook.config.messages import brief, explain, meant, shown
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
 from webhook.config.read import Document, Limits, decode, read_documents, read_file
 from webhook.config.rules import RULES, Parts
-from webhook.core.fabric import Fabrics
-from webhook.core.path import Path, dotted
+from webhook.fabric.records import Fabrics
+from webhook.pod.path import Path, dotted
 
 LIMITS = Limits()
 #: A cluster has a few; with so many a file is still judged in a second.

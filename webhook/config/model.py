@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from webhook.core.fabric import LinkLayer, MemoryPolicy, Mode
+from webhook.fabric.records import LinkLayer, MemoryPolicy, Mode
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"

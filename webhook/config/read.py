@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
-from webhook.core.path import Path
+from webhook.pod.path import Path
 from webhook.yamltext import REFUSAL, directive
 
 _WORDS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from webhook.config.model import FabricEntry
 from webhook.config.names import split_hca
-from webhook.core.fabric import EnvPairs, FabricEnv
+from webhook.fabric.records import EnvPairs, FabricEnv
 
 #: Field of `qos` → the variable of each library.
 _QOS = {

@@ -11,10 +11,10 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
-from webhook.core.annotations import ENABLE, REQUESTED, WRITTEN
-from webhook.core.path import Path, dotted
-from webhook.core.pod import at
+from webhook.decision.annotations import ENABLE, REQUESTED, WRITTEN
 from webhook.documents.templates import Template
+from webhook.pod.manifest import at
+from webhook.pod.path import Path, dotted
 
 _FIELDS = ("annotations", "labels")
 _METADATA = ("metadata",)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from webhook.core.decision import PatchOp
-from webhook.core.draft import Draft
-from webhook.core.path import Path
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import PatchOp
+from webhook.pod.path import Path
 
 
 def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:

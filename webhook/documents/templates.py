@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from webhook.core.path import Path, dotted
-from webhook.core.pod import PodManifest, at
 from webhook.documents.read import Document
+from webhook.pod.manifest import PodManifest, at
+from webhook.pod.path import Path, dotted
 
 
 class Template(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.core.scope import Mutation
+from webhook.decision.scope import Mutation
 from webhook.mutations.config_files import MUTATION as CONFIG_FILES
 from webhook.mutations.env import MUTATION as ENV
 from webhook.mutations.hcoll import MUTATION as HCOLL

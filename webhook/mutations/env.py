@@ -9,13 +9,13 @@ these names in a ConfigMap that we do not see: there NCCL's go by `config-files`
 
 from __future__ import annotations
 
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
-from webhook.core.environment import entry, env_of, has_env_from
-from webhook.core.fabric import EnvPairs
-from webhook.core.fabric_env import allows_rdma, conflicts, plan_for, wanted_env
-from webhook.core.mpirun import forwards_by_ssh
-from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.fabric.records import EnvPairs
+from webhook.fabric.variables import allows_rdma, conflicts, plan_for, wanted_env
+from webhook.mpi.launches import forwards_by_ssh
+from webhook.pod.env import entry, env_of, has_env_from
 
 ADDED = Reason("Added", "Variables were added.")
 PRESENT = Reason("Present", "The container has all of them already.")

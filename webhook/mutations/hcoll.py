@@ -2,7 +2,7 @@
 
 `OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI hands it to all ranks, and
 every other program ignores it. `hcoll: auto` also writes `-mca coll_hcoll_enable 0` directly
-behind a launcher that is Open MPI's for sure (core/openmpi.py), which beats parameter files
+behind a launcher that is Open MPI's for sure (mpi/openmpi.py), which beats parameter files
 of the image. The user wins: with either variable below in env nothing is written, and a
 command that speaks of hcoll or of collectives keeps its words.
 """
@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.commands import Launch
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
-from webhook.core.environment import entry, env_names, has_env_from
-from webhook.core.mpirun import open_to_flag
-from webhook.core.openmpi import SWITCH
-from webhook.core.path import Path, dotted
-from webhook.core.pod import items, mapping
-from webhook.core.scope import Launcher, Mutation, Needs, Scope, Target
-from webhook.core.shell_insert import insert_after
-from webhook.core.shell_read import PROBLEMS, UNCLEAR
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.mpi.commands import Launch
+from webhook.mpi.launches import open_to_flag
+from webhook.mpi.openmpi import SWITCH
+from webhook.pod.env import entry, env_names, has_env_from
+from webhook.pod.manifest import items, mapping
+from webhook.pod.path import Path, dotted
+from webhook.shelltext.insert import insert_after
+from webhook.shelltext.read import PROBLEMS, UNCLEAR
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
 PRESENT = Reason("Present", "The environment switches hcoll off already.", quiet=True)

@@ -13,12 +13,12 @@ kernel refuses with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniba
 
 from __future__ import annotations
 
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
-from webhook.core.facts import PSA_ENFORCE
-from webhook.core.identity import runs_as_other_user
-from webhook.core.pod import flag, strings
-from webhook.core.scope import Mutation, Needs, Scope, Target
+from webhook.decision.draft import Draft
+from webhook.decision.facts import PSA_ENFORCE
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs, Scope, Target
+from webhook.pod.manifest import flag, strings
+from webhook.pod.run_as import runs_as_other_user
 
 CAPABILITY = "IPC_LOCK"
 

@@ -6,10 +6,10 @@ several fabrics offer a resource of the same name.
 
 from __future__ import annotations
 
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
-from webhook.core.pod import NODE_TERMS, items, mapping
-from webhook.core.scope import Mutation, Needs, Scope
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs, Scope
+from webhook.pod.manifest import NODE_TERMS, items, mapping
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
 PRESENT = Reason("Present", "The pod selects the fabric's nodes already.")

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.decision import Reason
-from webhook.core.draft import Draft
-from webhook.core.pod import at, flag
-from webhook.core.scope import Mutation, Needs, Scope
-from webhook.core.volumes import VOLUMES, mount_at, volume_named
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs, Scope
+from webhook.pod.manifest import at, flag
+from webhook.pod.volumes import VOLUMES, mount_at, volume_named
 
 WHERE = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"

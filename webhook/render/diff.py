@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.core.visible import visible, visible_lines
 from webhook.render.lines import Lines
+from webhook.visible import visible, visible_lines
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _COLOURS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green

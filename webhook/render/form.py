@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from webhook.core.decision import Outcome
-from webhook.core.visible import visible_json
+from webhook.decision.outcome import Outcome
 from webhook.errors import DocumentError
 from webhook.render.report import Preview, Report
+from webhook.visible import visible_json
 
 #: Of an answer to a caller from outside, in characters, before more of it is even made.
 LONGEST = 32 << 20

@@ -16,7 +16,7 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
-from webhook.core.visible import visible
+from webhook.visible import visible
 
 _WORD = re.compile("[^ ]+")
 _GAP = 2  # columns between those of a table

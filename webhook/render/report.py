@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webhook.core.decision import Decision
-from webhook.core.path import Path, dotted
-from webhook.core.visible import visible
+from webhook.decision.outcome import Decision
+from webhook.pod.path import Path, dotted
+from webhook.visible import visible
 
 #: What a note ends with where a document has nothing to decide on.
 NO_TEMPLATE = "no pod template"

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from webhook.core.annotations import ENABLE
-from webhook.core.decision import Decision, Outcome, Status
-from webhook.core.facts import LABEL
-from webhook.core.path import dotted
+from webhook.decision.annotations import ENABLE
+from webhook.decision.facts import LABEL
+from webhook.decision.outcome import Decision, Outcome, Status
+from webhook.pod.path import dotted
 from webhook.render.layout import Column, Sheet, Span
 from webhook.render.report import NO_TEMPLATE, Preview, Report, folded, listed
 from webhook.render.verdict import Barrier, Verdict, barrier_of, not_opted_in, verdict_of

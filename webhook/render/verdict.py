@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.core.decision import Decision, Outcome
-from webhook.core.reasons import (
+from webhook.decision.outcome import Decision, Outcome
+from webhook.pipeline.reasons import (
     ALREADY_PATCHED,
     HOST_NETWORK_MISSING,
     NOT_OPTED_IN,

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from webhook.config.load import parse_fabrics
-from webhook.core.fabric import Fabrics
-from webhook.core.visible import visible
 from webhook.defect import defect
 from webhook.documents.read import joined, read_documents
 from webhook.errors import DocumentError
+from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, preview_documents, rewrite
 from webhook.render.form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import PARAMETERS, text
+from webhook.visible import visible
 from webhook.worker.confinement import ADDRESS_SPACE
 from webhook.worker.frames import ANSWER_BYTES, Head, Operation
 

@@ -21,8 +21,10 @@ from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.config.load import parse_fabrics
-from webhook.core.facts import Facts
-from webhook.core.reasons import (
+from webhook.decision.facts import Facts
+from webhook.mutations import MUTATIONS
+from webhook.pipeline.decide import decide
+from webhook.pipeline.reasons import (
     DECISION_REASONS,
     FACTS_UNKNOWN,
     INTERNAL_ERROR,
@@ -30,8 +32,6 @@ from webhook.core.reasons import (
     OTHER_INJECTOR,
     UNKNOWN_ANNOTATION,
 )
-from webhook.mutations import MUTATIONS
-from webhook.pipeline import decide
 
 _OF_REQUESTS = (UNKNOWN_ANNOTATION, FACTS_UNKNOWN, NAMESPACE_FABRIC, OTHER_INJECTOR)
 #: Bytes of a body that holds much of one thing.

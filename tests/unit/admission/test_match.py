@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webhook.admission.match import called
-from webhook.core.facts import NamespaceFacts
+from webhook.decision.facts import NamespaceFacts
 
 LABELLED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from webhook.admission.respond import WARNINGS_IN_ALL, answer, leave, refuse
-from webhook.core.decision import Decision, PatchOp, Reason
+from webhook.decision.outcome import Decision, PatchOp, Reason
 
 PATCHED = Reason("Patched", "It was changed.")
 DENIED = Reason("FabricConflict", "Two fabrics.")

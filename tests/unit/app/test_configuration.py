@@ -11,7 +11,7 @@ from webhook.app.observe import Metrics
 from webhook.app.state import Check, State
 from webhook.config import EXAMPLE
 from webhook.config.watch import ConfigWatch
-from webhook.core.facts import Facts
+from webhook.decision.facts import Facts
 
 GOOD = EXAMPLE.read_text()
 CA = issue_ca()

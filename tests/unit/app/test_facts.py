@@ -22,7 +22,7 @@ from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import Snapshot, State
 from webhook.cluster.feed import Feed
-from webhook.core.facts import NamespaceFacts
+from webhook.decision.facts import NamespaceFacts
 from webhook.errors import ClusterError
 
 PAUSE = 0.001

@@ -12,11 +12,11 @@ from webhook.app.asgi import BODY_LIMIT
 from webhook.app.mutate import DEPTH, OBJECTS, SMALL, VALUES, Mutate
 from webhook.app.observe import Metrics
 from webhook.app.state import Snapshot, State
-from webhook.core.decision import Decision, PatchOp, Reason
-from webhook.core.fabric import Fabric, RdmaResource, index
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.outcome import Decision, PatchOp, Reason
+from webhook.decision.scope import Context
+from webhook.fabric.records import Fabric, RdmaResource, index
+from webhook.pipeline.decide import decide
+from webhook.pod.manifest import PodManifest
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"

@@ -18,10 +18,10 @@ from webhook.app.arrivals import Arrivals
 from webhook.app.mutate import Mutate
 from webhook.app.observe import Metrics
 from webhook.app.state import State
-from webhook.core.decision import Decision
-from webhook.core.facts import Facts
-from webhook.core.scope import Context
-from webhook.pipeline import decide
+from webhook.decision.facts import Facts
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
 
 LIMITED = pod(gpu(resources=amounts({"nvidia.com/v100": "1", "memory": "64Gi"})))
 STRICT = "LimitRange sizes sets max.memory"

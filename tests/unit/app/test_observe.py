@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from webhook.app.observe import Metrics
-from webhook.core.decision import Decision, Outcome, Reason
+from webhook.decision.outcome import Decision, Outcome, Reason
 
 ADDED = Reason("Added", "It was added.")
 PATCHED = Reason("Patched", "It was changed.")

@@ -21,8 +21,8 @@ from webhook.app.query import PARAMETERS
 from webhook.cluster.feed import Feed
 from webhook.cluster.requests import Reads
 from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
-from webhook.core.bounds import MOST_CONTAINERS, MOST_ENTRIES
-from webhook.core.decision import Decision, Outcome, Reason
+from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.decision.outcome import Decision, Outcome, Reason
 from webhook.errors import ClusterError
 from webhook.server import LIMITS
 from webhook.worker.confinement import ADDRESS_SPACE

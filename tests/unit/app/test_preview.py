@@ -14,7 +14,7 @@ from webhook.app.preview import EACH_PENDING, PENDING, PODS, Preview
 from webhook.app.state import Snapshot, State
 from webhook.app.worker import Worker
 from webhook.config.load import parse_fabrics
-from webhook.core.facts import Facts
+from webhook.decision.facts import Facts
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.config.files import compiled, fabric, text
 from webhook.config.load import parse_fabrics
-from webhook.core.fabric import Defaults, Fabric, FabricEnv, RdmaResource
+from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webhook.core.decision import PatchOp
+from webhook.decision.outcome import PatchOp
 from webhook.documents.patch import patched
 from webhook.documents.read import read_documents
 from webhook.documents.splice import Spliced, splice

@@ -20,19 +20,19 @@ from tests.fuzz import laws
 from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
 from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Run, run
-from webhook import pipeline
 from webhook.admission.respond import answer
 from webhook.admission.review import read_review
 from webhook.config.findings import Finding
-from webhook.core.commands import Commands
-from webhook.core.draft import Draft
-from webhook.core.path import pointer
-from webhook.core.pod import items
-from webhook.core.quantity import is_zero
-from webhook.core.shell_insert import insert_after
-from webhook.core.status import render
+from webhook.decision.draft import Draft
 from webhook.documents.splice import splice
 from webhook.errors import DocumentError
+from webhook.mpi.commands import Commands
+from webhook.pipeline import decide as pipeline
+from webhook.pipeline.status import render
+from webhook.pod.manifest import items
+from webhook.pod.path import pointer
+from webhook.pod.quantity import is_zero
+from webhook.shelltext.insert import insert_after
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
@@ -106,7 +106,7 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
             raise OverflowError(value)
         return is_zero(value)
 
-    patch.setattr("webhook.core.resources.is_zero", wrong)
+    patch.setattr("webhook.decision.resources.is_zero", wrong)
 
 
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def _quadratic(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_letters(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.core.warnings._plain", lambda line: line)
+    patch.setattr("webhook.pipeline.admission_warnings._plain", lambda line: line)
 
 
 def _again_and_again(patch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def _replicas_differ(patch: pytest.MonkeyPatch) -> None:
 
 
 def _wrong_index(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.core.draft.pointer", lambda path: pointer(path).replace("/0", "/1"))
+    patch.setattr("webhook.decision.draft.pointer", lambda path: pointer(path).replace("/0", "/1"))
 
 
 def _other_order(patch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
         _seen.append("schedulerName" in (manifest.get("spec") or {}))
         return decide(manifest, context)
 
-    patch.setattr("webhook.pipeline.render", wrong)
+    patch.setattr("webhook.pipeline.decide.render", wrong)
     patch.setattr(pipeline, "_decide", noting)
 
 

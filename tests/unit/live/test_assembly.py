@@ -10,7 +10,7 @@ from tests.unit.live.cluster import limit_range, namespace, quota
 from webhook.cluster.assembly import Assembly, Batch
 from webhook.cluster.kinds import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
 from webhook.cluster.reflector import Change
-from webhook.core.facts import Facts, NamespaceFacts, key_of
+from webhook.decision.facts import Facts, NamespaceFacts, key_of
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 

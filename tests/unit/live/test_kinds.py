@@ -8,7 +8,7 @@ import pytest
 from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
 from tests.unit.live.cluster import limit_range, namespace, quota
 from webhook.cluster.kinds import KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
-from webhook.core.facts import NamespaceFacts, namespace_of
+from webhook.decision.facts import NamespaceFacts, namespace_of
 
 LABELS = {
     "kubernetes.io/metadata.name": "lab",

@@ -8,14 +8,14 @@ from typing import Any
 
 import jsonpatch
 
-from webhook.core.annotations import Requests
-from webhook.core.commands import Commands
-from webhook.core.draft import Draft
-from webhook.core.environment import Environments
-from webhook.core.fabric import Defaults, Fabric, index
-from webhook.core.facts import NamespaceFacts
-from webhook.core.pod import PodManifest, containers_of
-from webhook.core.scope import Mutation, Scope, Target
+from webhook.decision.annotations import Requests
+from webhook.decision.draft import Draft
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.scope import Mutation, Scope, Target
+from webhook.fabric.records import Defaults, Fabric, index
+from webhook.mpi.commands import Commands
+from webhook.pod.env import Environments
+from webhook.pod.manifest import PodManifest, containers_of
 
 GPU = "nvidia.com/gpu"
 

@@ -3,11 +3,11 @@ from typing import Any, Literal
 import pytest
 
 from tests.unit.mutations.drafted import codes, container, defaulted, env, pod, run, verdicts
-from webhook.core.draft import Draft
-from webhook.core.fabric import Defaults, Fabric, FabricEnv
-from webhook.core.pod import PodManifest
+from webhook.decision.draft import Draft
+from webhook.fabric.records import Defaults, Fabric, FabricEnv
 from webhook.mutations import env as env_mutation
 from webhook.mutations.config_files import MUTATION
+from webhook.pod.manifest import PodManifest
 
 FABRIC = Fabric(
     name="v100-ib",

@@ -7,9 +7,9 @@ import pytest
 from tests.builders import V100, container, context, defaulted, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
 from tests.builders import told as all_told
-from webhook.core.decision import Decision
-from webhook.core.fabric import Fabric, FabricEnv
-from webhook.core.pod import PodManifest
+from webhook.decision.outcome import Decision
+from webhook.fabric.records import Fabric, FabricEnv
+from webhook.pod.manifest import PodManifest
 
 NAME = "env"
 GPU = frozenset({"nvidia.com/v100"})

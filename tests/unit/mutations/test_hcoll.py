@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.builders import V100, container, context, decide_on, fabric, gpu, ops, pod, told
-from webhook.core.fabric import FabricEnv, RdmaResource
-from webhook.core.pod import PodManifest
+from webhook.fabric.records import FabricEnv, RdmaResource
+from webhook.pod.manifest import PodManifest
 
 NAME = "hcoll"
 SWITCH = {"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}

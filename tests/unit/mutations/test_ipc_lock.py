@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
-from webhook.core.facts import NamespaceFacts
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.scope import Context
+from webhook.pod.manifest import PodManifest
 
 NAME = "ipc-lock"
 ADDED = "added capability IPC_LOCK, so that memory can be registered"

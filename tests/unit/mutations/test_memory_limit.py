@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
-from webhook.core.decision import Decision
-from webhook.core.facts import NamespaceFacts
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.pod.manifest import PodManifest
 
 NAME = "memory-limit"
 GPU = {"nvidia.com/v100": "1"}

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.builders import context, decide_on, defaulted, fabric, gpu, ops, pod, told
-from webhook.core.decision import Decision
-from webhook.core.fabric import RdmaResource
-from webhook.core.facts import NamespaceFacts
-from webhook.core.pod import PodManifest
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.outcome import Decision
+from webhook.fabric.records import RdmaResource
+from webhook.pod.manifest import PodManifest
 
 NAME = "networks"
 KEY = "k8s.v1.cni.cncf.io/networks"

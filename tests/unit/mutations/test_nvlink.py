@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from tests.unit.mutations.drafted import codes, container, defaulted, env, pod, run, verdicts
-from webhook.core.annotations import Requests
-from webhook.core.draft import Draft
-from webhook.core.pod import PodManifest
-from webhook.core.remap import wrapping
+from webhook.decision.annotations import Requests
+from webhook.decision.draft import Draft
 from webhook.mutations.nvlink import MUTATION
+from webhook.mutations.nvlink.remap import wrapping
+from webhook.pod.manifest import PodManifest
 
 HOST_ID = {"name": "NCCL_HOSTID", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
 NO_ABSTRACT = {"name": "NCCL_IPC_USE_ABSTRACT_SOCKET", "value": "0"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import context, decide_on, defaulted, fabric, ops, pod, told
-from webhook.core.pod import PodManifest
+from webhook.pod.manifest import PodManifest
 
 NAME = "placement"
 GPU = frozenset({"nvidia.com/v100"})

@@ -17,9 +17,9 @@ from tests.builders import (
     pod,
     told,
 )
-from webhook.core.fabric import RdmaResource
-from webhook.core.pod import PodManifest
-from webhook.core.scope import Context
+from webhook.decision.scope import Context
+from webhook.fabric.records import RdmaResource
+from webhook.pod.manifest import PodManifest
 
 NAME = "rdma-resources"
 GPU = frozenset({"nvidia.com/v100"})

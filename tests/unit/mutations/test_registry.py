@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 
 import webhook
-from webhook.core.decision import Reason
-from webhook.core.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
-from webhook.core.scope import Mutation, Needs
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs
 from webhook.mutations import MUTATIONS
+from webhook.pipeline.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
 
 SOURCES = Path(webhook.__file__).parent
 ids = [mutation.name for mutation in MUTATIONS]

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from tests.unit.mutations.drafted import codes, container, defaulted, pod, run, verdicts
-from webhook.core.annotations import Requests
-from webhook.core.fabric import Fabric
+from webhook.decision.annotations import Requests
+from webhook.fabric.records import Fabric
 from webhook.mutations.shared_memory import MUTATION
 
 FABRIC = Fabric(name="v100-ib", shared_memory="16Gi")

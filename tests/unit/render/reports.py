@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.decision import Decision, Outcome, PatchOp, Reason, Status
+from webhook.decision.outcome import Decision, Outcome, PatchOp, Reason, Status
 from webhook.render.report import Preview
 
 PATCHED = Reason("Patched", "The pod was changed.")

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.core.decision import PatchOp
+from webhook.decision.outcome import PatchOp
 from webhook.render.form import form, form_schema, form_text
 from webhook.render.report import Report
 

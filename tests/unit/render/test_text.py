@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.core.decision import Decision, Outcome, PatchOp, Reason
+from webhook.decision.outcome import Decision, Outcome, PatchOp, Reason
 from webhook.render.report import Preview, Report
 from webhook.render.text import text
 

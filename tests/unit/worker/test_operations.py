@@ -6,7 +6,7 @@ import pytest
 
 from webhook import preview
 from webhook.errors import DocumentError
-from webhook.pipeline import decide
+from webhook.pipeline.decide import decide
 from webhook.worker import operations
 from webhook.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Answer, Operations
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
-from webhook.core.path import Path
+from webhook.pod.path import Path
 
 
 @per_fabric

@@ -13,7 +13,7 @@ from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rendered import nccl_ib_hca, rendered
 from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
-from webhook.core import quantity
+from webhook.pod import quantity
 
 #: NCCL's reader of configuration files cuts names and values here (misc/param.cc).
 _NCCL_BYTES = 1023

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import Parts, Problem
-from webhook.core.path import Path
-from webhook.core.resources import MIG, VIRTUAL_GPU
+from webhook.decision.resources import MIG, VIRTUAL_GPU
+from webhook.pod.path import Path
 
 _GPU_DOMAIN = "gpu.intel.com"
 _GPU_NAMES = ("gpu", "gpu.shared")

@@ -16,7 +16,7 @@ from webhook.config import names
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import OWN_DEVICE, Parts, Problem, per_fabric
-from webhook.core.path import Path
+from webhook.pod.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32

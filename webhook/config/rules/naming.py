@@ -8,8 +8,8 @@ from webhook.config import names
 from webhook.config.messages import listed, meant, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.parts import Parts, Problem, per_fabric
-from webhook.core import quantity
-from webhook.core.path import Path
+from webhook.pod import quantity
+from webhook.pod.path import Path
 
 _PLUGIN_DOMAIN = "rdma/"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.config.findings import Severity
 from webhook.config.model import FabricConfiguration, FabricEntry
-from webhook.core.path import Path
+from webhook.pod.path import Path
 
 #: In these modes each pod sees its own device, whose name nobody knows before.
 OWN_DEVICE = ("sr-iov", "host-device")

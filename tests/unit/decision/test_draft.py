@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Outcome, Reason
+from webhook.errors import ShapeError
+
+WHY = Reason("Why", "Because.")
+
+
+def sample() -> dict[str, Any]:
+    """Make a small pod."""
+    return {
+        "metadata": {"name": "job", "labels": None},
+        "spec": {"containers": [{"name": "a", "args": ["x"]}, {"name": "b"}]},
+    }
+
+
+def test_a_draft_without_edits_is_the_pod_itself() -> None:
+    """Nothing is copied before something is edited."""
+    pod = sample()
+    draft = Draft(pod)
+    assert draft.get(("spec", "containers", 1, "name")) == "b"
+    assert draft.get(("spec", "nothing", "here")) is None
+    assert draft.pod is pod
+    assert (draft.ops, draft.outcomes) == ([], [])
+
+
+def test_only_the_edited_path_is_copied() -> None:
+    """The pod that came in stays as it was, and what is untouched is shared with it."""
+    pod = sample()
+    before = deepcopy(pod)
+    draft = Draft(pod)
+    draft.set(("spec", "containers", 0, "image"), "i")
+    assert pod == before
+    assert draft.pod["spec"]["containers"][1] is pod["spec"]["containers"][1]
+    assert draft.pod["metadata"] is pod["metadata"]
+
+
+def test_parts_that_a_document_shares_do_not_change_together() -> None:
+    """A YAML alias makes two containers one object; an edit of one is none of the other."""
+    shared = {"limits": {"memory": "1Gi"}}
+    pod = {"a": {"resources": shared}, "b": {"resources": shared}}
+    draft = Draft(pod)
+    draft.remove(("a", "resources", "limits", "memory"))
+    assert draft.pod == {
+        "a": {"resources": {"limits": {}}},
+        "b": {"resources": {"limits": {"memory": "1Gi"}}},
+    }
+
+
+def test_a_key_is_added_or_replaced() -> None:
+    """As RFC 6902 tells them apart."""
+    draft = Draft(sample())
+    draft.set(("spec", "hostIPC"), value=True)
+    draft.set(("metadata", "name"), "other")
+    assert draft.ops == [
+        {"op": "add", "path": "/spec/hostIPC", "value": True},
+        {"op": "replace", "path": "/metadata/name", "value": "other"},
+    ]
+    assert draft.pod["spec"]["hostIPC"] is True
+    assert draft.pod["metadata"]["name"] == "other"
+
+
+def test_missing_and_null_parents_travel_along() -> None:
+    """Without them the operation would not apply."""
+    draft = Draft(sample())
+    draft.set(("spec", "containers", 1, "securityContext", "capabilities", "add"), ["X"])
+    draft.set(("metadata", "labels", "app"), "x")
+    draft.set(("status", "phase"), "Pending")
+    assert draft.ops == [
+        {
+            "op": "add",
+            "path": "/spec/containers/1/securityContext",
+            "value": {"capabilities": {"add": ["X"]}},
+        },
+        {"op": "replace", "path": "/metadata/labels", "value": {"app": "x"}},
+        {"op": "add", "path": "/status", "value": {"phase": "Pending"}},
+    ]
+
+
+def test_a_list_is_appended_to_or_made() -> None:
+    """One operation for each value of a list that is there, one for a new list."""
+    draft = Draft(sample())
+    draft.append(("spec", "containers", 0, "args"), "y", "z")
+    draft.append(("spec", "containers", 1, "args"), "y", "z")
+    assert draft.ops == [
+        {"op": "add", "path": "/spec/containers/0/args/-", "value": "y"},
+        {"op": "add", "path": "/spec/containers/0/args/-", "value": "z"},
+        {"op": "add", "path": "/spec/containers/1/args", "value": ["y", "z"]},
+    ]
+    assert [one["args"] for one in draft.pod["spec"]["containers"]] == [["x", "y", "z"], ["y", "z"]]
+
+
+def test_values_are_inserted_and_replaced_by_index() -> None:
+    """Several values keep their order."""
+    draft = Draft({"args": ["a", "d"]})
+    draft.insert(("args",), 1, "b", "c")
+    draft.replace(("args", 0), "A")
+    draft.remove(("args", 3))
+    assert draft.pod == {"args": ["A", "b", "c"]}
+    assert draft.ops == [
+        {"op": "add", "path": "/args/1", "value": "b"},
+        {"op": "add", "path": "/args/2", "value": "c"},
+        {"op": "replace", "path": "/args/0", "value": "A"},
+        {"op": "remove", "path": "/args/3"},
+    ]
+
+
+def test_an_operation_keeps_its_value_when_it_is_edited_later() -> None:
+    """What was put in is copied before it is edited, so earlier operations stay true."""
+    draft = Draft({})
+    draft.set(("a",), {"b": []})
+    draft.append(("a", "b"), 1)
+    assert draft.ops == [
+        {"op": "add", "path": "/a", "value": {"b": []}},
+        {"op": "add", "path": "/a/b/-", "value": 1},
+    ]
+    assert draft.pod == {"a": {"b": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("parent", "says"),
+    [
+        ("x", "a must be a mapping, but is a string ('x')"),
+        ([], "a must be a mapping, but is a list ([])"),
+        (0, "a must be a mapping, but is a number (0)"),
+    ],
+    ids=repr,
+)
+def test_a_parent_of_another_type_is_refused(parent: Any, says: str) -> None:
+    """The API server would refuse the pod as well."""
+    draft = Draft({"a": parent})
+    with pytest.raises(ShapeError) as raised:
+        draft.set(("a", "b", "c"), 1)
+    assert str(raised.value) == says
+
+
+def test_only_a_list_is_appended_to() -> None:
+    """A mapping or a string in its place is refused with its place."""
+    draft = Draft({"a": {"b": "x"}})
+    with pytest.raises(ShapeError) as raised:
+        draft.append(("a", "b"), 1)
+    assert str(raised.value) == "a.b must be a list, but is a string ('x')"
+
+
+def test_operations_belong_to_the_verdict_that_follows() -> None:
+    """Each outcome has its own; the others have none."""
+    draft = Draft({"a": 1})
+    draft.mutation = "mine"
+    draft.set(("b",), 2)
+    draft.applied("x", WHY, "done")
+    draft.warned("x", WHY, "careful")
+    draft.remove(("a",))
+    draft.applied("", WHY, "removed")
+    draft.already("y", WHY, "there")
+    draft.skipped("z", WHY, "left alone")
+    draft.failed("w", WHY, "no")
+    added, removed = draft.ops
+    assert draft.outcomes == [
+        Outcome("mine", "x", "applied", WHY, "done", (added,)),
+        Outcome("mine", "x", "warned", WHY, "careful"),
+        Outcome("mine", "", "applied", WHY, "removed", (removed,)),
+        Outcome("mine", "y", "already", WHY, "there"),
+        Outcome("mine", "z", "skipped", WHY, "left alone"),
+        Outcome("mine", "w", "failed", WHY, "no"),
+    ]
+
+
+def test_a_verdict_must_match_what_was_done() -> None:
+    """A mutation that says otherwise is a defect, not a decision."""
+    draft = Draft({})
+    draft.mutation = "mine"
+    with pytest.raises(AssertionError, match="mine says applied, but changed nothing"):
+        draft.applied("", WHY, "")
+    draft.set(("a",), 1)
+    with pytest.raises(AssertionError, match="mine says skipped, but has operations pending"):
+        draft.skipped("", WHY, "")

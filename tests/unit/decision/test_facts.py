@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import H100, V100, fabric, fabrics
+from webhook.decision.facts import Facts, NamespaceFacts, Node, NodeInventory, product_of
+from webhook.errors import ShapeError
+
+
+def namespace(name: str = "lab", **metadata: Any) -> dict[str, Any]:
+    """Make a Namespace."""
+    return {"kind": "Namespace", "metadata": {"name": name, **metadata}}
+
+
+def limit_range(*limits: dict[str, Any]) -> dict[str, Any]:
+    """Make a LimitRange of namespace `lab`."""
+    metadata = {"name": "sizes", "namespace": "lab"}
+    return {"kind": "LimitRange", "metadata": metadata, "spec": {"limits": list(limits)}}
+
+
+def quota(**hard: str) -> dict[str, Any]:
+    """Make a ResourceQuota of namespace `lab`."""
+    written = {name.replace("_", "."): amount for name, amount in hard.items()}
+    metadata = {"name": "team", "namespace": "lab"}
+    return {"kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": written}}
+
+
+def node(name: str, product: str = "", status: Any = None, **resources: Any) -> dict[str, Any]:
+    """Make a Node that offers `nvidia.com/<name>` for each keyword."""
+    labels = {"kubernetes.io/hostname": f"{name}.host"}
+    if product:
+        labels["nvidia.com/gpu.product"] = product
+    amounts = {f"nvidia.com/{key}": count for key, count in resources.items()}
+    offered = {"allocatable": {"cpu": "64", **amounts}} if status is None else status
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": offered}
+
+
+def test_no_objects_are_facts_too() -> None:
+    """A cluster was looked at, so a namespace that is not there is unknown."""
+    facts = Facts.from_objects([])
+    assert facts == Facts(complete=True)
+    assert facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+
+
+def test_without_any_source_a_namespace_counts_as_known() -> None:
+    """The command line without --facts has nothing to wait for."""
+    assert Facts().namespace("lab") == NamespaceFacts(name="lab", known=True, labels=None)
+
+
+def test_a_namespace_brings_labels_and_annotations() -> None:
+    """Other kinds are passed over."""
+    facts = Facts.from_objects(
+        [
+            {"kind": "Pod", "metadata": {"name": "x", "namespace": "lab"}},
+            {},
+            namespace(labels={"a": "b"}, annotations={"rdma.lab/fabric": "north"}),
+            namespace("other"),
+        ]
+    )
+    assert facts.namespaces == {
+        "lab": NamespaceFacts(
+            name="lab", labels={"a": "b"}, annotations={"rdma.lab/fabric": "north"}
+        ),
+        "other": NamespaceFacts(name="other", labels={}),
+    }
+    assert facts.namespace("lab") is facts.namespaces["lab"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "level"),
+    [
+        (None, ""),
+        ({}, ""),
+        ({"pod-security.kubernetes.io/enforce": "privileged"}, ""),
+        ({"pod-security.kubernetes.io/enforce": "baseline"}, "baseline"),
+        ({"pod-security.kubernetes.io/enforce": "restricted"}, "restricted"),
+        ({"pod-security.kubernetes.io/warn": "restricted"}, ""),
+        ({"pod-security.kubernetes.io/enforce": "strict"}, ""),
+    ],
+)
+def test_two_pod_security_levels_refuse_capabilities(
+    labels: dict[str, str] | None, level: str
+) -> None:
+    """Only where they are enforced; `privileged`, and what nobody knows, refuse nothing."""
+    assert NamespaceFacts(labels=labels).enforced_pod_security == level
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [
+        ([], ""),
+        ([limit_range()], ""),
+        ([limit_range({"type": "Container", "default": {"memory": "1Gi"}})], ""),
+        ([limit_range({"type": "Container", "max": {"cpu": "8"}})], ""),
+        ([limit_range({"type": "PersistentVolumeClaim", "max": {"memory": "1Gi"}})], ""),
+        (
+            [limit_range({"type": "Container", "max": {"memory": "1Gi"}})],
+            "LimitRange sizes sets max.memory",
+        ),
+        (
+            [limit_range({"type": "Pod", "max": {"memory": "1Gi"}})],
+            "LimitRange sizes sets max.memory",
+        ),
+        (
+            [limit_range({}, {"type": "Container", "maxLimitRequestRatio": {"memory": "2"}})],
+            "LimitRange sizes sets maxLimitRequestRatio.memory",
+        ),
+        ([quota(requests_memory="1Ti", pods="5")], ""),
+        ([quota(limits_memory="1Ti")], "ResourceQuota team counts limits.memory"),
+        (
+            [
+                quota(limits_memory="1Ti"),
+                limit_range({"type": "Container", "max": {"memory": "1Gi"}}),
+            ],
+            "LimitRange sizes sets max.memory",
+        ),
+    ],
+    ids=range(11),
+)
+def test_what_rejects_pods_without_a_memory_limit_is_found(
+    items: list[dict[str, Any]], why: str
+) -> None:
+    """A LimitRange's max or ratio, or a quota on limits.memory; of several always the same one."""
+    for objects in ([namespace(), *items], [*items, namespace()]):
+        assert Facts.from_objects(objects).namespace("lab").memory_limit_required == why
+    assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
+
+
+def test_a_null_label_is_an_empty_one() -> None:
+    """As Kubernetes decodes it."""
+    item = {"kind": "Node", "metadata": {"name": "a", "labels": {"x": None, "y": "1"}}}
+    assert Facts.from_objects([item]).nodes["a"].labels == {"x": "", "y": "1"}
+
+
+def test_a_node_offers_its_extended_resources() -> None:
+    """Those of a quantity above zero; capacity where nothing is allocatable yet."""
+    facts = Facts.from_objects(
+        [
+            node("a", "Tesla-V100-SXM2", v100="8", mig="0", other=0),
+            node("b", status={"capacity": {"nvidia.com/h100": 4}}),
+            node("c", status={}),
+        ]
+    )
+    assert facts.nodes == {
+        "a": Node(
+            labels={
+                "kubernetes.io/hostname": "a.host",
+                "nvidia.com/gpu.product": "Tesla-V100-SXM2",
+            },
+            resources=frozenset({"nvidia.com/v100"}),
+        ),
+        "b": Node(
+            labels={"kubernetes.io/hostname": "b.host"}, resources=frozenset({"nvidia.com/h100"})
+        ),
+        "c": Node(labels={"kubernetes.io/hostname": "c.host"}, resources=frozenset()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({"kind": "Node", "metadata": []}, "metadata must be a mapping, but is a list ([])"),
+        (
+            {"kind": "LimitRange", "spec": {"limits": {}}},
+            "spec.limits must be a list, but is a mapping ({})",
+        ),
+        (
+            {"kind": "Namespace", "metadata": {"name": "a", "labels": "x"}},
+            "metadata.labels must be a mapping, but is a string ('x')",
+        ),
+        (
+            {"kind": "Node", "metadata": {"name": "a", "labels": {"x/y": "1", "x/z": 5}}},
+            'metadata.labels["x/z"] must be a string, but is a number (5)',
+        ),
+    ],
+    ids=range(4),
+)
+def test_an_object_of_another_shape_is_refused(item: dict[str, Any], says: str) -> None:
+    """It is no object that an API server handed out."""
+    with pytest.raises(ShapeError) as raised:
+        Facts.from_objects([item])
+    assert str(raised.value) == says
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "product"),
+    [
+        ("nvidia.com/gpu.product", "Tesla-V100-SXM2-16GB", "Tesla-V100-SXM2-16GB"),
+        ("nvidia.com/gpu.product", "Tesla-V100-SXM2-16GB-SHARED", "Tesla-V100-SXM2-16GB"),
+        ("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A100-SXM4-40GB"),
+        (
+            "nvidia.com/gpu.product",
+            "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED",
+            "NVIDIA-A100-SXM4-40GB",
+        ),
+        ("other", "x-SHARED", "x-SHARED"),
+    ],
+)
+def test_a_shared_gpu_is_the_same_product(key: str, value: str, product: str) -> None:
+    """GPU feature discovery appends how it is shared; the fabric does not depend on that."""
+    assert product_of(key, value) == product
+
+
+def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
+    """By name and by host name; a GPU resource counts for the fabrics that claim it."""
+    facts = Facts.from_objects(
+        [
+            node("a", "Tesla-V100-SXM2-SHARED", v100="8"),
+            node("b", "NVIDIA-H100-SXM5", v100="8", h100="8"),
+            node("c", "Tesla-V100-PCIE", h100="1"),
+            node("d", v100="1"),
+        ]
+    )
+    v100, h100, none = frozenset({"v100-ib"}), frozenset({"h100-roce"}), frozenset[str]()
+    assert facts.inventory(fabrics(V100, H100)) == NodeInventory(
+        by_node={
+            "a": v100,
+            "a.host": v100,
+            "b": h100,
+            "b.host": h100,
+            "c": none,
+            "c.host": none,
+            "d": none,
+            "d.host": none,
+        },
+        by_gpu={"nvidia.com/v100": v100, "nvidia.com/h100": h100},
+        inhabited=v100 | h100,
+    )
+
+
+def test_a_node_may_fit_several_fabrics() -> None:
+    """One without labels and GPU resources takes every node."""
+    anywhere = fabric("anywhere")
+    facts = Facts.from_objects([node("a", "Tesla-V100-SXM2", v100="8")])
+    inventory = facts.inventory(fabrics(V100, H100, anywhere))
+    assert inventory.by_node["a"] == frozenset({"v100-ib", "anywhere"})
+    assert inventory.by_gpu == {"nvidia.com/v100": frozenset({"v100-ib"})}
+
+
+def test_without_nodes_the_inventory_is_empty() -> None:
+    """Which is no evidence at all."""
+    assert Facts.from_objects([]).inventory(fabrics()) == NodeInventory()

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, fabric, fabrics
+from webhook.decision.resources import (
+    Usage,
+    is_foreign,
+    is_foreign_annotation,
+    is_gpu,
+    is_rdma,
+    unclaimed,
+    usage_of,
+)
+from webhook.errors import ShapeError
+from webhook.fabric.records import RdmaResource
+
+PATH = ("spec", "containers", 0)
+NOTHING = Usage((), 0, False, False, (), ())
+FABRICS = fabrics(
+    fabric(
+        "north",
+        gpu_resources=frozenset({"nvidia.com/v100", "amd.com/gpu"}),
+        resources=(RdmaResource(name="rdma/north", aliases=("nvidia.com/hostdev",)),),
+    )
+)
+
+
+def usage(limits: Any = None, requests: Any = None) -> Usage:
+    """Read a container with these amounts."""
+    return usage_of(container(resources=amounts(limits, requests)), PATH, FABRICS)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"resources": None},
+        {"resources": {}},
+        {"resources": {"limits": None, "requests": None}},
+        {"resources": {"limits": {"cpu": "1", "memory": None}}},
+        {"resources": {"limits": {"example.com/fpga": "1"}}},
+    ],
+    ids=repr,
+)
+def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
+    """CPU, memory and other devices are none of our business."""
+    assert usage_of(manifest, PATH, FABRICS) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"nvidia.com/gpu": "2"}, Usage(("nvidia.com/gpu",), 2, False, False, (), ())),
+        ({"nvidia.com/v100": 8}, Usage(("nvidia.com/v100",), 8, False, False, (), ())),
+        ({"amd.com/gpu": "1"}, Usage(("amd.com/gpu",), 1, False, False, (), ())),
+        ({"nvidia.com/gpu": "1e18"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
+        ({"nvidia.com/gpu": "0"}, NOTHING),
+        ({"nvidia.com/gpu": 0}, NOTHING),
+        ({"nvidia.com/gpu": None}, NOTHING),
+        ({"nvidia.com/gpu": "1e0"}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
+        ({"nvidia.com/gpu": 1.0}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
+        (
+            {"nvidia.com/mig-1g.5gb": "3"},
+            Usage(("nvidia.com/mig-1g.5gb",), 0, True, False, (), ()),
+        ),
+        (
+            {"nvidia.com/gpu.shared": "1"},
+            Usage(("nvidia.com/gpu.shared",), 0, True, False, (), ()),
+        ),
+        (
+            {"nvidia.com/gpu": "1", "nvidia.com/mig-1g.5gb": "1"},
+            Usage(("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"), 0, True, False, (), ()),
+        ),
+        (
+            {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"},
+            Usage(("nvidia.com/gpu",), 0, False, True, (), ()),
+        ),
+        ({"nvidia.com/gpumem": "3000"}, Usage((), 0, False, True, (), ())),
+        ({"nvidia.com/gputopology": "1"}, NOTHING),
+        ({"example.com/gpu": "1"}, NOTHING),
+    ],
+    ids=repr,
+)
+def test_gpus_are_known_by_their_exact_names(limits: dict[str, Any], expected: Usage) -> None:
+    """Slices, shared and virtual GPUs are GPUs, but none that a container has to itself."""
+    assert usage(limits) == expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "rdma", "foreign", "has_rdma"),
+    [
+        ({"rdma/north": "1"}, (("rdma/north", "1"),), (), True),
+        ({"rdma/anything": 2}, (("rdma/anything", 2),), (), True),
+        ({"rdma/north": "0"}, (("rdma/north", "0"),), (), False),
+        ({"rdma/north": None}, (("rdma/north", None),), (), False),
+        ({"nvidia.com/hostdev": "1"}, (("nvidia.com/hostdev", "1"),), (), True),
+        ({"intel.com/hostdev": "1"}, (), ("intel.com/hostdev",), False),
+        ({"intel.com/hostdev": "0"}, (), (), False),
+        ({"vpc.amazonaws.com/efa": "4"}, (), ("vpc.amazonaws.com/efa",), False),
+    ],
+    ids=repr,
+)
+def test_rdma_devices_and_foreign_nics_are_told_apart(
+    limits: dict[str, Any], rdma: Any, foreign: Any, has_rdma: bool
+) -> None:
+    """What a fabric claims is RDMA, also an alias; zero is written, but is none."""
+    found = usage(limits)
+    assert found == Usage((), 0, False, False, rdma, foreign)
+    assert found.has_rdma is has_rdma
+
+
+def test_limits_count_before_requests() -> None:
+    """As for the scheduler, which wants both the same."""
+    assert usage({"rdma/north": "2"}, {"rdma/north": "1", "nvidia.com/gpu": "1"}) == Usage(
+        ("nvidia.com/gpu",), 1, False, False, (("rdma/north", "2"),), ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests", "says"),
+    [
+        (
+            {"nvidia.com/gpu": "one"},
+            None,
+            (
+                'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
+                "'one' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+            ),
+        ),
+        (
+            {"nvidia.com/gpu": "1" + "0" * 64},
+            {"cpu": "x"},
+            (
+                'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
+                f"'1{'0' * 64}' is longer than the 64 characters of any quantity; "
+                "spec.containers[0].resources.requests.cpu: "
+                "'x' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+            ),
+        ),
+        (
+            {"nvidia.com/gpu": True},
+            None,
+            (
+                'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
+                'True is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
+            ),
+        ),
+        (
+            {"cpu": "1"},
+            {"cpu": "1", "rdma/x": {}},
+            (
+                'spec.containers[0].resources.requests["rdma/x"]: '
+                '{} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
+            ),
+        ),
+        (
+            {"vpc.amazonaws.com/efa": ""},
+            {},
+            (
+                'spec.containers[0].resources.limits["vpc.amazonaws.com/efa"]: '
+                "'' is not a Kubernetes quantity (such as \"1\", 500m or 64Gi)"
+            ),
+        ),
+        (
+            ["nvidia.com/gpu"],
+            None,
+            (
+                "spec.containers[0].resources.limits must be a mapping, "
+                "but is a list (['nvidia.com/gpu'])"
+            ),
+        ),
+        (
+            None,
+            "x",
+            "spec.containers[0].resources.requests must be a mapping, but is a string ('x')",
+        ),
+    ],
+    ids=range(7),
+)
+def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
+    """The API server would refuse it too."""
+    with pytest.raises(ShapeError) as raised:
+        usage(limits, requests)
+    assert str(raised.value) == says
+
+
+def test_a_few_wrong_amounts_are_shown() -> None:
+    """Of thousands the first, limits before requests."""
+    wrong = {f"rdma/{number}": "x" for number in range(3)}
+    with pytest.raises(ShapeError) as raised:
+        usage(wrong, wrong)
+    assert [part.partition(":")[0] for part in str(raised.value).split("; ")] == [
+        *(f'spec.containers[0].resources.limits["{name}"]' for name in wrong),
+        'spec.containers[0].resources.requests["rdma/0"]',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "foreign"),
+    [
+        ("vpc.amazonaws.com/efa", True),
+        ("vpc.amazonaws.com/efa2", False),
+        ("intel.com/intel_sriov_netdevice", True),
+        ("openshift.io/sriovleg", True),
+        ("nvidia.com/hostdev", True),
+        ("nvidia.com/mlnxnics", True),
+        ("vke.volcengine.com/rdma", True),
+        ("amd.com/nic", True),
+        ("amd.com/vnic", True),
+        ("networking.gke.io.networks/rdma-0", True),
+        ("aliyun/erdma", True),
+        ("koordinator.sh/rdma", True),
+        ("site.lab/nic0", True),
+        ("nvidia.com/gpu", False),
+        ("sriov", False),
+        ("example.com/fpga", False),
+    ],
+)
+def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
+    """The built-in ones, and the site's own."""
+    assert is_foreign(name, ("site.lab/nic?",)) is foreign
+    assert is_foreign("site.lab/nic0") is False
+
+
+@pytest.mark.parametrize(
+    ("key", "foreign"),
+    [
+        ("networking.gke.io/interfaces", True),
+        ("site.lab/nics", True),
+        ("k8s.v1.cni.cncf.io/networks", False),
+        ("rdma.lab/enable", False),
+    ],
+)
+def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> None:
+    """GKE attaches its NICs by annotation; a site may know others."""
+    assert is_foreign_annotation(key, ("site.lab/*",)) is foreign
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "rdma"),
+    [
+        ("nvidia.com/gpu", True, False),
+        ("nvidia.com/gpu.shared", True, False),
+        ("nvidia.com/mig-2g.10gb", True, False),
+        ("amd.com/gpu", True, False),
+        ("nvidia.com/gpumem", False, False),
+        ("rdma/hca", False, True),
+        ("rdma", False, False),
+        ("nvidia.com/hostdev", False, True),
+    ],
+)
+def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma: bool) -> None:
+    """By exact names and the fabrics'; only MIG profiles and `rdma/` are open lists."""
+    assert (is_gpu(name, FABRICS), is_rdma(name, FABRICS)) == (gpu, rdma)
+
+
+def test_what_no_fabric_claims_is_listed() -> None:
+    """Sorted, without what is requested 0 times; an amount that is none still has a name."""
+    limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
+    asked = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
+    assert unclaimed(asked, FABRICS) == ["example.com/a", "example.com/b"]

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.fabric.globs import LONGEST, Globs
+
+
+@pytest.mark.parametrize(
+    ("globs", "name", "fits"),
+    [
+        ((), "x", False),
+        (("a*b?c",), "axxbyc", True),
+        (("a*b?c",), "axxbc", False),
+        (("*/*sriov*",), "intel.com/sriov", True),
+        (("*/*sriov*",), "sriov", False),
+        (("[ab]c*",), "bc", True),
+        (("x[ab]c",), "xac", True),
+        (("x[ab]c",), "xc", False),
+        (("[!a]",), "b", True),
+        (("?",), "é", True),
+        (("*", "a"), "", True),
+        (("a", "b"), "b", True),
+        (("A",), "a", False),
+        (("a",), "a\n", False),
+        (("*",), "x" * LONGEST, True),
+        (("*",), "x" * (LONGEST + 1), False),
+    ],
+)
+def test_the_whole_name_counts(globs: tuple[str, ...], name: str, fits: bool) -> None:
+    """So does case; and what is longer than any name of Kubernetes' is none."""
+    assert Globs(globs).match(name) is fits
+
+
+def test_equal_globs_are_equal() -> None:
+    """Two loads of one file are the same configuration."""
+    assert Globs(("a*",)) == Globs(("a*",))
+    assert Globs(("a*",)) != Globs(("b*",))

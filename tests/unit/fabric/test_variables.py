@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.builders import fabric
+from webhook.fabric.records import Fabric, FabricEnv
+from webhook.fabric.variables import wanted_env
+
+ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem"})
+ENV = FabricEnv(
+    nccl=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")),
+    ucx=(("UCX_IB_TRAFFIC_CLASS", "106"),),
+    nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1"),),
+    ucx_devices="mlx5_0:1",
+)
+
+
+def full(**fields: Any) -> Fabric:
+    """Make a fabric that sets everything."""
+    return fabric(
+        **{"env": ENV, "libraries": ALL, "socket_interface": "eth0", **fields},
+        host_socket_interface="bond0",
+    )
+
+
+def wanted(
+    one: Fabric, own: Mapping[str, str | None] | None = None, *, host_network: bool = False
+) -> dict[str, str]:
+    """Ask what a container should have that has `own`; no name may come twice."""
+    pairs = wanted_env(one, own or {}, host_network=host_network)
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def test_a_fabric_may_set_nothing() -> None:
+    """With SR-IOV the names of HCAs differ from pod to pod."""
+    assert wanted(fabric()) == {}
+
+
+def test_every_library_gets_its_variables() -> None:
+    """NCCL and Gloo take the interface, UCX takes it beside the HCAs, or it has no TCP."""
+    assert wanted(full()) == {
+        "NCCL_IB_HCA": "=mlx5_0",
+        "NCCL_IB_TC": "106",
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "GLOO_SOCKET_IFNAME": "eth0",
+        "UCX_NET_DEVICES": "mlx5_0:1,eth0",
+        "UCX_IB_TRAFFIC_CLASS": "106",
+        "NVSHMEM_HCA_LIST": "mlx5_0:1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("library", "names"),
+    [
+        ("nccl", {"NCCL_IB_HCA", "NCCL_IB_TC", "NCCL_SOCKET_IFNAME"}),
+        ("gloo", {"GLOO_SOCKET_IFNAME"}),
+        ("ucx", {"UCX_NET_DEVICES", "UCX_IB_TRAFFIC_CLASS"}),
+        ("nvshmem", {"NVSHMEM_HCA_LIST"}),
+    ],
+)
+def test_only_the_libraries_of_the_fabric_count(library: str, names: set[str]) -> None:
+    """What the site does not use is not written."""
+    assert wanted(full(libraries=frozenset({library}))).keys() == names
+
+
+def test_the_host_network_has_an_interface_of_its_own() -> None:
+    """The pod network's name means nothing there; without the host's none is written."""
+    assert wanted(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
+    assert wanted(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
+    bare = Fabric(name="plain", env=ENV, socket_interface="eth0")
+    assert wanted(bare, host_network=True) == {
+        "NCCL_IB_HCA": "=mlx5_0",
+        "NCCL_IB_TC": "106",
+        "UCX_NET_DEVICES": "mlx5_0:1",
+        "UCX_IB_TRAFFIC_CLASS": "106",
+    }
+
+
+def test_ucx_devices_are_never_written_without_an_hca() -> None:
+    """`UCX_NET_DEVICES=eth0` would turn RDMA off."""
+    names = wanted(full(env=FabricEnv())).keys()
+    assert names == {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}
+
+
+@pytest.mark.parametrize(
+    ("own", "ucx"),
+    [
+        ({"NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "=eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "eth1,eth2"}, "mlx5_0:1,eth1,eth2"),
+        ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"GLOO_SOCKET_IFNAME": "eth2", "NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "^docker0"}, None),
+        ({"NCCL_SOCKET_IFNAME": ""}, None),
+        ({"NCCL_SOCKET_IFNAME": "="}, None),
+        ({"NCCL_SOCKET_IFNAME": None}, None),
+    ],
+    ids=range(9),
+)
+def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None) -> None:
+    """Either set: write neither, and UCX gets the user's plain name, if it is one."""
+    found = wanted(full(), own)
+    assert "NCCL_SOCKET_IFNAME" not in found
+    assert "GLOO_SOCKET_IFNAME" not in found
+    assert found.get("UCX_NET_DEVICES") == ucx
+
+
+def test_other_names_of_the_container_are_listed_too() -> None:
+    """The caller compares them with the fabric's."""
+    assert wanted(full(), {"NCCL_IB_HCA": "mlx5_1"})["NCCL_IB_HCA"] == "=mlx5_0"
+
+
+def test_the_site_adds_what_it_wants() -> None:
+    """At the end, in its order."""
+    site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
+    assert wanted_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
+
+
+def test_the_sites_interface_is_that_of_ucx() -> None:
+    """Or else the second pass, which reads it as the pod's own, would want another value."""
+    env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
+    one = fabric(env=env)
+    first = wanted(one)
+    assert first == {"UCX_NET_DEVICES": "mlx5_0:1,eth1", "NCCL_SOCKET_IFNAME": "=eth1"}
+    assert wanted(one, {**first}) == first
+
+
+def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
+    """The user who set Gloo's has chosen for NCCL too."""
+    site = (("NCCL_SOCKET_IFNAME", "=eth1"), ("A", "b"))
+    one = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
+    assert wanted(one, {"GLOO_SOCKET_IFNAME": "eth2"}) == {
+        "UCX_NET_DEVICES": "mlx5_0:1,eth2",
+        "A": "b",
+    }

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.decision.draft import Draft
+from webhook.mpi.commands import Commands
+from webhook.mpi.launches import forwards_by_ssh, open_to_flag
+from webhook.mutations.hcoll import insert_flag
+from webhook.pod.path import Path
+
+FIRST: Path = ("spec", "containers", 0)
+
+
+def running(*command: str) -> Commands:
+    """Take the command of a pod's one container."""
+    return Commands({"spec": {"containers": [{"command": list(command)}]}})
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("sleep 1d", ""),
+        ("mpirun a", "mpirun is not proven to be Open MPI"),
+        ("/opt/x/mpiexec.hydra a", "mpiexec.hydra is not proven to be Open MPI"),
+        ("prterun -x A a", "prterun does not know Open MPI's parameters"),
+        ("orterun --mca coll ^hcoll a", "orterun settles hcoll itself"),
+        ("orterun -mca coll ^tuned a", "orterun chooses collectives itself"),
+        ("orterun a : b", "orterun has several contexts (`:`)"),
+        ("orterun -tune f a", "orterun reads options from a file"),
+        ("orterun $O a", "orterun has words that only the shell knows"),
+        ("export OMPI_MCA_coll_hcoll_enable=1; orterun a", "the command settles hcoll itself"),
+        (". setvars.sh; orterun a", "the container speaks of another MPI"),
+        (
+            "mpirun a; mpirun b; orterun a : b",
+            "mpirun is not proven to be Open MPI, orterun has several contexts (`:`)",
+        ),
+        ("sudo orterun a", ""),
+        ("orterun a\n" * 4000, ""),
+    ],
+)
+def test_why_no_launch_takes_the_flag(script: str, why: str) -> None:
+    """Each reason once; sudo and scripts too large are told of otherwise."""
+    assert open_to_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
+
+
+def test_one_that_takes_it_is_enough() -> None:
+    """Then it is said where the flag is, and nothing of the others."""
+    (launch,), why = open_to_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
+    assert (launch.words, why) == (("orterun", "b"), "")
+    found, why = open_to_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
+    assert (len(found), why) == (1, "")
+    names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
+    why = "the container speaks of another MPI"
+    assert open_to_flag(running("mpirun", "a"), FIRST, names) == ([], why)
+
+
+def test_the_flag_goes_behind_the_word() -> None:
+    """Into the script or into the list, wherever the launcher stands."""
+    for command, after in (
+        (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
+        (("sh", "-c", "orterun a"), ["sh", "-c", "orterun -mca coll_hcoll_enable 0 a"]),
+    ):
+        launches, _ = open_to_flag(running(*command), FIRST, ())
+        draft = Draft({"spec": {"containers": [{"command": list(command)}]}})
+        insert_flag(draft, FIRST, launches)
+        assert draft.get((*FIRST, "command")) == after
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "forwards"),
+    [
+        ("mpirun -x A --host b a", {}, True),
+        ("mpirun -np 2 a", {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile"}, True),
+        ("mpirun -mca plm_rsh_args -v a", {}, True),
+        ("mpirun -x A -np 2 a", {}, False),
+        ("mpirun --host b a", {}, False),
+        ("mpirun -x A --host b a", {"I_MPI_FABRICS": "shm"}, False),
+        ("mpirun -x A --host b a", {"OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh"}, False),
+        ("sudo mpirun -x A --host b a", {}, False),
+        ("sleep 1d", {}, False),
+    ],
+)
+def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> None:
+    """Open MPI for sure, with hosts of its own, and no agent that keeps the environment."""
+    assert forwards_by_ssh(running(*command.split()), FIRST, env) is forwards

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, pod
+from webhook.errors import ShapeError
+from webhook.mutations.memory_limit.limits import (
+    first_mounted,
+    is_guaranteed,
+    reads_limit,
+    unbounded_memory_volumes,
+)
+from webhook.pod.env import Environments
+from webhook.pod.manifest import containers_of
+
+PATH = ("spec", "containers", 0)
+BOTH = {"cpu": "1", "memory": "1Gi"}
+READER = {"resourceFieldRef": {"resource": "limits.memory"}}
+
+
+def guaranteed(*containers: dict[str, Any], **spec: Any) -> bool:
+    """Ask for the QoS class of a pod."""
+    manifest = pod(*containers, **spec)
+    return is_guaranteed(manifest, containers_of(manifest))
+
+
+def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
+    """Make a container with these amounts."""
+    return container(resources=amounts(limits, requests))
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests", "expected"),
+    [
+        (BOTH, None, True),
+        (BOTH, BOTH, True),
+        (BOTH, {"cpu": "1000m", "memory": "1024Mi"}, True),
+        (BOTH, {"cpu": "1"}, True),
+        ({**BOTH, "nvidia.com/gpu": "1"}, None, True),
+        (None, None, False),
+        (None, BOTH, False),
+        ({"cpu": "1"}, None, False),
+        ({"memory": "1Gi"}, None, False),
+        (BOTH, {"memory": "512Mi"}, False),
+        ({"cpu": "0", "memory": "1Gi"}, None, False),
+        ({"cpu": "1", "memory": None}, None, False),
+        ({"cpu": "1", "memory": "much"}, None, False),
+        (BOTH, {"memory": "much"}, False),
+    ],
+    ids=range(14),
+)
+def test_a_pod_is_guaranteed_by_equal_limits_and_requests(
+    limits: Any, requests: Any, expected: bool
+) -> None:
+    """Of CPU and memory in every container; a missing request counts as its limit."""
+    assert guaranteed(sized(limits, requests)) is expected
+
+
+def test_every_container_counts() -> None:
+    """Init containers and sidecars too."""
+    assert guaranteed(sized(BOTH), sized(BOTH))
+    assert not guaranteed(sized(BOTH), sized())
+    assert not guaranteed(sized(BOTH), initContainers=[sized()])
+
+
+def test_pod_level_resources_count_alone() -> None:
+    """With them the containers' do not matter (Kubernetes 1.34)."""
+    assert guaranteed(sized(), resources=amounts(BOTH))
+    assert not guaranteed(sized(BOTH), resources=amounts({"memory": "1Gi"}))
+    assert guaranteed(sized(BOTH), resources={})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reader"),
+    [
+        (pod(), ""),
+        (pod(container(env=None), volumes=None), ""),
+        (pod(container(env=[{"name": "A", "value": "limits.memory"}])), ""),
+        (pod(container(env=[{"name": "A", "valueFrom": None}])), ""),
+        (
+            pod(
+                container(
+                    env=[
+                        {"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}
+                    ]
+                )
+            ),
+            "",
+        ),
+        (
+            pod(container(env=[{"name": "A", "valueFrom": READER}])),
+            "env A of container trainer",
+        ),
+        (
+            pod(initContainers=[container("setup", env=[{"name": "A", "valueFrom": READER}])]),
+            "env A of container setup",
+        ),
+        (pod(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w", "downwardAPI": None}]), ""),
+        (pod(volumes=[{"name": "v", "downwardAPI": {"items": [READER]}}]), "volume v"),
+        (
+            pod(
+                volumes=[
+                    {
+                        "name": "v",
+                        "projected": {
+                            "sources": [{"secret": {}}, {"downwardAPI": {"items": [READER]}}]
+                        },
+                    }
+                ]
+            ),
+            "volume v",
+        ),
+    ],
+    ids=range(10),
+)
+def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
+    """In env or in a volume, wherever: without a limit it would read the node's memory."""
+    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == reader
+
+
+def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
+    """Make a pod that mounts a volume."""
+    mounts = [{"name": "other", "mountPath": "/a"}, {"name": mounted, "mountPath": "/b"}]
+    return pod(container(volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": source}])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "name"),
+    [
+        (pod(), ""),
+        (volumes({"medium": "Memory"}), "v"),
+        (volumes({"medium": "Memory", "sizeLimit": None}), "v"),
+        (volumes({"medium": "Memory", "sizeLimit": "1Gi"}), ""),
+        (volumes({}), ""),
+        (volumes(None), ""),
+        (volumes({"medium": ""}), ""),
+        (volumes({"medium": "Memory"}, mounted="w"), ""),
+        (volumes({"medium": "Memory"}, mounted=["v"]), ""),
+    ],
+    ids=range(9),
+)
+def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
+    """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
+    assert first_mounted(manifest, PATH, unbounded_memory_volumes(manifest)) == name
+
+
+def test_the_first_unbounded_volume_is_named() -> None:
+    """In the order of the volumes, as the pod lists them, not of the mounts."""
+    unbounded = {"medium": "Memory"}
+    manifest = pod(
+        container(volumeMounts=[{"name": "b"}, {"name": "a"}]),
+        volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "a", "b", "a")],
+    )
+    found = unbounded_memory_volumes(manifest)
+    assert found == {"x": 0, "a": 1, "b": 2}
+    assert first_mounted(manifest, PATH, found) == "a"
+
+
+def test_ephemeral_containers_ask_for_nothing() -> None:
+    """They run in what the pod has already."""
+    level = {"resources": {"limits": BOTH}}
+    debug = {"name": "debug", "resources": amounts(None, {"cpu": "5"})}
+    assert guaranteed(sized(None, BOTH), ephemeralContainers=[debug], **level)
+
+
+def test_a_request_that_is_no_quantity_is_refused_with_its_place() -> None:
+    """The pod-level request cannot be made of it."""
+    with pytest.raises(ShapeError) as raised:
+        guaranteed(sized(None, {"memory": "much"}), resources={"limits": BOTH})
+    assert str(raised.value).startswith("spec.containers[0].resources.requests.memory: 'much' is")
+
+
+def test_a_volume_of_another_field_reads_no_limit() -> None:
+    """The downward API hands out labels, names, and other resources as well."""
+    files = [{"path": "cpu", "resourceFieldRef": {"resource": "limits.cpu"}}, {"path": "labels"}]
+    secret = {"secret": {"name": "token"}}
+    volumes = [
+        {"name": "pod", "downwardAPI": {"items": files}},
+        {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
+    ]
+    manifest = pod(container(), volumes=volumes)
+    assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == ""

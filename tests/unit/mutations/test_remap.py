@@ -1,0 +1,54 @@
+import pytest
+
+from webhook.mutations.nvlink.remap import SCRIPT, script, wrapping
+from webhook.shelltext.argv import unwrap
+
+COMMAND = ["python3", "-m", "train"]
+
+
+def test_the_kubelet_finds_nothing_to_expand() -> None:
+    """It replaces `$$` and `$(NAME)` in every word of a command, also within quotes."""
+    assert "$$" not in SCRIPT
+    assert "$(" not in SCRIPT
+
+
+def test_the_script_ends_in_exec() -> None:
+    """The command must take the shell's place: process id, signals, exit code."""
+    assert SCRIPT.endswith('\nshift\nexec "$@"\n')
+
+
+def test_nothing_of_the_script_looks_like_what_other_mutations_search_for() -> None:
+    """They look into commands, also into ours on the second call."""
+    words = ("mpirun", "mpiexec", "orterun", "sshd", "nccl.conf", "hcoll", "UCX_")
+    assert [word for word in words if word in SCRIPT] == []
+
+
+def test_a_root_stands_in_front_of_every_path() -> None:
+    """So that a test can lay out its own /proc, /dev and /var/run."""
+    assert script() == SCRIPT
+    assert "@ROOT@" not in SCRIPT
+    assert script("/r").replace("/r/", "/") == SCRIPT
+    assert script("/r").count("/r/") == 3
+
+
+def test_the_wrapping_is_five_words() -> None:
+    """The shell gets the script, its own name, and the number of GPUs as the first argument."""
+    assert wrapping(8) == ("/bin/sh", "-c", SCRIPT, "rdma-remap", "8")
+
+
+@pytest.mark.parametrize(
+    ("command", "ours"),
+    [
+        ([*wrapping(2), *COMMAND], 5),
+        (["/bin/sh", "-c", "of an older release", "rdma-remap", "2", "train"], 5),
+        (COMMAND, 0),
+        ([], 0),
+        (list(wrapping(2)), 0),
+        (["/bin/sh", "-c", SCRIPT, "rdma-remap", "two", *COMMAND], 0),
+        (["/bin/sh", "-c", SCRIPT, "mine", "2", *COMMAND], 0),
+        (["/bin/bash", "-c", SCRIPT, "rdma-remap", "2", *COMMAND], 0),
+    ],
+)
+def test_unwrap_counts_the_words_that_are_ours(command: list[str], ours: int) -> None:
+    """Also those of an older release, lest a pasted preview be wrapped twice."""
+    assert unwrap(command) == ours

@@ -1,0 +1,625 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.builders import (
+    HASH,
+    V100,
+    amounts,
+    container,
+    context,
+    decide_on,
+    defaulted,
+    fabric,
+    gpu,
+    pod,
+    told,
+)
+from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
+from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.fabric.records import FabricEnv, RdmaResource
+from webhook.mutations import MUTATIONS
+from webhook.pipeline.decide import CHAIN, CODES, decide
+from webhook.pipeline.reasons import NOT_OPTED_IN
+from webhook.pod.manifest import PodManifest
+from webhook.pod.quantity import MOST
+
+EFA = {"vpc.amazonaws.com/efa": "1"}
+ROCE = fabric(
+    gpu_resources=frozenset({"nvidia.com/v100"}),
+    resources=(RdmaResource(name="nvidia.com/roce_vf", network="rails/roce"),),
+)
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+
+
+def answer(decision: Decision) -> tuple[bool, str, str]:
+    """Return what the caller is told."""
+    return decision.allowed, decision.reason.code, decision.message
+
+
+def status(decision: Decision) -> Any:
+    """Read the status annotation."""
+    return orjson.loads(decision.pod["metadata"]["annotations"][STATUS])
+
+
+def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
+    """Make a container with a GPU that no fabric claims."""
+    return container(name, resources=amounts({"nvidia.com/gpu": "1", **limits}))
+
+
+def closed(decision: Decision) -> dict[str, str]:
+    """Map each mutation that the pipeline closed to the reason."""
+    reasons = ("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing")
+    return {
+        one.mutation: one.reason.code
+        for one in decision.outcomes
+        if one.status == "skipped" and one.reason.code in reasons
+    }
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"metadata": None, "spec": None},
+        {"metadata": {"annotations": {}}, "spec": {"containers": [gpu()]}},
+        {"metadata": {"annotations": {"rdma.lab/enable": "false"}}},
+        {"metadata": {"annotations": {"rdma.lab/fabric": "nobody"}}, "spec": []},
+    ],
+    ids=range(5),
+)
+def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
+    """Nor is it looked at any further."""
+    assert decide_on(manifest) == Decision(
+        allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
+    )
+
+
+def test_a_mirror_pod_is_not_touched() -> None:
+    """Its kubelet runs the static pod, whatever we write."""
+    manifest = pod(annotations={"kubernetes.io/config.mirror": "hash"})
+    decision = decide_on(manifest)
+    assert answer(decision) == (
+        True,
+        "MirrorPod",
+        "A static pod's mirror: changing it has no effect",
+    )
+    assert (decision.patch, decision.pod) == ((), manifest)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"os": {"name": "windows"}},
+        {"nodeSelector": {"kubernetes.io/os": "windows"}},
+        {"nodeSelector": {"beta.kubernetes.io/os": "windows"}},
+    ],
+    ids=range(3),
+)
+def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
+    """Capabilities are invalid there; the status says why nothing was done."""
+    decision = decide_on(pod(**spec))
+    assert answer(decision) == (
+        True,
+        "WindowsPod",
+        "A Windows pod: capabilities are invalid there",
+    )
+    written = '{"fabric":null,"reason":"WindowsPod","applied":[],"config":"0123456789ab"}'
+    assert decision.patch == (
+        {"op": "add", "path": "/metadata/annotations/rdma.lab~1status", "value": written},
+    )
+    assert decide_on(decision.pod).patch == ()
+
+
+@pytest.mark.parametrize("name", ["linux", None, 5])
+def test_other_systems_are_decided(name: Any) -> None:
+    """Linux is what a pod without a word about it runs on."""
+    assert decide_on(pod(os={"name": name})).reason.code == "Patched"
+
+
+def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
+    """For the preview's `what if`."""
+    manifest = {"spec": {"containers": [gpu()]}}
+    decision = decide_on(manifest, context(enable=True))
+    assert decision.reason.code == "Patched"
+    assert decision.patch[-1]["path"] == "/metadata"
+    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), context(enable=True))
+    assert denied.reason.code == "InvalidAnnotation"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code", "message"),
+    [
+        (
+            pod(annotations={"rdma.lab/enable": "yes"}),
+            "InvalidAnnotation",
+            'annotation rdma.lab/enable is \'yes\': it must be "true" or "false"',
+        ),
+        (
+            pod(annotations={"rdma.lab/containers": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/containers names 'x', but the pod's containers are: trainer",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "x"}),
+            "InvalidAnnotation",
+            "annotation rdma.lab/fabric names 'x', but the fabrics are: v100-ib, h100-roce",
+        ),
+        (
+            pod(annotations={"rdma.lab/fabric": "h100-roce"}),
+            "FabricConflict",
+            (
+                "annotation rdma.lab/fabric=h100-roce means fabric h100-roce, "
+                "but nvidia.com/v100 in container trainer means fabric v100-ib"
+            ),
+        ),
+        (
+            pod(container("a"), container("b"), annotations={"rdma.lab/fabric": "v100-ib"}),
+            "ContainersRequired",
+            (
+                "annotation rdma.lab/fabric asks for a fabric, but no container has a GPU or an "
+                "RDMA device: name the ones that need it with rdma.lab/containers "
+                "(the pod has: a, b)"
+            ),
+        ),
+        (
+            {**pod(), "spec": {"containers": [gpu(), 5]}},
+            "InvalidPod",
+            "spec.containers[1] must be a mapping, but is a number (5)",
+        ),
+        (
+            pod(nodeSelector=[]),
+            "InvalidPod",
+            "spec.nodeSelector must be a mapping, but is a list ([])",
+        ),
+        (
+            {"metadata": {"annotations": {"rdma.lab/enable": "true"}}, "spec": "x"},
+            "InvalidPod",
+            "spec must be a mapping, but is a string ('x')",
+        ),
+        (
+            {"metadata": {"annotations": []}},
+            "InvalidPod",
+            "metadata.annotations must be a mapping, but is a list ([])",
+        ),
+        ([], "InvalidPod", "a pod must be a mapping, but is a list ([])"),
+        (None, "InvalidPod", "a pod must be a mapping, but is a number (None)"),
+    ],
+    ids=range(11),
+)
+def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
+    """With a message that names what is wrong; nothing is patched then."""
+    decision = decide_on(manifest)
+    assert answer(decision) == (False, code, message)
+    assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
+    assert decision.pod is manifest
+
+
+def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
+    """The API server reads no such depth either."""
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    manifest = pod(gpu(securityContext={"privileged": deep}))
+    assert answer(decide(manifest, context())) == (
+        False,
+        "InvalidPod",
+        "the pod is nested too deeply",
+    )
+
+
+def test_a_defect_of_ours_is_an_error_without_a_patch() -> None:
+    """The request is then answered with HTTP 500, so that failurePolicy decides."""
+    manifest = pod()
+    broken: Any = None
+    decision = decide(
+        manifest,
+        Context(fabrics=broken, namespace=NamespaceFacts(), inventory=NodeInventory()),
+    )
+    assert answer(decision) == (False, "InternalError", "internal error")
+    assert isinstance(decision.error, AttributeError)
+    assert (decision.patch, decision.pod) == ((), manifest)
+
+
+def test_the_whole_set_is_applied_in_order() -> None:
+    """The operations of the outcomes in the chain's order, then the status."""
+    manifest = pod(gpu(limits={"memory": "64Gi"}))
+    before = deepcopy(manifest)
+    decision = decide_on(manifest)
+    assert manifest == before
+    assert answer(decision) == (True, "Patched", "")
+    assert (decision.fabric, decision.evidence) == (
+        "v100-ib",
+        "nvidia.com/v100 in container trainer",
+    )
+    assert list(dict.fromkeys(one.mutation for one in decision.outcomes)) == list(CHAIN)
+    of_outcomes = [op for one in decision.outcomes for op in one.ops]
+    assert list(decision.patch[:-1]) == of_outcomes
+    assert decision.patch[-1]["path"] == "/metadata/annotations/rdma.lab~1status"
+    assert status(decision) == {
+        "fabric": "v100-ib",
+        "applied": ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"],
+        "config": HASH,
+    }
+    assert decision.warnings == ()
+    assert decision.audit == {"fabric": "v100-ib", "config": HASH}
+
+
+def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
+    """Besides any number of warnings."""
+    decision = decide_on(pod(gpu("a"), container("b"), gpu("c", limits={"memory": "1Gi"})))
+    verdicts = [
+        (one.mutation, one.container) for one in decision.outcomes if one.status != "warned"
+    ]
+    assert len(set(verdicts)) == len(verdicts)
+    assert {container for mutation, container in verdicts if mutation == "ipc-lock"} == {"a", "c"}
+
+
+def test_deciding_again_finds_everything_in_place() -> None:
+    """No operation is left, and the status stays to the byte."""
+    first = decide_on(defaulted(pod(gpu(limits={"memory": "64Gi"}))))
+    second = decide_on(defaulted(first.pod))
+    assert answer(second) == (True, "AlreadyPatched", "")
+    assert second.patch == ()
+
+
+def test_a_status_of_the_user_is_replaced() -> None:
+    """Nobody decides by it, and it would be believed."""
+    decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
+    assert decision.patch[-1]["op"] == "replace"
+    assert "nvlink" not in status(decision)["applied"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        (pod(container()), "NoTarget"),
+        (
+            pod(
+                container(resources={"claims": [{"name": "gpu"}]}), resourceClaims=[{"name": "gpu"}]
+            ),
+            "GPUByClaim",
+        ),
+    ],
+    ids=("none", "claim"),
+)
+def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason: str) -> None:
+    """Which says so, as does a warning."""
+    decision = decide_on(manifest)
+    assert (decision.allowed, decision.reason.code, len(decision.patch)) == (True, reason, 1)
+    assert decision.outcomes == ()
+    assert status(decision) == {
+        "fabric": None,
+        "reason": reason,
+        "applied": [],
+        "config": HASH,
+    }
+    assert decision.warnings == (f"rdma.lab: {reason}: {decision.message}",)
+
+
+NEEDING_NIC = ["memory-limit"]
+NEEDING_FABRIC = ["rdma-resources", "networks", "env", "config-files", "placement"]
+
+
+def test_with_a_fabric_every_mutation_may_act() -> None:
+    """The first column of the table."""
+    assert closed(decide_on(pod())) == {}
+
+
+def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
+    """The second column; the pod's GPU may well belong to a fabric."""
+    decision = decide_on(pod(gpu(limits=EFA)))
+    assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "ForeignNIC")
+    assert answer(decision) == (
+        True,
+        "ForeignNIC",
+        (
+            "vpc.amazonaws.com/efa in container trainer is another vendor's NIC, "
+            "which no fabric claims"
+        ),
+    )
+    assert decision.fabric is None
+    assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
+        "skipped"
+    ]
+    assert decision.warnings[0] == (
+        "rdma.lab: ForeignNIC: vpc.amazonaws.com/efa in container trainer "
+        "is another vendor's NIC, which no fabric claims"
+    )
+
+
+def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
+    """The third column."""
+    decision = decide_on(pod(unclaimed()))
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricUnknown")
+    assert answer(decision) == (
+        True,
+        "FabricUnknown",
+        "nothing says which fabric: name one with rdma.lab/fabric (v100-ib, h100-roce)",
+    )
+    assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
+    assert status(decision)["skipped"] == {
+        name: ["FabricUnknown"] for name in sorted(NEEDING_NIC + NEEDING_FABRIC)
+    }
+
+
+TWO = (
+    fabric("north", gpu_resources=frozenset({"nvidia.com/gpu"})),
+    fabric("south", gpu_resources=frozenset({"nvidia.com/gpu"})),
+)
+FITS_TWO = "nvidia.com/gpu in container trainer fits north and south: name one with rdma.lab/fabric"
+
+
+def test_an_ambiguous_fabric_is_as_unknown() -> None:
+    """`onAmbiguous: skip`; the message says how to choose."""
+    decision = decide_on(pod(unclaimed()), context(*TWO))
+    assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
+    assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
+    assert decision.warnings == (f"rdma.lab: FabricAmbiguous: {FITS_TWO}",)
+
+
+def test_an_ambiguous_fabric_may_be_denied() -> None:
+    """`onAmbiguous: deny`, but never a pod that has no targets."""
+    deny = context(*TWO, defaults={"on_ambiguous": "deny"})
+    assert answer(decide_on(pod(unclaimed()), deny)) == (False, "FabricAmbiguous", FITS_TWO)
+    assert decide_on(pod(container()), deny).reason.code == "NoTarget"
+    launching = pod(container(command=MPIRUN), nodeSelector={"kubernetes.io/hostname": "n"})
+    nodes = NodeInventory(by_node={"n": frozenset({"north", "south"})})
+    both = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
+    assert (decide_on(launching, both).allowed, decide_on(launching, both).reason.code) == (
+        True,
+        "FabricAmbiguous",
+    )
+
+
+def test_a_launcher_gets_env_and_hcoll_only() -> None:
+    """Never a resource or a capability."""
+    launching = container("launcher", command=MPIRUN)
+    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
+    assert answer(decision) == (True, "Patched", "")
+    assert {one.mutation for one in decision.outcomes} == {"env", "hcoll"}
+    found = decision.pod["spec"]["containers"][0]
+    assert found.keys() - launching.keys() == {"env"}
+    assert decide_on(pod(launching)).reason.code == "FabricUnknown"
+    assert set(closed(decide_on(pod(launching)))) == {"env"}
+
+
+HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
+
+
+def test_a_host_network_fabric_is_for_pods_in_it() -> None:
+    """Others are told, and get what needs no fabric, and no memory limit."""
+    decision = decide_on(pod(), context(HOST))
+    needing = (*NEEDING_FABRIC, "memory-limit")
+    assert closed(decision) == dict.fromkeys(needing, "HostNetworkMissing")
+    assert answer(decision) == (True, "Patched", "")
+    assert decision.warnings == (
+        "rdma.lab: request: no RDMA: fabric host needs hostNetwork, which the pod lacks",
+    )
+    assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
+
+
+def test_a_mutation_may_be_skipped_by_name() -> None:
+    """Before anything else is asked."""
+    manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
+    decision = decide_on(manifest)
+    message = "The pod lists the mutation in rdma.lab/skip."
+    for name in ("env", "ipc-lock"):
+        assert told(decision, name) == [("", "skipped", "SkippedByUser", message)]
+    assert status(decision)["skipped"]["ipc-lock"] == ["SkippedByUser"]
+
+
+def test_all_may_be_skipped() -> None:
+    """Then only the status is written."""
+    manifest = pod(annotations={"rdma.lab/skip": ",".join(CHAIN)})
+    decision = decide_on(manifest)
+    assert {one.reason.code for one in decision.outcomes} == {"SkippedByUser"}
+    assert len(decision.outcomes) == len(MUTATIONS)
+    assert len(decision.patch) == 1
+
+
+def test_unknown_annotations_are_warned_of() -> None:
+    """They are the pod's own words, so the outcome is `request`'s."""
+    decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
+    message = "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)"
+    assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
+    assert decision.warnings == (f"rdma.lab: request: {message}",)
+    assert status(decision)["warned"] == {"request": ["UnknownAnnotation"]}
+
+
+def test_an_unknown_namespace_is_warned_of() -> None:
+    """Its default is not used and limits are kept until it is known."""
+    space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
+    decision = decide_on(
+        pod(container(command=MPIRUN), annotations={"rdma.lab/containers": "trainer"}),
+        context(namespace=space),
+    )
+    assert decision.reason.code == "FabricUnknown"
+    assert told(decision, "request") == [
+        (
+            "",
+            "warned",
+            "NamespaceUnknown",
+            "The namespace is not known yet: its default is not used, limits are kept.",
+        )
+    ]
+    assert status(decision)["warned"]["request"] == ["NamespaceUnknown"]
+
+
+@pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=range(2))
+def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
+    """Its annotation says nothing, which would otherwise go unseen; a fabric found is enough."""
+    space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
+    asked = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
+    decision = decide_on(asked, context(namespace=space))
+    message = f"annotation rdma.lab/fabric of the namespace is {name!r}, which is no fabric"
+    assert told(decision, "request") == [("", "warned", "NamespaceFabric", message)]
+    assert told(decide_on(pod(), context(namespace=space)), "request") == []
+
+
+def test_another_injector_is_warned_of() -> None:
+    """What both webhooks add may be there twice."""
+    decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
+    message = "annotation rdma.ome.io/auto-inject asks another webhook for RDMA too"
+    assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
+
+
+def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
+    """Naming what does not exist is a mistake, whatever else the pod has."""
+    manifest = pod(annotations={"rdma.lab/fabric": "nowhere"})
+    manifest["spec"]["containers"] = []
+    assert decide_on(manifest).reason.code == "InvalidAnnotation"
+
+
+def test_many_containers_cost_no_more_than_they_must() -> None:
+    """Each has its outcomes; warnings stay within their limit."""
+    many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)]
+    decision = decide_on(pod(*many))
+    assert len(told(decision, "ipc-lock")) == 100
+    assert sum(map(len, decision.warnings)) < 4096
+    assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
+    assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
+
+
+@pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
+def test_any_name_of_a_container_will_do(name: str) -> None:
+    """The API server refuses what it does not like; warnings stay one line of ASCII."""
+    decision = decide_on(pod(gpu(name, securityContext={"runAsUser": 5})))
+    assert decision.allowed
+    (warning,) = decision.warnings
+    assert warning.isascii()
+    assert warning.isprintable()
+    assert len(warning) <= 120
+
+
+def test_two_containers_of_one_name_both_get_the_set() -> None:
+    """The API server refuses such a pod afterwards."""
+    decision = decide_on(pod(gpu("a"), gpu("a")))
+    assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
+        {"capabilities": {"add": ["IPC_LOCK"]}}
+    ] * 2
+
+
+@pytest.mark.parametrize("variable", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
+@pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
+def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
+    """A target by the pod's own choice of a fabric stays one at the second look."""
+    env = FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
+    where = context(fabric("lab", env=env))
+    manifest = pod(
+        container(command=command),
+        annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
+    )
+    first = decide_on(manifest, where)
+    assert variable in told(first, "env")[0][3]
+    second = decide_on(defaulted(first.pod), where)
+    assert second.patch == ()
+    assert [(one.mutation, one.container) for one in second.outcomes] == [
+        (one.mutation, one.container) for one in first.outcomes
+    ]
+    for decision in (first, second):
+        told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
+        expected = ("applied", "Mounted") if decision is first else ("already", "Present")
+        assert told_of_files == {expected if "sshd" in command[0] else ("skipped", "NotNeeded")}
+
+
+_LIMITS = 'spec.containers[0].resources.limits["{}"]: '
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (
+            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MOST}"}) for name in "ab"]),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MOST}' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(gpu(limits={"nvidia.com/roce_vf": "9" * 65})),
+            (
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'{'9' * 65}' is longer than "
+                "the 64 characters of any quantity"
+            ),
+        ),
+        (
+            pod(gpu(limits={"memory": "1e60"}), resources={"limits": {"memory": "1e61"}}),
+            (
+                "spec.containers[0].resources.limits.memory: '1e60' is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(gpu(), resources={"limits": {"memory": 10**5000}}),
+            (
+                "spec.resources.limits.memory: a number of 16610 bits is more than 2^63-1, "
+                "the most that a quantity may be"
+            ),
+        ),
+        (
+            pod(
+                gpu(resources={"limits": {"nvidia.com/v100": 1}, "requests": {"memory": "-1Gi"}}),
+                resources={"limits": {"memory": "1Gi"}},
+                annotations={"rdma.lab/memory-limit": "drop"},
+            ),
+            (
+                "spec.containers[0].resources.requests.memory: '-1Gi' is below zero, "
+                "and the quantity of a resource is not"
+            ),
+        ),
+        (
+            pod(annotations={"rdma.lab/devices": 10**5000}),
+            (
+                "annotation rdma.lab/devices is a number (too many digits to be shown): it must be "
+                "a string, in quotes: a whole number of RDMA devices for each container, 0 for none"
+            ),
+        ),
+    ],
+    ids=range(6),
+)
+def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
+    """What no counting can use is refused with its place, whatever its size."""
+    decision = decide_on(manifest, context(ROCE))
+    assert (decision.allowed, decision.message) == (False, says)
+
+
+def test_the_largest_quantities_are_counted() -> None:
+    """Two memory limits of 2^63-1 are more than that together, and written as they are."""
+    most = {"limits": {"memory": str(MOST)}}
+    manifest = pod(
+        gpu("a", limits={"memory": str(MOST)}),
+        gpu("b", limits={"memory": str(MOST)}),
+        resources=most,
+    )
+    decision = decide_on(manifest, context(ROCE))
+    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MOST)
+    assert decide_on(decision.pod, context(ROCE)).patch == ()
+
+
+def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
+    """It would say what nobody has seen; and nothing is left to do by a second call."""
+    preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
+    manifest = pod(annotations={STATUS: preset, "note": ""})
+    sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
+    manifest["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - sizes)
+    decision = decide_on(manifest)
+    assert decision.allowed
+    assert STATUS not in decision.pod["metadata"]["annotations"]
+    assert decision.patch[-1] == {"op": "remove", "path": "/metadata/annotations/rdma.lab~1status"}
+    assert decide_on(decision.pod).patch == ()
+
+
+def test_the_longest_status_of_all_has_room() -> None:
+    """Every mutation with all of its reasons: numbers in place of lists are never needed."""
+    loud = {one.name: [r.code for r in one.reasons if not r.quiet] for one in MUTATIONS}
+    warned = {**loud, "request": sorted(CODES["request"])}
+    body = {"fabric": "x" * 63, "reason": "x" * 32, "applied": CHAIN}
+    written = orjson.dumps({**body, "skipped": loud, "warned": warned, "config": HASH})
+    assert len(written) < LONGEST_STATUS

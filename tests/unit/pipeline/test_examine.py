@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, amounts, container, context, gpu, pod
+from webhook.decision.annotations import Requests
+from webhook.errors import Denial
+from webhook.pipeline.examine import MIRROR_POD, WINDOWS_POD, Examined, examine, ineligible
+from webhook.pipeline.examine.fabric_choice import FABRIC_UNKNOWN
+from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
+from webhook.pipeline.examine.targets import NO_TARGET
+from webhook.pod.manifest import PodManifest
+
+PRODUCT = "nvidia.com/gpu.product"
+
+
+def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
+    """Examine a pod under the two fabrics."""
+    annotations = manifest["metadata"]["annotations"]
+    return examine(manifest, annotations, requests or Requests(), context())
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "why"),
+    [
+        ({}, {}, None),
+        ({}, {"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, None),
+        ({"kubernetes.io/config.mirror": ""}, {"os": {"name": "windows"}}, MIRROR_POD),
+        ({}, {"os": {"name": "windows"}}, WINDOWS_POD),
+        ({}, {"nodeSelector": {"kubernetes.io/os": "windows"}}, WINDOWS_POD),
+        ({}, {"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS_POD),
+    ],
+    ids=range(6),
+)
+def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
+    """A static pod's mirror, and pods for Windows."""
+    assert ineligible(pod(**spec), annotations) is why
+
+
+def test_a_scope_holds_what_mutations_may_know() -> None:
+    """The targets and the fabric, the namespace, and the pod as it came."""
+    manifest = pod(gpu(), container("proxy"), hostNetwork=True)
+    found = examined(manifest)
+    scope = found.scope
+    assert found == Examined(scope, "nvidia.com/v100 in container trainer")
+    assert [target.name for target in scope.targets] == ["trainer"]
+    assert [one.name for one in scope.containers] == ["trainer", "proxy"]
+    assert (scope.fabric, scope.launchers, scope.host_network) == (V100, (), True)
+    assert scope.original is manifest
+    assert scope.annotations is manifest["metadata"]["annotations"]
+    assert scope.namespace.name == "lab"
+
+
+@pytest.mark.parametrize("written", [None, False, "true", 1], ids=repr)
+def test_only_true_is_the_host_network(written: Any) -> None:
+    """What the API server refuses is none."""
+    assert examined(pod(hostNetwork=written)).scope.host_network is False
+
+
+def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
+    """All containers of a pod run on one node."""
+    manifest = pod(gpu("a"), container("b"))
+    found = examined(manifest, Requests(containers=("b",)))
+    assert (found.scope.fabric, found.evidence) == (V100, "nvidia.com/v100 in container a")
+    with pytest.raises(Denial, match="means fabric h100-roce, but"):
+        examined(manifest, Requests(containers=("b",), fabric="h100-roce"))
+
+
+def test_a_foreign_nic_counts_in_targets_only() -> None:
+    """What a sidecar does with its own NIC is none of our business."""
+    nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
+    assert examined(pod(gpu("a"), nic)).why is None
+    found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
+    assert (found.evidence, found.why, found.message) == (
+        "",
+        FOREIGN_NIC,
+        "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "why"),
+    [
+        (pod(container()), NO_TARGET),
+        (pod(container(), nodeSelector={PRODUCT: "NVIDIA-H100-80GB"}), NO_TARGET),
+        (pod(container(resources=amounts({"nvidia.com/gpu": "1"}))), FABRIC_UNKNOWN),
+    ],
+    ids=range(3),
+)
+def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
+    """Nobody asks for the fabric of a pod that gets nothing."""
+    found = examined(manifest)
+    assert (found.scope.fabric, found.evidence, found.why) == (None, "", why)
+    assert found.message
+
+
+def test_a_device_that_no_fabric_claims_is_named() -> None:
+    """A site that forgot to list its GPU's name learns which."""
+    manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
+    assert examined(manifest).message == (
+        "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
+    )
+
+
+def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
+    """As in a preview of a pod that has not opted in."""
+    manifest = pod(gpu())
+    manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[]"}
+    assert examined(manifest).why is FOREIGN_NIC

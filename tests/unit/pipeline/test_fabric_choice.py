@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, context, fabric, pod
+from webhook.decision.annotations import Requests
+from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.resources import usage_of
+from webhook.decision.scope import Context
+from webhook.errors import Denial
+from webhook.fabric.records import Fabric, RdmaResource
+from webhook.pipeline.examine.fabric_choice import (
+    FABRIC_AMBIGUOUS,
+    FABRIC_UNKNOWN,
+    Resolution,
+    check_name,
+    resolve,
+)
+from webhook.pod.manifest import PodManifest, containers_of
+
+PRODUCT = "nvidia.com/gpu.product"
+
+
+def made(name: str, product: str, *resources: str, gpu: str = "nvidia.com/gpu") -> Fabric:
+    """Make a fabric known by its GPUs, their product and its resources."""
+    return fabric(
+        name,
+        gpu_resources=frozenset({gpu}),
+        node_labels={PRODUCT: (product,)},
+        resources=tuple(RdmaResource(name=one) for one in resources),
+    )
+
+
+NORTH = made("north", "V100*", "rdma/north", "rdma/both")
+SOUTH = made("south", "H100*", "rdma/south", "rdma/both")
+EAST = made("east", "L40", "rdma/east", gpu="nvidia.com/l40")
+ALL = (NORTH, SOUTH, EAST)
+
+
+def resolved(
+    manifest: PodManifest, where: Context | None = None, *, own: str | None = None
+) -> Resolution:
+    """Resolve a pod all of whose containers are targets."""
+    at = where or context(*ALL)
+    pairs = [(one, usage_of(one.manifest, one.path, at.fabrics)) for one in containers_of(manifest)]
+    return resolve(manifest, pairs, Requests(fabric=own), at)
+
+
+def using(*names: str, **spec: Any) -> PodManifest:
+    """Make a pod with one of each resource."""
+    return pod(container(resources=amounts(dict.fromkeys(names, "1"))), **spec)
+
+
+def required(*values: str, operator: str = "In") -> dict[str, Any]:
+    """Write a required node affinity of one term, on the GPU product."""
+    expression = {"key": PRODUCT, "operator": operator, "values": list(values)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_nothing_says_which_fabric() -> None:
+    """Not even where there is only one: the pod's nodes may have none."""
+    unknown = Resolution(
+        None,
+        "",
+        FABRIC_UNKNOWN,
+        "nothing says which fabric: name one with rdma.lab/fabric (north, south, east)",
+    )
+    assert resolved(using()) == unknown
+    assert resolved(using("nvidia.com/a100", "rdma/elsewhere")) == unknown
+    assert resolved(using(), context(NORTH)).fabric is None
+
+
+def test_without_any_fabric_the_message_says_so() -> None:
+    """A new cluster starts like this."""
+    empty = Context(
+        fabrics=context().fabrics.__class__(), namespace=NamespaceFacts(), inventory=NodeInventory()
+    )
+    assert resolved(using("nvidia.com/gpu"), empty) == Resolution(
+        None, "", FABRIC_UNKNOWN, "no fabric is configured"
+    )
+
+
+NODE = NodeInventory(
+    by_node={"n1": frozenset({"south"}), "n2": frozenset({"north"})},
+    by_gpu={"nvidia.com/gpu": frozenset({"south"})},
+    inhabited=frozenset({"north", "south"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "name", "evidence"),
+    [
+        (using(), "south", "south", "annotation rdma.lab/fabric=south"),
+        (using("rdma/south"), None, "south", "rdma/south in container trainer"),
+        (using("nvidia.com/l40"), None, "east", "nvidia.com/l40 in container trainer"),
+        (using(nodeSelector={PRODUCT: "L40"}), None, "east", f"nodeSelector {PRODUCT}=L40"),
+        (
+            using(nodeSelector={PRODUCT: "V100-SXM2-SHARED"}),
+            None,
+            "north",
+            f"nodeSelector {PRODUCT}=V100-SXM2-SHARED",
+        ),
+        (
+            using(nodeSelector={PRODUCT: "V100-MIG-1g.5gb"}),
+            None,
+            "north",
+            f"nodeSelector {PRODUCT}=V100-MIG-1g.5gb",
+        ),
+        (using(affinity=required("H100")), None, "south", "the required node affinity"),
+        (using(nodeName="n1"), None, "south", "the node that the pod names"),
+        (using("nvidia.com/gpu"), None, "south", "the nodes that offer nvidia.com/gpu"),
+    ],
+    ids=range(9),
+)
+def test_each_evidence_alone_decides(
+    manifest: PodManifest, own: str | None, name: str, evidence: str
+) -> None:
+    """Annotation, RDMA resource, GPU resource, selector, affinity, node, inventory."""
+    found = resolved(manifest, context(*ALL, inventory=NODE), own=own)
+    assert found == Resolution({one.name: one for one in ALL}[name], evidence)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "evidence"),
+    [
+        (
+            using("rdma/south", "nvidia.com/gpu", nodeName="n1"),
+            "south",
+            "annotation rdma.lab/fabric=south",
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/south", nodeSelector={PRODUCT: "H100"}),
+            None,
+            "rdma/south in container trainer",
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/both", nodeSelector={PRODUCT: "H100"}),
+            None,
+            f"nodeSelector {PRODUCT}=H100",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("V100*", operator="NotIn"), nodeName="n1"),
+            None,
+            "the required node affinity",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n1"),
+            None,
+            "the required node affinity",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("H100", "V100"), nodeName="n1"),
+            None,
+            "the node that the pod names",
+        ),
+    ],
+    ids=range(6),
+)
+def test_the_first_that_leaves_one_wins(
+    manifest: PodManifest, own: str | None, evidence: str
+) -> None:
+    """Each narrows what the stronger ones left; weaker ones only confirm it."""
+    assert resolved(manifest, context(*ALL, inventory=NODE), own=own) == Resolution(SOUTH, evidence)
+
+
+def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
+    """Nor is one that no fabric has."""
+    zero = pod(container(resources=amounts({"rdma/north": "0", "rdma/x": "1", "rdma/south": 1})))
+    assert resolved(zero) == Resolution(SOUTH, "rdma/south in container trainer")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "says"),
+    [
+        (
+            using("nvidia.com/l40"),
+            "north",
+            (
+                "annotation rdma.lab/fabric=north means fabric north, "
+                "but nvidia.com/l40 in container trainer means fabric east"
+            ),
+        ),
+        (
+            using("rdma/east"),
+            "north",
+            (
+                "annotation rdma.lab/fabric=north means fabric north, "
+                "but rdma/east in container trainer means fabric east"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", "rdma/east"),
+            None,
+            (
+                "rdma/east in container trainer means fabric east, "
+                "but nvidia.com/gpu in container trainer means fabric north or south"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "L40"}),
+            None,
+            (
+                "nvidia.com/gpu in container trainer means fabric north or south, "
+                f"but nodeSelector {PRODUCT}=L40 means fabric east"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, affinity=required("V100")),
+            None,
+            (
+                f"nodeSelector {PRODUCT}=H100 means fabric south, "
+                "but the required node affinity means fabric north"
+            ),
+        ),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "H100"}, nodeName="n2"),
+            None,
+            (
+                f"nodeSelector {PRODUCT}=H100 means fabric south, "
+                "but the node that the pod names means fabric north"
+            ),
+        ),
+    ],
+    ids=range(6),
+)
+def test_a_contradiction_is_denied_naming_both(
+    manifest: PodManifest, own: str | None, says: str
+) -> None:
+    """The two that contradict each other, not just the first that said anything."""
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=NODE), own=own)
+    assert (raised.value.code, str(raised.value)) == ("FabricConflict", says)
+
+
+def test_three_may_contradict_each_other_only_together() -> None:
+    """Then the first and the last are named."""
+    nodes = NodeInventory(by_node={"n": frozenset({"north", "east"})})
+    manifest = using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n")
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=nodes))
+    assert str(raised.value) == (
+        "nvidia.com/gpu in container trainer means fabric north or south, "
+        "but the node that the pod names means fabric east or north"
+    )
+
+
+def test_an_unknown_fabric_is_denied() -> None:
+    """The message lists the names that would do."""
+    with pytest.raises(Denial) as raised:
+        check_name(Requests(fabric="nort"), context(*ALL).fabrics)
+    assert (raised.value.code, str(raised.value)) == (
+        "InvalidAnnotation",
+        "annotation rdma.lab/fabric names 'nort', but the fabrics are: north, south, east",
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (using(nodeSelector={PRODUCT: "A10"}), f"nodeSelector {PRODUCT}=A10 fits no fabric"),
+        (
+            using("nvidia.com/gpu", nodeSelector={PRODUCT: "A10"}),
+            f"nodeSelector {PRODUCT}=A10 fits no fabric",
+        ),
+        (
+            using("nvidia.com/gpu", affinity=required("A10")),
+            "the required node affinity fits no fabric",
+        ),
+    ],
+    ids=range(3),
+)
+def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -> None:
+    """The pod goes to nodes that nobody configured."""
+    assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, says)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "own", "evidence"),
+    [
+        (using(), "south", "annotation rdma.lab/fabric=south"),
+        (using("rdma/south"), None, "rdma/south in container trainer"),
+    ],
+    ids=range(2),
+)
+def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
+    manifest: PodManifest, own: str | None, evidence: str
+) -> None:
+    """A fabric's list of products may be older than its nodes."""
+    manifest["spec"]["nodeSelector"] = {PRODUCT: "A10"}
+    assert resolved(manifest, own=own) == Resolution(SOUTH, evidence)
+
+
+def test_several_that_fit_are_ambiguous() -> None:
+    """The message names the evidence and what it fits."""
+    assert resolved(using("nvidia.com/gpu")) == Resolution(
+        None, "", FABRIC_AMBIGUOUS, "nvidia.com/gpu in container trainer fits north and south"
+    )
+
+
+def test_a_fabric_without_nodes_keeps_a_gpu_resource_ambiguous() -> None:
+    """It may be scaled to zero, and still be the one that is meant."""
+    nodes = NodeInventory(
+        by_node={"n2": frozenset({"north"})},
+        by_gpu={"nvidia.com/gpu": frozenset({"north"})},
+        inhabited=frozenset({"north"}),
+    )
+    assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
+        None, "", FABRIC_AMBIGUOUS, "nvidia.com/gpu in container trainer fits north and south"
+    )
+
+
+def space(name: str, *, known: bool = True) -> NamespaceFacts:
+    """Make a namespace with a default fabric."""
+    return NamespaceFacts(name="lab", known=known, annotations={"rdma.lab/fabric": name})
+
+
+OF_NAMESPACE = "annotation rdma.lab/fabric of the namespace"
+OF_FILE = "defaults.fabric of the configuration"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "namespace", "default", "expected"),
+    [
+        (using(), space("south"), None, (SOUTH, OF_NAMESPACE)),
+        (using("nvidia.com/gpu"), space("south"), "north", (SOUTH, OF_NAMESPACE)),
+        (using("nvidia.com/gpu"), space("east"), "north", (NORTH, OF_FILE)),
+        (using("nvidia.com/gpu"), space("nobody"), "north", (NORTH, OF_FILE)),
+        (using(), space("south", known=False), "north", (NORTH, OF_FILE)),
+        (using(), None, "north", (NORTH, OF_FILE)),
+        (using("nvidia.com/l40"), space("south"), "north", (EAST, "nvidia.com/l40 in container")),
+    ],
+    ids=range(7),
+)
+def test_defaults_choose_among_what_is_left(
+    manifest: PodManifest, namespace: Any, default: str | None, expected: tuple[Fabric, str]
+) -> None:
+    """The namespace's, if it is known, before that of the file; never against an evidence."""
+    where = context(*ALL, namespace=namespace, defaults={"fabric": default})
+    found = resolved(manifest, where)
+    assert (found.fabric, found.why) == (expected[0], None)
+    assert found.evidence.startswith(expected[1])
+
+
+def test_a_default_that_does_not_fit_is_not_used() -> None:
+    """It is no evidence, so there is no conflict either."""
+    where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
+    assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import container, fabric, fabrics, pod
+from webhook.decision.facts import NodeInventory
+from webhook.errors import ShapeError
+from webhook.pipeline.examine.node_selection import (
+    Narrowing,
+    from_affinity,
+    from_inventory,
+    from_selector,
+)
+
+PRODUCT = "nvidia.com/gpu.product"
+NORTH = fabric(
+    "north", gpu_resources=frozenset({"nvidia.com/gpu"}), node_labels={PRODUCT: ("Tesla-V100-*",)}
+)
+SOUTH = fabric(
+    "south",
+    gpu_resources=frozenset({"nvidia.com/gpu"}),
+    node_labels={PRODUCT: ("NVIDIA-H100", "NVIDIA-H200"), "site.lab/rail": ("r1",)},
+)
+EAST = fabric("east", gpu_resources=frozenset({"nvidia.com/l40"}))
+FABRICS = fabrics(NORTH, SOUTH, EAST)
+
+
+def named(*names: str, out: tuple[str, ...] = ()) -> Narrowing:
+    """Write a narrowing."""
+    return Narrowing(frozenset(names), frozenset(out))
+
+
+def expression(operator: str, *values: Any, key: str = PRODUCT) -> dict[str, Any]:
+    """Write one match expression."""
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
+    """Make a pod whose required node affinity has these terms, each a list of expressions."""
+    written = {"nodeSelectorTerms": [{field: list(term)} for term in terms]}
+    node = {"requiredDuringSchedulingIgnoredDuringExecution": written}
+    return pod(container(), affinity={"nodeAffinity": node})
+
+
+@pytest.mark.parametrize(
+    ("narrowing", "left"),
+    [
+        (Narrowing(), {"north", "south"}),
+        (named("north", "east"), {"north"}),
+        (named(out=("north",)), {"south"}),
+        (named("north", out=("north",)), set()),
+        (named("east"), set()),
+    ],
+    ids=range(5),
+)
+def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: set[str]) -> None:
+    """Where it names none, all that it does not exclude are left."""
+    assert narrowing.of(frozenset({"north", "south"})) == left
+
+
+@pytest.mark.parametrize(
+    ("selector", "evidence"),
+    [
+        (None, []),
+        ({}, []),
+        ({"zone": "a"}, []),
+        (
+            {PRODUCT: "Tesla-V100-SXM2-16GB"},
+            [(f"nodeSelector {PRODUCT}=Tesla-V100-SXM2-16GB", named("north", out=("south",)))],
+        ),
+        (
+            {PRODUCT: "NVIDIA-H100-MIG-1g.5gb"},
+            [(f"nodeSelector {PRODUCT}=NVIDIA-H100-MIG-1g.5gb", named("south", out=("north",)))],
+        ),
+        (
+            {PRODUCT: "L40"},
+            [(f"nodeSelector {PRODUCT}=L40", named(out=("north", "south")))],
+        ),
+        ({PRODUCT: None}, [(f"nodeSelector {PRODUCT}=None", named(out=("north", "south")))]),
+        (
+            {"zone": "a", "site.lab/rail": "r1", PRODUCT: "NVIDIA-H200"},
+            [
+                ("nodeSelector site.lab/rail=r1", named("south")),
+                (f"nodeSelector {PRODUCT}=NVIDIA-H200", named("south", out=("north",))),
+            ],
+        ),
+    ],
+    ids=range(8),
+)
+def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None:
+    """A label that a fabric knows names it or excludes it; who does not know it stays."""
+    assert list(from_selector(pod(nodeSelector=selector), FABRICS)) == evidence
+
+
+@pytest.mark.parametrize(
+    ("terms", "narrowing"),
+    [
+        ([], None),
+        ([[]], None),
+        ([[expression("In", "a", key="zone")]], None),
+        ([[expression("Exists")]], None),
+        ([[expression("Gt", "1")]], None),
+        ([[expression("In", "NVIDIA-H100")]], named("south", out=("north",))),
+        (
+            [[expression("In", "NVIDIA-H100", "Tesla-V100-PCIE")]],
+            named("north", "south"),
+        ),
+        ([[expression("In", "L40")]], named(out=("north", "south"))),
+        ([[expression("NotIn", "NVIDIA-H100")]], None),
+        ([[expression("NotIn", "NVIDIA-H100", "NVIDIA-H200")]], named(out=("south",))),
+        ([[expression("NotIn", "Tesla-V100-SXM2-16GB")]], None),
+        ([[expression("DoesNotExist", key="site.lab/rail")]], named(out=("south",))),
+        (
+            [[expression("In", "NVIDIA-H100"), expression("In", "r1", key="site.lab/rail")]],
+            named("south", out=("north",)),
+        ),
+        (
+            [[expression("In", "NVIDIA-H100"), expression("In", "Tesla-V100-PCIE")]],
+            named(out=("north", "south")),
+        ),
+        (
+            [[expression("In", "NVIDIA-H100"), expression("DoesNotExist", key="site.lab/rail")]],
+            named(out=("north", "south")),
+        ),
+        (
+            [[expression("In", "NVIDIA-H100")], [expression("In", "NVIDIA-H200")]],
+            named("south", out=("north",)),
+        ),
+        (
+            [[expression("In", "NVIDIA-H100")], [expression("In", "Tesla-V100-PCIE")]],
+            named("north", "south"),
+        ),
+        ([[expression("In", "NVIDIA-H100")], [expression("In", "a", key="zone")]], None),
+        ([[expression("In", "NVIDIA-H100")], [expression("In", "L40")]], named(out=("north",))),
+    ],
+    ids=range(19),
+)
+def test_all_terms_of_the_required_affinity_must_agree(
+    terms: Any, narrowing: Narrowing | None
+) -> None:
+    """Expressions in a term hold together, terms are alternatives; NotIn needs the very values."""
+    assert from_affinity(affinity(*terms), FABRICS) == narrowing
+
+
+@pytest.mark.parametrize(
+    "written", [None, {}, [], "x", {"nodeAffinity": None}, {"podAffinity": {}}]
+)
+def test_other_affinity_is_no_evidence(written: Any) -> None:
+    """Only what the scheduler requires of the node."""
+    assert from_affinity(pod(affinity=written), FABRICS) is None
+
+
+def test_preferred_affinity_is_no_evidence() -> None:
+    """It permits, it does not choose."""
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [expression("In", "L40")]}}]
+    node = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    assert from_affinity(pod(affinity={"nodeAffinity": node}), FABRICS) is None
+
+
+@pytest.mark.parametrize(
+    ("terms", "says"),
+    [
+        ([[1]], "matchExpressions[0] must be a mapping, but is a number (1)"),
+        ([[{"key": 1}]], "matchExpressions[0].key must be a string, but is a number (1)"),
+        (
+            [[], [expression("In", 1)]],
+            "matchExpressions[0].values[0] must be a string, but is a number (1)",
+        ),
+    ],
+    ids=range(3),
+)
+def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> None:
+    """The whole path: several terms look alike."""
+    place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    with pytest.raises(ShapeError) as raised:
+        from_affinity(affinity(*terms), FABRICS)
+    assert str(raised.value) == f"{place}.nodeSelectorTerms[{len(terms) - 1}].{says}"
+
+
+INVENTORY = NodeInventory(
+    by_node={
+        "n1": frozenset({"north"}),
+        "n1.host": frozenset({"north"}),
+        "n2": frozenset({"south"}),
+        "cpu": frozenset(),
+    },
+    by_gpu={"nvidia.com/gpu": frozenset({"north"})},
+    inhabited=frozenset({"north", "south"}),
+)
+BY_NODE = "the node that the pod names"
+HOSTNAME = "kubernetes.io/hostname"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "evidence"),
+    [
+        (pod(), []),
+        (pod(nodeName=None), []),
+        (pod(nodeName="nobody"), []),
+        (pod(nodeName="n1"), [(BY_NODE, named("north"))]),
+        (pod(nodeName="n1", nodeSelector={HOSTNAME: "n2"}), [(BY_NODE, named("north"))]),
+        (pod(nodeSelector={HOSTNAME: "n1.host"}), [(BY_NODE, named("north"))]),
+        (pod(nodeName="cpu"), [(BY_NODE, named(out=("north", "south", "east")))]),
+        (affinity([expression("In", "n1", key=HOSTNAME)]), [(BY_NODE, named("north"))]),
+        (
+            affinity([expression("In", "n1", "n2", key=HOSTNAME)]),
+            [(BY_NODE, named("north", "south"))],
+        ),
+        (affinity([expression("NotIn", "n1", key=HOSTNAME)]), []),
+        (affinity([expression("In", "n1", key=HOSTNAME)], [expression("In", "a", key="zone")]), []),
+        (
+            affinity([expression("In", "n2", key="metadata.name")], field="matchFields"),
+            [(BY_NODE, named("south"))],
+        ),
+    ],
+    ids=range(12),
+)
+def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) -> None:
+    """By spec.nodeName or its host name, where every alternative names one."""
+    assert list(from_inventory(manifest, [], FABRICS, INVENTORY)) == evidence
+
+
+@pytest.mark.parametrize(
+    ("inhabited", "evidence"),
+    [
+        ({"north", "south"}, [("the nodes that offer nvidia.com/gpu", named("north"))]),
+        ({"north"}, []),
+        ({"north", "east"}, []),
+    ],
+    ids=range(3),
+)
+def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
+    inhabited: set[str], evidence: Any
+) -> None:
+    """One that is scaled to zero might be the one that is meant."""
+    inventory = NodeInventory(
+        by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, inhabited=frozenset(inhabited)
+    )
+    assert list(from_inventory(pod(), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
+
+
+def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
+    """The fabric has nodes, but they offer something else now."""
+    inventory = NodeInventory(
+        by_node=INVENTORY.by_node, by_gpu={}, inhabited=frozenset({"north", "south", "east"})
+    )
+    assert list(from_inventory(pod(), ["nvidia.com/l40"], FABRICS, inventory)) == []
+
+
+def test_without_an_inventory_nothing_is_told() -> None:
+    """The preview on a laptop has none."""
+    assert list(from_inventory(pod(nodeName="n1"), [], FABRICS, NodeInventory())) == []
+
+
+def test_a_node_name_of_another_type_is_refused() -> None:
+    """The API server would refuse it too."""
+    with pytest.raises(ShapeError) as raised:
+        list(from_inventory(pod(nodeSelector={HOSTNAME: 1}), [], FABRICS, INVENTORY))
+    assert str(raised.value) == (
+        'spec.nodeSelector["kubernetes.io/hostname"] must be a string, but is a number (1)'
+    )

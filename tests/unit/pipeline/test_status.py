@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
+from webhook.decision.outcome import Outcome, Reason, Status
+from webhook.pipeline.status import render
+
+NAMES = ("first", "second", "third", "request")
+#: What each may say, in the order in which they are listed.
+CODES = dict.fromkeys(NAMES, frozenset({"Code", "A", "B", "C", "Old", "W", "Z"}))
+CODE = Reason("Code", "A reason.")
+QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
+
+
+def outcome(mutation: str, status: Status, code: str = "Code", *, quiet: bool = False) -> Outcome:
+    """Make an outcome."""
+    return Outcome(mutation, "a", status, Reason(code, "", quiet=quiet), "sentence")
+
+
+def status(
+    *outcomes: Outcome,
+    annotations: dict[str, Any] | None = None,
+    fabric: str | None = "north",
+    why: Reason | None = None,
+) -> str:
+    """Write a status under the configuration `hash`."""
+    return render(
+        annotations or {}, outcomes, fabric=fabric, why=why, config_hash="hash", codes=CODES
+    )
+
+
+def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
+    """Read the status that replaces a previous one."""
+    written = previous if isinstance(previous, str) else orjson.dumps(previous).decode()
+    found: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS: written}))
+    return found
+
+
+def test_a_pod_that_got_nothing_has_a_status_too() -> None:
+    """It says that we were called, and why there was nothing."""
+    assert status() == '{"fabric":"north","applied":[],"config":"hash"}'
+    assert status(fabric=None, why=CODE) == (
+        '{"fabric":null,"reason":"Code","applied":[],"config":"hash"}'
+    )
+
+
+def test_it_says_what_was_applied_skipped_and_warned() -> None:
+    """In the chain's order, each code once, sorted; without quiet reasons and `already`."""
+    assert status(
+        outcome("third", "applied"),
+        outcome("second", "skipped", "Z"),
+        outcome("second", "skipped", "A"),
+        outcome("second", "skipped", "A"),
+        outcome("second", "skipped", "Q", quiet=True),
+        outcome("first", "already"),
+        outcome("first", "applied"),
+        outcome("request", "warned", "B"),
+        outcome("first", "warned", "C"),
+    ) == (
+        '{"fabric":"north","applied":["first","third"],"skipped":{"second":["A","Z"]},'
+        '"warned":{"first":["C"],"request":["B"]},"config":"hash"}'
+    )
+
+
+PREVIOUS = {
+    "fabric": "other",
+    "applied": ["first", "third"],
+    "skipped": {"second": ["Old"]},
+    "warned": {"first": ["Z"], "second": ["Old"]},
+    "config": "hash",
+}
+DONE = (outcome("first", "already"), outcome("third", "already"))
+
+
+def test_what_the_first_pass_applied_carries_over() -> None:
+    """With its warnings, which the second pass has no more cause for."""
+    again = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
+    assert after(PREVIOUS, *again) == {
+        "fabric": "north",
+        "applied": ["first", "second", "third"],
+        "warned": {"first": ["A", "Z"]},
+        "config": "hash",
+    }
+
+
+def test_what_is_not_found_done_does_not_carry_over() -> None:
+    """Who writes a status into a pod cannot have it say what is not there."""
+    assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {
+        "fabric": "north",
+        "applied": ["third"],
+        "skipped": {"first": ["A"]},
+        "config": "hash",
+    }
+
+
+def test_a_second_pass_writes_the_same_bytes() -> None:
+    """Nothing is left to apply, and the status must not change once more."""
+    first = status(outcome("first", "applied"), outcome("first", "warned", "W"))
+    assert status(outcome("first", "already"), annotations={STATUS: first}) == first
+
+
+@pytest.mark.parametrize(
+    "previous",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "null",
+        '"x"',
+        '"config"',
+        PREVIOUS | {"config": "other"},
+        PREVIOUS | {"config": None},
+        PREVIOUS | {"config": "hash", "note": "free text"},
+        {"applied": ["first"]},
+        {"config": "hash"},
+        {"config": "hash", "applied": ["first"]},
+        {"applied": "first", "config": "hash"},
+        {"applied": "", "config": "hash"},
+        {"applied": None, "config": "hash"},
+        {"applied": {"first": 1}, "config": "hash"},
+        {"applied": [1], "config": "hash"},
+        {"applied": [["first"]], "config": "hash"},
+        {"applied": ["first", "free text"], "config": "hash"},
+        {"applied": ["third", "first"], "config": "hash"},
+        {"applied": ["first", "first"], "config": "hash"},
+        {"applied": 1, "config": "hash"},
+        {"applied": True, "config": "hash"},
+        {"applied": ["first"], "warned": 1, "config": "hash"},
+        {"applied": ["first"], "warned": [], "config": "hash"},
+        {"applied": ["first"], "warned": "", "config": "hash"},
+        {"applied": ["first"], "warned": {"first": "W"}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": []}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": [1]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["free text"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["W", "A"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"first": ["W", "W"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"stranger": ["W"]}, "config": "hash"},
+        {"applied": ["first"], "warned": {"second": ["W"], "first": ["W"]}, "config": "hash"},
+        {"applied": ["first"], "skipped": {"first": ["free text"]}, "config": "hash"},
+        {"applied": ["first"], "skipped": 2, "config": "hash"},
+        '{"applied":["first"],"config":"hash"} ',
+        '{"applied":["first"],"applied":["first"],"config":"hash"}',
+        '{"applied": ["first"],"config":"hash"}',
+        '{"applied":["first"],"config":"hash"}' + " " * LONGEST_STATUS,
+    ],
+    ids=range(40),
+)
+def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
+    """Not to the letter what we write, of another configuration, or with words of others."""
+    assert after(previous, *DONE) == {"fabric": "north", "applied": [], "config": "hash"}
+
+
+def test_an_annotation_of_another_type_is_no_status() -> None:
+    """Nothing is read from it."""
+    assert status(annotations={STATUS: ["first"]}) == status()
+
+
+def test_a_long_status_counts_instead_of_listing() -> None:
+    """It stays within 4 KiB, whatever happened."""
+    many = [outcome("first", "warned", f"Code{index:04}") for index in range(1000)]
+    assert status(outcome("second", "applied"), *many) == (
+        '{"fabric":"north","applied":1,"warned":1,"config":"hash"}'
+    )
+    assert len(status(*many[:300])) <= LONGEST_STATUS
+
+
+def crowded(left: int, letter: str = "x") -> dict[str, str]:
+    """Fill the annotations of a pod but for so many bytes of a status."""
+    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - left
+    size = size_of(letter)
+    return {"note": letter * (room // size) + "x" * (room % size)}
+
+
+#: Counts of two digits in all three fields: what there must be room for, whatever is counted.
+WIDEST = '{"fabric":"north","applied":99,"skipped":99,"warned":99,"config":"hash"}'
+LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in ("A", "B", "C", "W"))
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
+    """All of a pod's annotations share 256 KiB, counted in bytes."""
+    full = status(*LISTED)
+    for left, expected in (
+        (len(full), full),
+        (len(full) - 1, '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
+        (len(WIDEST), '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
+        (len(WIDEST) - 1, ""),
+    ):
+        assert status(*LISTED, annotations=crowded(left, letter)) == expected
+
+
+def test_a_shortened_status_stays_so() -> None:
+    """The lists are lost, so a second decision that finds all in place keeps the counts."""
+    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    for left in (LONGEST_STATUS - 1, len(WIDEST)):
+        annotations = {**crowded(left), STATUS: before}
+        assert status(annotations=annotations) == before
+        assert status(outcome("first", "applied"), annotations=annotations) == before
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"applied": 5},
+        {"applied": -1},
+        {"applied": 1.0},
+        {"applied": 1, "warned": {}},
+        {"applied": ["first"], "warned": 1},
+        {"applied": 1, "skipped": True},
+    ],
+    ids=range(6),
+)
+def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
+    """More than there are mutations, none at all, or lists beside counts."""
+    before = orjson.dumps({"fabric": "north", **counts, "config": "hash"}).decode()
+    assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
+
+
+def test_counts_are_dropped_where_lists_had_room() -> None:
+    """Who writes a number into a pod's status does not hide what we list."""
+    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    listed = status(outcome("first", "applied"))
+    assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
+    annotations = {**crowded(LONGEST_STATUS), STATUS: before}
+    assert status(outcome("first", "applied"), annotations=annotations) == listed
+
+
+def test_without_any_room_there_is_no_status() -> None:
+    """It would make the API server refuse the pod; what is counted makes no difference."""
+    for left in (0, len(WIDEST) - 1):
+        assert status(outcome("first", "applied"), annotations=crowded(left)) == ""
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ü", 2), ("\ud800", 3)])
+def test_sizes_are_bytes(text: str, size: int) -> None:
+    """Of UTF-8; half a surrogate pair is counted, not refused."""
+    assert size_of(text) == size

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import amounts, container, fabrics, gpu, pod
+from webhook.decision.annotations import Requests
+from webhook.decision.resources import usage_of
+from webhook.decision.scope import Launcher, Target
+from webhook.errors import Denial
+from webhook.mpi.commands import Commands
+from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
+from webhook.pod.manifest import PodManifest, containers_of
+
+FABRIC = Requests(fabric="v100-ib")
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+
+
+def chosen(manifest: PodManifest, requests: Requests | None = None) -> Selection:
+    """Choose among a pod's containers."""
+    pairs = [(one, usage_of(one.manifest, one.path, fabrics())) for one in containers_of(manifest)]
+    return select(manifest, pairs, requests or Requests(), Commands(manifest), fabrics())
+
+
+def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
+    """Write a target among the app containers."""
+    return Target(name, ("spec", "containers", index), "app", gpus, shared)
+
+
+def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
+    """Make a container with an RDMA resource and no GPU."""
+    return container(name, resources=amounts({"rdma/v100": amount}))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(container()),
+        pod(container(), container("other")),
+        pod(gpu(count="0")),
+        pod(rdma(amount=0)),
+        pod(container(resources=amounts({"vpc.amazonaws.com/efa": "1"}))),
+        pod(container(), initContainers=[gpu("setup")]),
+        {"metadata": {}, "spec": {}},
+    ],
+    ids=range(7),
+)
+def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
+    """Neither a GPU nor an RDMA device in an app container, and none named."""
+    assert chosen(manifest) == Selection(why=NO_TARGET)
+
+
+def test_containers_with_gpus_are_the_targets() -> None:
+    """All of them, whoever else has an RDMA resource or launches ranks."""
+    manifest = pod(
+        rdma(),
+        gpu("a", 2),
+        container("b", resources=amounts({"nvidia.com/gpu": "1"})),
+        container("c", command=MPIRUN),
+        container("d", resources=amounts({"nvidia.com/mig-1g.5gb": "1"})),
+        container("e", resources=amounts({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"})),
+    )
+    expected = (
+        app("a", 1, 2),
+        app("b", 2, 1),
+        app("d", 4, 0, shared=True),
+        app("e", 5, 0, shared=True),
+    )
+    assert chosen(manifest) == Selection(expected)
+    assert chosen(manifest, FABRIC) == Selection(expected)
+
+
+def test_without_gpus_those_with_rdma_devices_are() -> None:
+    """A storage server over RDMA needs no GPU."""
+    manifest = pod(container("a"), rdma("b"), container("c", command=MPIRUN), rdma("d", "0"))
+    assert chosen(manifest) == Selection((app("b", 1)._replace(rdma=("rdma/v100",)),))
+
+
+def test_without_either_it_may_be_a_launcher() -> None:
+    """It starts ranks elsewhere: no resource and no capability for it."""
+    manifest = pod(container("a"), container("b", command=MPIRUN))
+    expected = Selection(launchers=(Launcher("b", ("spec", "containers", 1)),))
+    assert chosen(manifest) == expected
+    assert chosen(manifest, FABRIC) == expected
+
+
+def test_the_pods_own_fabric_makes_its_only_container_the_target() -> None:
+    """There is nothing to choose; init containers do not count."""
+    manifest = pod(container("a"), initContainers=[container("setup")])
+    assert chosen(manifest, FABRIC) == Selection((app("a"),))
+
+
+def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
+    """One cannot tell which of them needs it."""
+    with pytest.raises(Denial) as raised:
+        chosen(pod(container("a"), container("b")), FABRIC)
+    assert (raised.value.code, str(raised.value)) == (
+        "ContainersRequired",
+        (
+            "annotation rdma.lab/fabric asks for a fabric, but no container has a GPU or an RDMA "
+            "device: name the ones that need it with rdma.lab/containers (the pod has: a, b)"
+        ),
+    )
+
+
+def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
+    """The API server says better what is wrong with such a pod."""
+    assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(why=NO_TARGET)
+
+
+def test_named_containers_are_the_targets_whatever_they_have() -> None:
+    """Init containers and sidecars too, in the order of the names."""
+    manifest = pod(
+        gpu("a"),
+        container("b", command=MPIRUN),
+        initContainers=[container("setup"), container("proxy", restartPolicy="Always")],
+    )
+    assert chosen(manifest, Requests(containers=("proxy", "b", "setup"))) == Selection(
+        (
+            Target("proxy", ("spec", "initContainers", 1), "sidecar", 0, shared_gpu=False),
+            app("b", 1),
+            Target("setup", ("spec", "initContainers", 0), "init", 0, shared_gpu=False),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "have"),
+    [
+        (pod(container("a"), initContainers=[container("setup")]), "setup, a"),
+        (pod(container("a"), ephemeralContainers=[container("x")]), "a"),
+        ({"spec": {}}, "none"),
+    ],
+    ids=range(3),
+)
+def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
+    """The message lists the names that would do; ephemeral containers never do."""
+    with pytest.raises(Denial) as raised:
+        chosen(manifest, Requests(containers=("x",)))
+    assert (raised.value.code, str(raised.value)) == (
+        "InvalidAnnotation",
+        f"annotation rdma.lab/containers names 'x', but the pod's containers are: {have}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("claims", "resources", "why"),
+    [
+        (None, {"claims": [{"name": "gpu"}]}, NO_TARGET),
+        ([{"name": "gpu"}], {}, NO_TARGET),
+        ([{"name": "gpu"}], {"claims": [{"name": "gpu"}]}, GPU_BY_CLAIM),
+    ],
+    ids=range(3),
+)
+def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
+    """A claim that a container uses may be a GPU; the pod does not say."""
+    manifest = pod(container(resources=resources), resourceClaims=claims)
+    assert chosen(manifest) == Selection(why=why)

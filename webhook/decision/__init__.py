@@ -1,0 +1,1 @@
+"""What a decision is made of: the words users type, facts, draft, outcomes."""

@@ -1,0 +1,174 @@
+"""The draft of a pod: the only writer of pods and the only maker of operations.
+
+Each edit is really made on a copy, so the operations are those of a patch that
+applies. Copies are made along the edited path only (copy on write): the pod
+that came in, and whatever of it is shared by YAML aliases, stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.decision.outcome import Outcome, PatchOp, Reason, Status
+from webhook.pod.manifest import PodManifest, at, mapping, sequence
+from webhook.pod.path import Path, pointer
+
+
+class Draft:
+    """A pod under edit, the operations so far, and the outcomes that they belong to."""
+
+    __slots__ = ("_own", "_owned_at", "_pending", "mutation", "ops", "outcomes", "pod")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self.pod = pod
+        self.ops: list[PatchOp] = []
+        self.outcomes: list[Outcome] = []
+        self.mutation = ""
+        self._pending = 0  # ops before this index belong to an outcome
+        self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
+        self._owned_at: dict[Path, Any] = {}  # where they stand; forgotten when something is moved
+
+    def get(self, path: Path) -> Any:
+        """Return what stands at `path` now, None where absent or null. Never keep or edit it."""
+        return at(self.pod, path)
+
+    def set(self, path: Path, value: Any) -> None:
+        """Put a value at a mapping key; missing or null parents travel in the same operation.
+
+        Raises ShapeError where a parent is no mapping; so does `append` where there is no list.
+        """
+        parent = self._owned_at.get(path[:-1])
+        if parent is None:
+            parent, path, value = self._opened(path, value)
+        if path[-1] in parent:
+            self._forget(parent[path[-1]])
+            self._record("replace", path, value)
+        else:
+            self._record("add", path, value)
+        parent[path[-1]] = value
+
+    def append(self, path: Path, *values: Any) -> None:
+        """Add values to the end of the list at `path`, which is made where it is missing."""
+        found = self.get(path)
+        if found is None:
+            self.set(path, list(values))
+            return
+        if found.__class__ is not list:
+            sequence(self.pod, path)  # which says that it is none
+        end = pointer(path) + "/-"
+        self.ops += [{"op": "add", "path": end, "value": value} for value in values]
+        self._owned(path).extend(values)
+
+    def insert(self, path: Path, index: int, *values: Any) -> None:
+        """Insert values before `index` of the existing list at `path`."""
+        target = self._owned(path)
+        self._owned_at.clear()
+        for offset, value in enumerate(values):
+            self._record("add", (*path, index + offset), value)
+            target.insert(index + offset, value)
+
+    def replace(self, path: Path, value: Any) -> None:
+        """Replace what stands at `path`, a key or a list item that exists."""
+        parent = self._owned(path[:-1])
+        self._forget(parent[path[-1]])
+        self._record("replace", path, value)
+        parent[path[-1]] = value
+
+    def remove(self, path: Path) -> None:
+        """Remove the key or the item at `path`, which exists."""
+        parent = self._owned(path[:-1])
+        self._forget(parent if parent.__class__ is list else parent[path[-1]])
+        self.ops.append({"op": "remove", "path": pointer(path)})
+        del parent[path[-1]]
+
+    def applied(self, where: str, reason: Reason, message: str) -> None:
+        """Close the operations since the last verdict: they were applied to `where`."""
+        ops = tuple(self.ops[self._pending :])
+        if not ops:
+            msg = f"{self.mutation} says applied, but changed nothing"
+            raise AssertionError(msg)
+        self._pending = len(self.ops)
+        self.outcomes.append(Outcome(self.mutation, where, "applied", reason, message, ops))
+
+    def already(self, where: str, reason: Reason, message: str) -> None:
+        """Say that what the mutation would do is there already."""
+        self._verdict(where, "already", reason, message)
+
+    def skipped(self, where: str, reason: Reason, message: str) -> None:
+        """Say that the mutation left `where` alone, and why."""
+        self._verdict(where, "skipped", reason, message)
+
+    def failed(self, where: str, reason: Reason, message: str) -> None:
+        """Say that the pod cannot be let through like this: the decision denies it."""
+        self._verdict(where, "failed", reason, message)
+
+    def warned(self, where: str, reason: Reason, message: str) -> None:
+        """Add a warning; the user sees it at creation and in the status annotation."""
+        self._verdict(where, "warned", reason, message)
+
+    def _verdict(self, where: str, status: Status, reason: Reason, message: str) -> None:
+        if len(self.ops) != self._pending:
+            msg = f"{self.mutation} says {status}, but has operations pending"
+            raise AssertionError(msg)
+        self.outcomes.append(Outcome(self.mutation, where, status, reason, message))
+
+    def _record(self, op: str, path: Path, value: Any) -> None:
+        self.ops.append({"op": op, "path": pointer(path), "value": value})
+
+    def _opened(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
+        """Return the lowest parent that is there, the path of what goes into it, and that.
+
+        Missing parents become part of the value.
+        """
+        last = len(path) - 1
+        node, start = self._lowest(path, last)
+        for depth in range(start, last):
+            step, below = path[depth], path[: depth + 1]
+            child = node.get(step) if node.__class__ is dict else node[step]
+            if child.__class__ is not dict and child.__class__ is not list:
+                mapping(self.pod, below)  # raises unless absent
+                for key in reversed(path[depth + 1 :]):
+                    value = {key: value}
+                return node, below, value
+            node = self._owned_at[below] = self._owned_child(node, step, child)
+            if node.__class__ is list and path[depth + 1].__class__ is str:
+                mapping(node, (), below)  # raises
+        return node, path, value
+
+    def _lowest(self, path: Path, depth: int) -> tuple[Any, int]:
+        """Return the lowest node on the way to `path` that is known to be owned, and its depth."""
+        while depth and self._owned_at:
+            node = self._owned_at.get(path[:depth])
+            if node is not None:
+                return node, depth
+            depth -= 1
+        return self._root(), 0
+
+    def _owned(self, path: Path) -> Any:
+        """Return the node at `path`, copied (with all above it) unless this draft made it."""
+        node = self._owned_at.get(path)
+        if node is None:
+            node, depth = self._lowest(path, len(path))
+            for step in path[depth:]:
+                node = self._owned_child(node, step, node[step])
+            self._owned_at[path] = node
+        return node
+
+    def _forget(self, node: Any) -> None:
+        """Forget where copies stand, unless what goes is a leaf and moves nothing."""
+        if node.__class__ is dict or node.__class__ is list:
+            self._owned_at.clear()
+
+    def _root(self) -> Any:
+        if id(self.pod) not in self._own:
+            self.pod = self.pod.copy()
+            self._own[id(self.pod)] = self.pod
+        return self.pod
+
+    def _owned_child(self, node: Any, step: str | int, child: Any) -> Any:
+        if id(child) in self._own:
+            return child
+        mine = child.copy()
+        self._own[id(mine)] = mine
+        node[step] = mine
+        return mine

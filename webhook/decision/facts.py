@@ -1,0 +1,177 @@
+"""The cluster's facts as values: what is known of a pod's namespace, and of the nodes.
+
+They are made of real Kubernetes objects (`Facts.from_objects`), wherever those
+come from: a file that `kubectl get ns,limitrange,quota,node -o yaml` printed, or
+a watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.fabric.records import Fabrics, matches
+from webhook.pod.manifest import items, mapping, text
+
+LABEL = "rdma.lab/enable"
+PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
+_NONE: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceFacts:
+    """What is known of one namespace."""
+
+    name: str = ""
+    #: False: a source of facts exists and does not know this namespace (yet).
+    known: bool = True
+    #: None where nobody told us.
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    #: Why a pod without a memory limit would be rejected here, e.g.
+    #: "LimitRange lab-limits sets max.memory"; "" where it would not.
+    memory_limit_required: str = ""
+
+    @property
+    def enforced_pod_security(self) -> str:
+        """`baseline` or `restricted` where the namespace enforces it, else ""."""
+        level = (self.labels or _NONE).get(PSA_ENFORCE, "")
+        return level if level in ("baseline", "restricted") else ""
+
+    def under(self, reasons: Iterable[str]) -> NamespaceFacts:
+        """Return it with what its LimitRanges and quotas say; "" says nothing, the first wins."""
+        return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What a decision needs of one node."""
+
+    labels: Mapping[str, str]
+    resources: frozenset[str]  #: extended resources with a quantity above zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInventory:
+    """The nodes seen through the fabrics: compiled once, O(1) for each pod."""
+
+    #: Node name, and kubernetes.io/hostname → names of the fabrics it may belong to.
+    by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: GPU resource → names of the fabrics with a node that offers it.
+    by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Names of the fabrics with at least one node.
+    inhabited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that is known of a cluster; `complete` says that an absent namespace is unknown."""
+
+    namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    complete: bool = False
+
+    def namespace(self, name: str) -> NamespaceFacts:
+        """Return what is known of a namespace, in O(1)."""
+        return self.namespaces.get(name) or NamespaceFacts(name=name, known=not self.complete)
+
+    @staticmethod
+    def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
+        """Build facts out of Namespace, LimitRange, ResourceQuota and Node objects."""
+        namespaces: dict[str, NamespaceFacts] = {}
+        rules: dict[str, list[str]] = {}
+        nodes: dict[str, Node] = {}
+        for item in objects:
+            space, name = key_of(item)
+            match item.get("kind"):
+                case "Namespace":
+                    namespaces[name] = namespace_of(item)
+                case "Node":
+                    nodes[name] = node_of(item)
+                case "LimitRange":
+                    rules.setdefault(space, []).append(limit_range_of(item))
+                case "ResourceQuota":
+                    rules.setdefault(space, []).append(quota_of(item))
+                case _:
+                    pass
+        for name, reasons in rules.items():
+            if name in namespaces:
+                namespaces[name] = namespaces[name].under(reasons)
+        return Facts(namespaces=namespaces, nodes=nodes, complete=True)
+
+    def inventory(self, fabrics: Fabrics) -> NodeInventory:
+        """Look at the nodes through the fabrics; once per change of either, never per pod."""
+        by_node: dict[str, frozenset[str]] = {}
+        by_gpu: dict[str, frozenset[str]] = {}
+        for name, node in self.nodes.items():
+            homes = frozenset(_homes(node, fabrics))
+            by_node[name] = by_node[node.labels.get("kubernetes.io/hostname", name)] = homes
+            for gpu in node.resources & fabrics.by_gpu.keys():
+                claiming = homes & fabrics.by_gpu[gpu]
+                by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
+        inhabited = frozenset[str]().union(*by_node.values())
+        return NodeInventory(by_node=by_node, by_gpu=by_gpu, inhabited=inhabited)
+
+
+def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
+    for fabric in fabrics.fabrics.values():
+        fits = all(
+            key in node.labels and matches(globs, product_of(key, node.labels[key]))
+            for key, globs in fabric.node_labels.items()
+        )
+        if fits and (not fabric.gpu_resources or fabric.gpu_resources & node.resources):
+            yield fabric.name
+
+
+def product_of(key: str, value: str) -> str:
+    """Strip what the GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
+
+    Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
+    """
+    if key != "nvidia.com/gpu.product":
+        return value
+    return value.split("-MIG-", 1)[0].removesuffix("-SHARED")
+
+
+def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return an object's namespace, "" if it is in none, and its name."""
+    meta = mapping(item, ("metadata",))
+    return str(meta.get("namespace", "")), str(meta.get("name", ""))
+
+
+def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
+    """Return what a Namespace says."""
+    return NamespaceFacts(
+        name=key_of(item)[1],
+        labels=mapping(item, ("metadata", "labels")),
+        annotations=mapping(item, ("metadata", "annotations")),
+    )
+
+
+def node_of(item: Mapping[str, Any]) -> Node:
+    """Return what a Node says."""
+    allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
+    offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
+    labels = mapping(item, ("metadata", "labels"))
+    if not all(value.__class__ is str for value in labels.values()):
+        labels = {key: text(labels, (key,), ("metadata", "labels")) or "" for key in labels}
+    return Node(labels=labels, resources=frozenset(offered))
+
+
+def limit_range_of(item: Mapping[str, Any]) -> str:
+    """Say why a LimitRange has pods without a memory limit rejected; "" if it does not."""
+    for limit in items(item, ("spec", "limits")):
+        if limit.get("type") not in ("Container", "Pod"):
+            continue
+        for key in ("max", "maxLimitRequestRatio"):
+            if "memory" in mapping(limit, (key,)):
+                return f"LimitRange {key_of(item)[1]} sets {key}.memory"
+    return ""
+
+
+def quota_of(item: Mapping[str, Any]) -> str:
+    """Say why a ResourceQuota has pods without a memory limit rejected; "" if it does not."""
+    if "limits.memory" in mapping(item, ("spec", "hard")):
+        return f"ResourceQuota {key_of(item)[1]} counts limits.memory"
+    return ""

@@ -1,0 +1,59 @@
+"""What a decision says: operations, outcomes with their reasons, and the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+
+from webhook.pod.manifest import PodManifest
+
+Status = Literal["applied", "already", "skipped", "failed", "warned"]
+
+
+class PatchOp(TypedDict):
+    """One RFC 6902 operation, in wire form."""
+
+    op: str
+    path: str
+    value: NotRequired[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A stable reason code; `when` is its row in the documentation."""
+
+    code: str
+    when: str
+    #: True for "there was nothing to do": shown by the preview, left out of rdma.lab/status.
+    quiet: bool = False
+
+
+class Outcome(NamedTuple):
+    """What one mutation did to one container ("" for the pod), and why."""
+
+    mutation: str
+    container: str
+    status: Status
+    reason: Reason
+    message: str
+    ops: tuple[PatchOp, ...] = ()
+
+
+class Decision(NamedTuple):
+    """Everything that the webhook has to say about one pod. All faces render this."""
+
+    allowed: bool
+    reason: Reason
+    #: The pod after the patch; it shares untouched parts with the pod that came in.
+    pod: PodManifest
+    message: str = ""
+    fabric: str | None = None
+    evidence: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+    patch: tuple[PatchOp, ...] = ()
+    warnings: tuple[str, ...] = ()
+    audit: Mapping[str, str] = MappingProxyType({})
+    #: Set when a mutation broke: nothing may be patched, the request is answered with HTTP 500.
+    error: Exception | None = None

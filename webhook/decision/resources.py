@@ -1,0 +1,182 @@
+"""What the resource names of a container stand for: GPUs, RDMA devices, other vendors' NICs.
+
+Names are compared exactly with a table or with the fabrics; never by a mere
+prefix, since `nvidia.com/gpumem` is memory and `nvidia.com/gpu` is a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from webhook.errors import ShapeError
+from webhook.fabric.globs import Globs, compiled
+from webhook.fabric.records import Fabrics
+from webhook.pod.manifest import mapping
+from webhook.pod.path import Path, dotted
+from webhook.pod.quantity import amount, is_zero, whole
+
+#: The NVIDIA device plugin's name for a whole GPU.
+GPU = "nvidia.com/gpu"
+
+#: GPUs that are counted: a pod that asks for more fits on no node, and its devices need a bound.
+_MOST = 10_000
+
+#: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
+SHARED_GPU = "nvidia.com/gpu.shared"
+
+#: MIG slices of the mixed strategy: `nvidia.com/mig-1g.5gb`.
+MIG = "nvidia.com/mig-"
+
+#: Shares of a GPU that HAMi and Volcano's vGPU plugin hand out. None is a GPU by itself; where
+#: one is there, the GPU beside it is virtual and has no GPUDirect.
+VIRTUAL_GPU = frozenset(
+    {
+        "nvidia.com/gpumem",
+        "nvidia.com/gpumem-percentage",
+        "nvidia.com/gpucores",
+        "nvidia.com/priority",
+        "volcano.sh/vgpu-number",
+        "volcano.sh/vgpu-memory",
+        "volcano.sh/vgpu-memory-percentage",
+        "volcano.sh/vgpu-cores",
+    }
+)
+
+#: NICs of other vendors and injectors, unless a fabric claims the name as its own.
+FOREIGN_RESOURCES = (
+    "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
+    "*/*sriov*",  # the SR-IOV network device plugin's usual names
+    "*/hostdev*",  # NVIDIA network operator, host-device network
+    "*mlnxnics*",  # older SR-IOV examples
+    "*volcengine.com/rdma",  # vke.volcengine.com/rdma: bound to its own CNI
+    "amd.com/nic",
+    "amd.com/vnic",
+    "networking.gke.io*",  # GKE multi-networking, GPUDirect-TCPXO and -RDMA
+    "aliyun/erdma",
+    "koordinator.sh/rdma",
+)
+FOREIGN_ANNOTATIONS = ("networking.gke.io/*",)
+_RESOURCES, _ANNOTATIONS = Globs(FOREIGN_RESOURCES), Globs(FOREIGN_ANNOTATIONS)
+
+
+class Usage(NamedTuple):
+    """What one container requests of what matters here."""
+
+    #: GPU resource names with a quantity above zero.
+    gpus: tuple[str, ...]
+    #: Whole GPUs, 0 where they are slices, shared or virtual.
+    whole_gpus: int
+    shared_gpu: bool
+    virtual_gpu: bool
+    #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, also zero.
+    rdma: tuple[tuple[str, Any], ...]
+    foreign: tuple[str, ...]
+
+    @property
+    def has_rdma(self) -> bool:
+        """Whether an RDMA resource is requested with a quantity above zero."""
+        return any(not is_zero(quantity) for _, quantity in self.rdma)
+
+
+_NOTHING = Usage((), 0, False, False, (), ())
+
+
+def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
+    """Read what a container requests; limits count before requests, as for the scheduler."""
+    resources = mapping(container, ("resources",), path)
+    requests = mapping(resources, ("requests",), (*path, "resources"))
+    limits = mapping(resources, ("limits",), (*path, "resources"))
+    if not limits and not requests:
+        return _NOTHING
+    amounts = {**requests, **limits} if requests != limits else limits
+    # Sorted, as the API server sends them: what is named first must not depend on the writer.
+    extended = sorted([name for name in amounts if "/" in name])
+    if not extended:
+        return _NOTHING
+    try:
+        return _classify(extended, amounts, fabrics)
+    except ValueError as error:
+        both = {"limits": limits, "requests": requests}
+        raise _refusal(both, (*path, "resources")) from error
+
+
+def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:
+    """Say where the amounts are that are no quantities."""
+    problems = []
+    for section, amounts in resources.items():
+        for name, written in amounts.items():
+            try:
+                amount(written)
+            except ValueError as error:
+                problems.append(f"{dotted((*path, section, name))}: {error}")
+            if len(problems) == _SHOWN:
+                return ShapeError("; ".join(problems))
+    return ShapeError("; ".join(problems))
+
+
+_SHOWN = 4  # of the amounts that are no quantities, each with its place
+
+
+def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
+    gpus: list[str] = []
+    rdma: list[tuple[str, Any]] = []
+    foreign: list[str] = []
+    count, shared, virtual = 0, False, False
+    for name in extended:
+        written = amounts[name]
+        if is_rdma(name, fabrics):
+            is_zero(written)  # a ValueError where it is no quantity
+            rdma.append((name, written))
+        elif is_gpu(name, fabrics):
+            if not is_zero(written):
+                gpus.append(name)
+                sliced = name == SHARED_GPU or name.startswith(MIG)
+                shared = shared or sliced
+                count += 0 if sliced else min(whole(written), _MOST)
+        elif name in VIRTUAL_GPU:
+            virtual = True
+        elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):
+            foreign.append(name)
+    if virtual or shared:
+        count = 0
+    return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
+
+
+def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
+    """List the extended resources of a container that mean nothing to any fabric, but are there."""
+    resources = mapping(container, ("resources",))
+    amounts = {**mapping(resources, ("requests",)), **mapping(resources, ("limits",))}
+    return sorted(
+        name
+        for name, written in amounts.items()
+        if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
+        if not _is_none(written)
+    )
+
+
+def _is_none(written: Any) -> bool:
+    try:
+        return is_zero(written)
+    except ValueError:
+        return False
+
+
+def is_gpu(name: str, fabrics: Fabrics) -> bool:
+    """Whether a resource is a GPU, whole or a slice."""
+    return name in (GPU, SHARED_GPU) or name in fabrics.by_gpu or name.startswith(MIG)
+
+
+def is_rdma(name: str, fabrics: Fabrics) -> bool:
+    """Whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
+    return name in fabrics.by_resource or name.startswith("rdma/")
+
+
+def is_foreign(name: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a resource is another vendor's NIC; `more` are the site's globs."""
+    return _RESOURCES.match(name) or compiled(more).match(name)
+
+
+def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a pod annotation belongs to another vendor's NICs."""
+    return _ANNOTATIONS.match(key) or compiled(more).match(key)

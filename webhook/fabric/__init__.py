@@ -1,0 +1,1 @@
+"""What a fabric is, and which variables it gives a container."""

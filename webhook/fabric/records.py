@@ -1,0 +1,152 @@
+"""Fabrics as a decision uses them: the configuration file, compiled to indexed records.
+
+`webhook.config` validates the file and builds these once per load; nothing here
+is computed twice for two pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from webhook.fabric.globs import Globs, compiled
+
+Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
+LinkLayer = Literal["InfiniBand", "Ethernet"]
+MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
+EnvPairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RdmaResource:
+    """One extended resource that a pod on the fabric requests."""
+
+    name: str
+    #: Devices per target; None: as many as its GPUs need (`per-gpu`).
+    count: int | None = 1
+    gpus_per_device: int = 1
+    #: Upper bound of a per-gpu count.
+    maximum: int | None = None
+    aliases: tuple[str, ...] = ()
+    #: Multus network to append once per device: `ns/name[@if]`.
+    network: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricEnv:
+    """What the fabric puts into the environment, rendered once.
+
+    `nccl`, `ucx`, … leave out the socket interface names, which depend on the pod.
+    """
+
+    #: NCCL_IB_HCA and qos: everything of NCCL but the socket interface.
+    nccl: EnvPairs = ()
+    #: UCX but UCX_NET_DEVICES, which needs the IP interface besides.
+    ucx: EnvPairs = ()
+    #: NVSHMEM.
+    nvshmem: EnvPairs = ()
+    #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" where the names are not exact.
+    ucx_devices: str = ""
+    #: The site's own `env`.
+    site: EnvPairs = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """One fabric, compiled."""
+
+    name: str
+    mode: Mode = "shared-device"
+    link_layer: LinkLayer = "InfiniBand"
+    gpu_resources: frozenset[str] = frozenset()
+    #: Node label key → globs, one of which the node's value matches (gpuProducts included).
+    node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    resources: tuple[RdmaResource, ...] = ()
+    inject_resources: bool = True
+    libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
+    env: FabricEnv = field(default_factory=FabricEnv)
+    #: Name in the pod network and in the host's; None: not written.
+    socket_interface: str | None = None
+    host_socket_interface: str | None = None
+    #: Multus networks to append whatever the number of devices.
+    networks: tuple[str, ...] = ()
+    shared_memory: str | None = None
+    #: The nodeSelector to add; None where `pin: never`.
+    pin: Mapping[str, str] | None = None
+
+    def __hash__(self) -> int:
+        """Hash by identity: what is computed of a fabric is remembered as long as it serves."""
+        return id(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """The file's `defaults`."""
+
+    fabric: str | None = None
+    memory_limit: MemoryPolicy = "drop"
+    hcoll: Literal["auto", "env", "off"] = "auto"
+    config_files: Literal["auto", "always", "never"] = "auto"
+    on_ambiguous: Literal["skip", "deny"] = "skip"
+    pod_security: Literal["skip", "deny"] = "skip"
+    #: True: the nodes' containerd has LimitMEMLOCK=infinity.
+    memlock_unlimited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabrics:
+    """A whole configuration: immutable, swapped as one."""
+
+    fabrics: Mapping[str, Fabric] = field(default_factory=dict)
+    defaults: Defaults = field(default_factory=Defaults)
+    nvlink_namespaces: frozenset[str] = frozenset()
+    foreign_resources: tuple[str, ...] = ()
+    foreign_annotations: tuple[str, ...] = ()
+    #: Twelve hex digits that change with the configuration's meaning.
+    config_hash: str = ""
+    #: GPU resource → names of the fabrics that claim it.
+    by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: RDMA resource or alias → names of the fabrics that have it.
+    by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Node label key → names of the fabrics that know it, each with its globs.
+    by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
+
+
+def index(
+    fabrics: tuple[Fabric, ...],
+    *,
+    defaults: Defaults | None = None,
+    nvlink_namespaces: frozenset[str] = frozenset(),
+    foreign_resources: tuple[str, ...] = (),
+    foreign_annotations: tuple[str, ...] = (),
+    config_hash: str = "",
+) -> Fabrics:
+    """Build a configuration with its indexes out of compiled fabrics."""
+    by_gpu: dict[str, set[str]] = {}
+    by_resource: dict[str, set[str]] = {}
+    by_label: dict[str, dict[str, Globs]] = {}
+    for fabric in fabrics:
+        for gpu in fabric.gpu_resources:
+            by_gpu.setdefault(gpu, set()).add(fabric.name)
+        for key, globs in fabric.node_labels.items():
+            by_label.setdefault(key, {})[fabric.name] = Globs(globs)
+        for resource in fabric.resources:
+            for name in (resource.name, *resource.aliases):
+                by_resource.setdefault(name, set()).add(fabric.name)
+    return Fabrics(
+        fabrics={fabric.name: fabric for fabric in fabrics},
+        defaults=defaults or Defaults(),
+        nvlink_namespaces=nvlink_namespaces,
+        foreign_resources=foreign_resources,
+        foreign_annotations=foreign_annotations,
+        config_hash=config_hash,
+        by_gpu={gpu: frozenset(names) for gpu, names in by_gpu.items()},
+        by_resource={name: frozenset(names) for name, names in by_resource.items()},
+        by_label=by_label,
+    )
+
+
+def matches(globs: tuple[str, ...], value: str) -> bool:
+    """Whether a label value matches one of a fabric's globs."""
+    return compiled(globs).match(value)

@@ -1,0 +1,167 @@
+"""What a container's `command` and `args` run: MPI launchers and sshd, wherever they stand.
+
+Kubernetes joins both lists to one. Without `command` the image's entrypoint runs, with
+`args` as its words: where those begin with a launcher or a shell, it is taken for one that
+ends in `exec "$@"`, since no other could use them.
+
+    seen                                              left alone
+    ----                                              ----------
+    mpirun …; sh -c "… mpirun …"                      words of quotes, comments, heredocs
+    env, exec, time, timeout 60, numactl … mpirun     ssh host mpirun
+    && || | ; if for while ( ) { } $( ) functions     eval, xargs, $MPIRUN, aliases
+    sh -c '… exec "$@"' sh mpirun …                   sh -c in a script; what a script file does
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.pod.manifest import PodManifest, mapping, strings
+from webhook.pod.path import Path
+from webhook.shelltext.argv import Word, basename, command_at, script_at, unwrap
+from webhook.shelltext.read import TOO_MANY, Scripts
+
+#: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's
+#: images do so); horovodrun, deepspeed, torchrun and srun take no options of mpirun.
+LAUNCHER_WORDS = frozenset(
+    {
+        *("mpirun", "mpiexec", "orterun", "prterun", "mpirun.real", "mpirun_rsh"),
+        *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra"),
+    }
+)
+
+#: In front of a launcher these may clear its environment.
+_OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
+_ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
+_HANDS_OVER = 'exec "$@"'
+
+
+class Launch(NamedTuple):
+    """A launcher that a container runs, and what is known of its words."""
+
+    #: Where its word stands below the container: ("args", 1). For a script: the script.
+    path: Path
+    end: int | None  #: offset behind its word in a script; None in a list of words
+    front: tuple[Word, ...]  #: wrappers and assignments in front of it
+    words: tuple[Word, ...]  #: the launcher's word and all behind it
+    #: "sudo", say: the launcher may not see the container's environment.
+    behind: str = ""
+    #: Why a script that names launchers was not read (shell_read.PROBLEMS): it has no words then.
+    problem: str = ""
+
+    @property
+    def editable(self) -> bool:
+        """Whether words may be inserted behind the launcher's."""
+        return not self.behind and not self.problem
+
+
+class _Run(NamedTuple):
+    path: Path
+    end: int | None
+    front: tuple[Word, ...]
+    words: tuple[Word, ...]
+    problem: str = ""
+
+
+class Commands:
+    """The commands of one pod as the user wrote them, each read once, on demand.
+
+    Most hold no word that is looked for: each is joined once and searched, no more.
+    """
+
+    __slots__ = ("_pod", "_ran", "_scripts", "_texts")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self._pod = pod
+        self._texts: dict[Path, str] = {}
+        self._ran: dict[Path, tuple[_Run, ...]] = {}
+        self._scripts = Scripts()
+
+    def text(self, path: Path) -> str:
+        """Return all words of the command of the container at `path`, one per line."""
+        found = self._texts.get(path)
+        if found is None:
+            found = self._texts[path] = "\n".join(
+                [word for words in self._of(path) for word in words]
+            )
+        return found
+
+    def launches(self, path: Path) -> tuple[Launch, ...]:
+        """List the launchers that the container at `path` runs, and scripts that may run some."""
+        if not _may_launch(self.text(path)):
+            return ()
+        found = [_launch(run) for run in self._runs(path)]
+        return tuple(launch for launch in found if launch is not None)
+
+    def runs_sshd(self, path: Path) -> bool:
+        """Whether a container runs sshd as a command: its children do not inherit `env`."""
+        return "sshd" in self.text(path) and any(
+            run.words and basename(run.words[0] or "") == "sshd" for run in self._runs(path)
+        )
+
+    def _of(self, path: Path) -> tuple[list[str], list[str]]:
+        container = mapping(self._pod, path)
+        command = strings(container, ("command",), path)
+        return command, strings(container, ("args",), path) if "args" in container else []
+
+    def _runs(self, path: Path) -> tuple[_Run, ...]:
+        found = self._ran.get(path)
+        if found is None:
+            found = self._ran[path] = tuple(self._read(path))
+        return found
+
+    def _read(self, path: Path) -> Iterator[_Run]:
+        """Yield what a container runs; a run without words stands for a script that is not read."""
+        command, args = self._of(path)
+        argv, split = command + args, len(command)
+        at = command_at(argv, unwrap(argv))
+        while at is not None:
+            script = script_at(argv, at)
+            if script is None:
+                problem = "" if self._scripts.allows(len(argv)) else TOO_MANY
+                words = () if problem else tuple(argv)
+                yield _Run(_place(at, split), None, words[:at], words[at:], problem)
+                return
+            yield from self._in_script(argv[script], _place(script, split))
+            if not argv[script].rstrip().endswith(_HANDS_OVER):
+                return
+            at = command_at(argv, script + 2)
+
+    def _in_script(self, script: str, place: Path) -> Iterator[_Run]:
+        launches = _may_launch(script)
+        if not launches and "sshd" not in script:
+            return
+        commands, problem = self._scripts.read(script)
+        if problem and launches:
+            yield _Run(place, None, (), (), problem)
+        for words, ends in commands:
+            at = command_at(words)
+            if at is not None:
+                yield _Run(place, ends[at], words[:at], words[at:])
+
+
+def _launch(run: _Run) -> Launch | None:
+    path, end, front, words, problem = run
+    if problem:
+        return Launch(path, end, front, words, problem=problem)
+    name = basename(words[0] or "")
+    if name in LAUNCHER_WORDS:
+        asks = len(words) == 1 or words[1] in _ASKING
+        return None if asks else Launch(path, end, front, words)
+    if name in _OTHER_USER and any(word and _launches(word) for word in words):
+        return Launch(path, end, front, words, behind=name)
+    return None
+
+
+def _may_launch(text: str) -> bool:
+    return "mpirun" in text or "mpiexec" in text or "rterun" in text
+
+
+def _launches(word: str) -> bool:
+    """Whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
+    return any(basename(part) in LAUNCHER_WORDS for part in word.split())
+
+
+def _place(at: int, split: int) -> Path:
+    return ("command", at) if at < split else ("args", at - split)

@@ -1,0 +1,119 @@
+"""`config-files`: the fabric's NCCL settings as /etc/nccl.conf, which also sshd's children read.
+
+A process that sshd starts does not inherit the container's environment; NCCL reads this file
+last and never overwrites the environment (nccl, src/misc/param.cc). `configFiles: auto` is for
+MPI workers, for `sshd` as a word of the command, and where `envFrom` keeps `env` from writing.
+"""
+
+from __future__ import annotations
+
+from webhook.decision.annotations import NCCL_CONF
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs, Scope, Target
+from webhook.mpi.roles import starts_without_env
+from webhook.mutations.config_files.nccl_conf import nccl_conf
+from webhook.mutations.config_files.volume import (
+    ANNOTATION,
+    FILE,
+    KEY,
+    VOLUME_NAME,
+    carry,
+    has_room,
+    is_name_taken,
+    mount,
+    own_mount,
+)
+from webhook.pod.env import has_env_from
+from webhook.pod.manifest import text
+
+MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")
+PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
+NOT_NEEDED = Reason("NotNeeded", "The container's processes inherit its env.", quiet=True)
+NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
+USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
+MENTIONED = Reason("MentionedInCommand", "The command handles nccl.conf itself.")
+NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME_NAME}.")
+NO_ROOM = Reason("AnnotationsTooLarge", "With our text the annotations would exceed 256 KiB.")
+LEFT_OUT = Reason("LeftOut", "Containers differ on a variable, or its value is no literal.")
+DIFFERS = Reason("AnnotationDiffers", f"The user's own {NCCL_CONF} is not what we would write.")
+UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Mount the file into every target that needs it."""
+    targets: list[Target] = []
+    for target in scope.targets:
+        left_alone = _left_alone(draft, scope, target)
+        if left_alone is None:
+            targets.append(target)
+        else:
+            draft.skipped(target.name, *left_alone)
+    if not targets or not _provide(draft, scope, targets):
+        if draft.get(ANNOTATION) is not None:
+            draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
+        return
+    for target in targets:
+        if mount(draft, target.path):
+            draft.applied(target.name, MOUNTED, f"mounted {FILE}; one in the image is hidden")
+        else:
+            draft.already(target.name, PRESENT, f"{FILE} is mounted already")
+
+
+def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
+    pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
+    if policy == "never":
+        return NOTHING, "the configuration says configFiles: never"
+    env, commands = scope.env.of(path), scope.commands
+    needed = has_env_from(pod, path) or starts_without_env(pod, path, commands, env)
+    if policy == "auto" and not needed:
+        return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
+    own = own_mount(pod, path)
+    if own is not None:
+        return USER_MOUNT, f"your own mount at {own} stays"
+    if KEY in scope.commands.text(path):
+        return MENTIONED, f"the command handles {KEY} itself"
+    return None
+
+
+def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
+    """Put text and volume into the pod; say why not, where that cannot be."""
+    assert scope.fabric is not None
+    paths = [target.path for target in targets]
+    conf, left_out = nccl_conf(draft.pod, paths, scope.fabric, host_network=scope.host_network)
+    own, obstacle = text(draft.pod, ANNOTATION), _obstacle(draft, conf)
+    for target in targets if obstacle else ():
+        draft.skipped(target.name, *obstacle)
+    if not obstacle and own not in (None, conf):
+        must = f"must be absent or {conf!r}, as the webhook writes it"
+        draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
+    elif not obstacle and carry(draft, conf):
+        draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
+    elif not obstacle:
+        draft.already("", PRESENT, f"the pod carries {FILE} already")
+    if left_out:
+        message = f"{FILE} leaves out {', '.join(left_out)}: not one literal for all containers"
+        draft.warned("", LEFT_OUT, message)
+    return not obstacle
+
+
+def _obstacle(draft: Draft, conf: str) -> tuple[Reason, str] | tuple[()]:
+    if is_name_taken(draft.pod):
+        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the name is ours"
+    if not conf:
+        return NOTHING, "there is no NCCL variable to write"
+    if not has_room(draft.pod, conf):
+        return NO_ROOM, "all annotations together would exceed 256 KiB"
+    return ()
+
+
+MUTATION = Mutation(
+    name="config-files",
+    summary="mounts the NCCL settings as /etc/nccl.conf, for what sshd starts",
+    needs=Needs.FABRIC,
+    reasons=(
+        *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, UNUSED),
+    ),
+    mutate=mutate,
+)

@@ -1,0 +1,63 @@
+"""The text of /etc/nccl.conf, for all containers of a pod at once.
+
+NCCL reads lines `NAME=VALUE` without trimming, `#` only in the first column, and
+cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin
+with `=`, as in `NCCL_IB_HCA==mlx5_0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.decision.annotations import size_of
+from webhook.fabric.records import Fabric
+from webhook.fabric.variables import GLOO_SOCKET, NCCL_SOCKET, wanted_env
+from webhook.pod.env import env_of, literal
+from webhook.pod.manifest import PodManifest
+from webhook.pod.path import Path
+
+LONGEST = 1023
+
+
+def nccl_conf(
+    pod: PodManifest, paths: Iterable[Path], fabric: Fabric, *, host_network: bool
+) -> tuple[str, list[str]]:
+    """Write the text for the containers at `paths`, and name the variables that it leaves out.
+
+    A variable of a container's own `env` goes in as it stands there. It is left
+    out where the containers differ on it, and where its value is known to the
+    kubelet only or does not fit into a line.
+    """
+    fabrics_own = _nccl(fabric, host_network=host_network)
+    each = [_values(fabrics_own, fabric, env_of(pod, path)) for path in paths]
+    lines: list[str] = []
+    left_out: list[str] = []
+    for name in dict.fromkeys(name for values in each for name in values):
+        value, *others = {values.get(name) for values in each}
+        if others or value is None or not _fits(value):
+            left_out.append(name)
+        else:
+            lines.append(f"{name}={value}\n")
+    return "".join(lines), left_out
+
+
+def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
+    wanted = wanted_env(fabric, {}, host_network=host_network)
+    return {name: literal(value) for name, value in wanted if name.startswith("NCCL_")}
+
+
+def _values(
+    fabrics_own: dict[str, str | None], fabric: Fabric, own: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Decide what one container should find: as `env` does, also after `env` did it."""
+    values = {name: own.get(name, value) for name, value in fabrics_own.items()}
+    if NCCL_SOCKET in own:
+        if "nccl" in fabric.libraries:
+            values[NCCL_SOCKET] = own[NCCL_SOCKET]
+    elif GLOO_SOCKET in own:
+        values.pop(NCCL_SOCKET, None)
+    return values
+
+
+def _fits(value: str) -> bool:
+    return size_of(value) <= LONGEST and "\n" not in value

@@ -1,0 +1,74 @@
+"""How a pod carries /etc/nccl.conf: its text in an annotation, which a downwardAPI volume shows.
+
+So no namespace needs a ConfigMap of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.decision.annotations import (
+    ANNOTATIONS_LIMIT,
+    LONGEST_STATUS,
+    NCCL_CONF,
+    STATUS,
+    size_of,
+)
+from webhook.decision.draft import Draft
+from webhook.pod.manifest import PodManifest, at, mapping, text
+from webhook.pod.path import Path
+from webhook.pod.volumes import VOLUMES, mount_at, mount_over, volume_named
+
+KEY = "nccl.conf"
+FILE = f"/etc/{KEY}"
+VOLUME_NAME = "rdma-lab-nccl-conf"
+ANNOTATION = ("metadata", "annotations", NCCL_CONF)
+
+_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
+_VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
+#: By subPath, so that the rest of /etc stays the image's.
+_MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
+
+
+def is_name_taken(pod: PodManifest) -> bool:
+    """Whether the pod's volume of our name shows anything but the annotation."""
+    volume = volume_named(pod, VOLUME_NAME)
+    field = at(volume, ("downwardAPI", "items", 0, "fieldRef", "fieldPath"))
+    return volume is not None and field != _FIELD["fieldPath"]
+
+
+def own_mount(pod: PodManifest, path: Path) -> str | None:
+    """Return where the user mounts the file itself, or a directory above it."""
+    above, mount = mount_over(pod, path, FILE), mount_at(pod, path, FILE)
+    if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
+        return FILE
+    return above
+
+
+def has_room(pod: PodManifest, conf: str) -> bool:
+    """Whether all annotations stay within 256 KiB with this text and a status of full length."""
+    annotations = mapping(pod, ("metadata", "annotations"))
+    others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
+    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
+    ours = size_of(NCCL_CONF) + size_of(conf) + size_of(STATUS) + LONGEST_STATUS
+    return total + ours <= ANNOTATIONS_LIMIT
+
+
+def carry(draft: Draft, conf: str) -> bool:
+    """Add the annotation and the volume where they are missing; tell whether either was."""
+    carried = True
+    if draft.get(ANNOTATION) is None:
+        draft.set(ANNOTATION, conf)
+        carried = False
+    if volume_named(draft.pod, VOLUME_NAME) is None:
+        draft.append(VOLUMES, _VOLUME)
+        carried = False
+    return not carried
+
+
+def mount(draft: Draft, path: Path) -> bool:
+    """Mount the file into the container at `path`; tell whether it was not mounted."""
+    found: Any = mount_at(draft.pod, path, FILE)
+    if found is None:
+        draft.append((*path, "volumeMounts"), _MOUNT)
+    return found is None

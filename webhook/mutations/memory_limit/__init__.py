@@ -1,0 +1,118 @@
+"""`memory-limit`: take the memory limit off the targets, keeping the request.
+
+Registered memory is pinned and counts against the limit; one that is too small does not fail
+the registration, it OOM-kills the process (RLIMIT_MEMLOCK fails it: see `ipc-lock`). The price
+is warned of: QoS Guaranteed becomes Burstable. The limit stays where the namespace would reject
+the pod without one (LimitRange max or ratio, quota), and where something reads it.
+"""
+
+from __future__ import annotations
+
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Mutation, Needs, Scope, Target
+from webhook.mutations.memory_limit import limits as memory
+
+DROPPED = Reason("Dropped", "The memory limit was removed; the request holds what it reserved.")
+NO_LIMIT = Reason("NoLimit", "There is no memory limit.")
+KEPT = Reason("Kept", "The pod or the configuration says keep.", quiet=True)
+UNKNOWN = Reason("NamespaceUnknown", "The namespace's LimitRanges and quotas are not known yet.")
+REQUIRED = Reason("LimitRequired", "The namespace rejects pods without a memory limit.")
+READ = Reason("LimitRead", "The downward API hands limits.memory to the pod.")
+GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed keeps it so.")
+POD_LEVEL = Reason("PodLimitShared", "Containers that are no targets live under the pod's limit.")
+BURSTABLE = Reason(
+    "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
+)
+UNBOUNDED = Reason("UnboundedMemory", "A memory emptyDir without sizeLimit may fill the node.")
+POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by the limit.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Drop the limit of every target, and the pod's own where only targets live under it."""
+    limited = {one.path for one in scope.targets if memory.is_limited(draft, one.path)}
+    shared = memory.is_limited(draft, ("spec",))
+    kept = _why_kept(scope) if limited or shared else None
+    lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
+    unbounded = memory.unbounded_memory_volumes(draft.pod) if limited else {}
+    for target in scope.targets:
+        path = (*target.path, "resources")
+        if target.path not in limited:
+            draft.already(target.name, NO_LIMIT, "there is no memory limit")
+        elif kept is not None:
+            _keep(draft, target.name, *kept)
+        else:
+            limit = memory.drop_limit(draft, path)
+            message = f"removed limits.memory {limit}; the request reserves the memory"
+            draft.applied(target.name, DROPPED, message)
+            _warn(draft, target, unbounded, lost=lost)
+    if shared:
+        _pod_level(draft, scope, kept, lost=lost)
+
+
+def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
+    asked = scope.requests.memory_limit
+    policy = asked or scope.fabrics.defaults.memory_limit
+    if policy == "keep":
+        says = "the pod" if asked else "the configuration"
+        return KEPT, f"{says} says keep"
+    if not scope.namespace.known:
+        return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
+    if scope.namespace.memory_limit_required:
+        return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
+    reader = memory.reads_limit(scope.original, scope.containers, scope.env)
+    if reader:
+        return READ, f"kept: {reader} reads limits.memory"
+    if policy == "keep-guaranteed" and memory.is_guaranteed(scope.original, scope.containers):
+        return GUARANTEED, "kept: the pod is Guaranteed"
+    return None
+
+
+def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
+    draft.skipped(where, reason, message)
+    if reason is REQUIRED:
+        draft.warned(where, reason, f"memory limit {message}")
+
+
+def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
+    _warn_lost(draft, target.name, lost=lost)
+    if not target.gpus and not target.shared_gpu:
+        message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
+        draft.warned(target.name, POOL, message)
+    volume = memory.first_mounted(draft.pod, target.path, unbounded)
+    if volume:
+        message = f"volume {volume} is memory without sizeLimit: it may fill the node"
+        draft.warned(target.name, UNBOUNDED, message)
+
+
+def _warn_lost(draft: Draft, where: str, *, lost: bool) -> None:
+    if lost:
+        message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+        draft.warned(where, BURSTABLE, message)
+
+
+def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, lost: bool) -> None:
+    """Drop `spec.resources.limits.memory`: a container without its own limit inherits it."""
+    others = memory.unlimited(scope.containers, {target.path for target in scope.targets})
+    if kept is not None:
+        _keep(draft, "", *kept)
+    elif others:
+        message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
+        draft.skipped("", POD_LEVEL, message)
+    else:
+        request = memory.pod_request(scope.original, scope.containers)
+        limit = memory.drop_limit(draft, ("spec", "resources"), request)
+        draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
+        _warn_lost(draft, "", lost=lost)
+
+
+MUTATION = Mutation(
+    name="memory-limit",
+    summary="removes the memory limit, since registered memory counts against it",
+    needs=Needs.NIC,
+    reasons=(
+        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED, POD_LEVEL),
+        *(BURSTABLE, UNBOUNDED, POOL),
+    ),
+    mutate=mutate,
+)

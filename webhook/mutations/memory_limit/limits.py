@@ -1,0 +1,193 @@
+"""What a pod's memory limit holds together: its QoS class, readers of the limit, memory volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from webhook.decision.bounds import MOST_ENTRIES, too_many
+from webhook.decision.draft import Draft
+from webhook.errors import ShapeError
+from webhook.pod.env import Environments
+from webhook.pod.manifest import Container, PodManifest, at, items, mapping
+from webhook.pod.path import Path, dotted
+from webhook.pod.quantity import amount, equal, is_zero, written
+from webhook.pod.volumes import VOLUMES
+
+_BOTH = ("cpu", "memory")
+
+
+def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
+    """Whether the QoS class is Guaranteed: all limits there and requests equal to them.
+
+    Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS; with pod-level
+    resources only those count.
+    """
+    level = mapping(pod, ("spec", "resources"))
+    if not level:
+        return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
+    asked = {name: _asked(name, level, containers) for name in _BOTH}
+    requests = {name: amount for name, amount in asked.items() if amount is not None}
+    return _equal({"limits": mapping(level, ("limits",)), "requests": requests})
+
+
+def pod_request(pod: PodManifest, containers: Iterable[Container]) -> str | None:
+    """Return what the API server makes of a missing pod-level memory request; None if it is there.
+
+    That is the sum of the containers' own, where any has one, else the limit.
+    Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
+    """
+    level = mapping(pod, ("spec", "resources"))
+    if mapping(level, ("requests",)).get("memory") is not None:
+        return None
+    return _asked("memory", level, containers) or str(mapping(level, ("limits",)).get("memory"))
+
+
+def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) -> Any:
+    """Return the pod-level request: its own, else what the containers' come to, else None."""
+    own = mapping(level, ("requests",)).get(name)
+    if own is not None:
+        return own
+    total = step = 0
+    for one in containers:
+        number = _requested(one, name)
+        # Init containers run one after the other, beside the sidecars started before them.
+        if one.kind == "init":
+            step = max(step, total + number)
+        elif one.kind != "ephemeral":
+            total += number
+    asked = max(total, step)
+    return written(asked) if asked else None
+
+
+def _requested(one: Container, name: str) -> int:
+    """Return what a container requests, in billionths: without a request its limit, else 0."""
+    resources = mapping(one.manifest, ("resources",), one.path)
+    for section in ("requests", "limits"):
+        asked = mapping(resources, (section,), (*one.path, "resources")).get(name)
+        if asked is not None:
+            return _amount(asked, (*one.path, "resources", section, name))
+    return 0
+
+
+def _amount(value: Any, path: Path) -> int:
+    try:
+        return amount(value)
+    except ValueError as error:
+        msg = f"{dotted(path)}: {error}"
+        raise ShapeError(msg) from error
+
+
+def _equal(resources: dict[str, Any]) -> bool:
+    limits, requests = mapping(resources, ("limits",)), mapping(resources, ("requests",))
+    try:
+        for name in _BOTH:
+            limit = limits.get(name)
+            if is_zero(limit) or not equal(requests.get(name, limit), limit):
+                return False
+    except ValueError:
+        return False
+    return True
+
+
+def reads_limit(pod: PodManifest, containers: Iterable[Container], env: Environments) -> str:
+    """Say what reads limits.memory through the downward API, "" for nothing.
+
+    Without a limit it would read the node's allocatable memory instead.
+    """
+    return _env_reader(containers, env) or _volume_reader(pod)
+
+
+def _env_reader(containers: Iterable[Container], env: Environments) -> str:
+    for one in containers:
+        if None not in env.of(one.path).values():
+            continue  # all are literals
+        for variable in items(one.manifest, ("env",), one.path):
+            if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
+                return f"env {variable.get('name')} of container {one.name}"
+    return ""
+
+
+def _volume_reader(pod: PodManifest) -> str:
+    read = 0
+    for volume in items(pod, VOLUMES):
+        if "downwardAPI" in volume or "projected" in volume:
+            for listed in _downward_items(volume):
+                read += len(listed)
+                if read > MOST_ENTRIES:
+                    raise too_many({"what volumes project": read})
+                for item in listed:
+                    if "resourceFieldRef" in item and _is_limit(item):
+                        return f"volume {volume.get('name')}"
+    return ""
+
+
+def _is_limit(source: Any) -> bool:
+    return bool(at(source, ("resourceFieldRef", "resource")) == "limits.memory")
+
+
+def _downward_items(volume: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the lists of items that a volume shows, and of sources, which count as well."""
+    if "downwardAPI" in volume:
+        yield items(volume, ("downwardAPI", "items"))
+    if "projected" in volume:
+        sources = items(volume, ("projected", "sources"))
+        yield sources
+        for source in sources:
+            if "downwardAPI" in source:
+                yield items(source, ("downwardAPI", "items"))
+
+
+def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:
+    """Return the names of the memory emptyDirs without sizeLimit, each with its place in the list.
+
+    Their size is bounded by the pod's memory limit only, and without that by the node.
+    """
+    found: dict[str, int] = {}
+    for index, volume in enumerate(items(pod, VOLUMES)):
+        if volume.get("emptyDir"):
+            source = mapping(volume, ("emptyDir",), (*VOLUMES, index))
+            if source.get("medium") == "Memory" and source.get("sizeLimit") is None:
+                found.setdefault(str(volume.get("name")), index)
+    return found
+
+
+def first_mounted(pod: PodManifest, path: Path, volumes: dict[str, int]) -> str:
+    """Name the first of the volumes that the container mounts, "" for none."""
+    if not volumes:
+        return ""
+    names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
+    return min((name for name in names if name in volumes), key=volumes.__getitem__, default="")
+
+
+def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
+    """Name the containers that live under the pod's limit only, but for those at `without`."""
+    return [
+        one.name
+        for one in containers
+        if one.kind != "ephemeral"
+        and one.path not in without
+        and mapping(one.manifest, ("resources", "limits"), one.path).get("memory") is None
+    ]
+
+
+def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
+    """Remove the limits.memory that stands in the resources at `path`, and return it.
+
+    A missing request becomes `request`, else the limit: without, the scheduler
+    would reserve nothing. Raises ShapeError for a limit that is no quantity.
+    """
+    limit = draft.get((*path, "limits", "memory"))
+    if draft.get((*path, "requests", "memory")) is None:
+        draft.set((*path, "requests", "memory"), limit if request is None else request)
+    draft.remove((*path, "limits", "memory"))
+    return str(limit)
+
+
+def is_limited(draft: Draft, path: Path) -> bool:
+    """Whether the container, or the pod's spec, at `path` limits memory: 0 and null do not.
+
+    Raises ShapeError for what is no quantity.
+    """
+    where = (*path, "resources", "limits", "memory")
+    return _amount(draft.get(where), where) > 0

@@ -1,0 +1,112 @@
+"""`rdma-resources`: request the fabric's RDMA devices beside the GPUs.
+
+The device plugin mounts /dev/infiniband only into containers that request its
+resource, and the scheduler finds the right nodes by it. Limits and requests are
+both written: extended resources cannot be overcommitted. What the user wrote
+stays, also a `0`; only an alias (`rdma/hca` of another site) is renamed.
+"""
+
+from __future__ import annotations
+
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.resources import VIRTUAL_GPU
+from webhook.decision.scope import Mutation, Needs, Scope, Target
+from webhook.fabric.records import Fabric
+from webhook.mutations.rdma_resources.aliases import SECTIONS, aliases_of, rename, strays
+from webhook.mutations.rdma_resources.devices import devices_for
+from webhook.pod.manifest import mapping
+
+ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
+RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
+PRESENT = Reason("Present", "The container requests an RDMA resource already, be it 0.")
+NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", quiet=True)
+ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
+NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
+OTHER = Reason("OtherResource", "The rdma/* resource that is there is not one of the fabric's.")
+VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
+
+
+def mutate(draft: Draft, scope: Scope) -> None:
+    """Add the fabric's resources to every app container among the targets."""
+    fabric = scope.fabric
+    assert fabric is not None
+    aliases = aliases_of(fabric)
+    for target in scope.targets:
+        if target.kind != "app":
+            message = "only app containers get the RDMA resource"
+            draft.skipped(target.name, NOT_APP, message)
+        elif not _present(draft, target, fabric, aliases):
+            _add(draft, scope, target, fabric)
+        if target.shared_gpu:
+            _warn_virtual(draft, target)
+    for name, alias in strays(scope.containers, scope.targets, aliases):
+        draft.warned(name, OTHER, f"{alias} is not called so here, and {name} is no target")
+
+
+def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
+    wanted = devices_for(target, fabric, scope.requests.devices)
+    if not fabric.inject_resources:
+        draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
+    elif scope.requests.devices == 0:
+        draft.skipped(target.name, NO_DEVICES, "the pod asks for none")
+    elif not wanted:
+        draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
+    else:
+        for name, count in wanted:
+            for section in SECTIONS:
+                draft.set((*target.path, "resources", section, name), str(count))
+        listed = ", ".join(f"{name}: {count}" for name, count in wanted)
+        draft.applied(target.name, ADDED, f"requested {listed}")
+
+
+def _present(draft: Draft, target: Target, fabric: Fabric, known: dict[str, str]) -> bool:
+    """Deal with a container that requests RDMA itself; False where it does not."""
+    names = target.rdma
+    if not names:
+        return False
+    path = (*target.path, "resources")
+    aliases = {name: known[name] for name in names if name in known}
+    if aliases:
+        for alias, real in aliases.items():
+            rename(draft, path, alias, real)
+        listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
+        draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
+    else:
+        draft.already(target.name, PRESENT, f"requests {', '.join(names)} already")
+    _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
+    return True
+
+
+def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:
+    own = {resource.name for resource in fabric.resources}
+    for name in names:
+        if name not in own:
+            message = f"{name} is not a resource of fabric {fabric.name}: left as it is"
+            draft.warned(target.name, OTHER, message)
+
+
+def _warn_virtual(draft: Draft, target: Target) -> None:
+    amounts = mapping(draft.pod, (*target.path, "resources", "limits"))
+    if not VIRTUAL_GPU.isdisjoint(amounts):
+        draft.warned(target.name, VIRTUAL, "a virtual GPU has no GPUDirect RDMA")
+
+
+MUTATION = Mutation(
+    name="rdma-resources",
+    summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
+    needs=Needs.FABRIC,
+    reasons=(
+        ADDED,
+        RENAMED,
+        PRESENT,
+        NO_DEVICES,
+        NOT_CONFIGURED,
+        ELSEWHERE,
+        NOT_APP,
+        OTHER,
+        VIRTUAL,
+    ),
+    mutate=mutate,
+)

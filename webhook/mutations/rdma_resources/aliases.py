@@ -1,0 +1,74 @@
+"""Renaming an RDMA resource of another site to what the fabric calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any
+
+from webhook.decision.draft import Draft
+from webhook.decision.scope import Target
+from webhook.errors import ShapeError
+from webhook.fabric.records import Fabric
+from webhook.pod.manifest import Container, mapping
+from webhook.pod.path import Path, dotted
+from webhook.pod.quantity import amount
+
+SECTIONS = ("limits", "requests")
+
+
+def aliases_of(fabric: Fabric) -> dict[str, str]:
+    """Return the aliases on this fabric, with the real name of each."""
+    return {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
+
+
+def strays(
+    containers: Iterable[Container], targets: Iterable[Target], aliases: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (container, alias) where a container that is no target keeps an alias.
+
+    Its pod waits for ever for a resource that no node here has.
+    """
+    if not aliases:
+        return
+    ours = {target.path for target in targets}
+    for one in containers:
+        if one.path not in ours:
+            limits = mapping(one.manifest, ("resources", "limits"), one.path)
+            for alias in limits:
+                if alias in aliases:
+                    yield one.name, alias
+
+
+def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
+    """Rename in both sections of the resources at `path`, with the quantity.
+
+    Where the real key is there too, in either section, the largest quantity of both counts, in
+    each section that has one of them: limits and requests of such a resource must be equal.
+    """
+    sections = {section: mapping(draft.pod, (*path, section)) for section in SECTIONS}
+    merging = any(real in amounts for amounts in sections.values())
+    largest = _largest(sections, (real, alias), path) if merging else None
+    for section, amounts in sections.items():
+        if alias not in amounts and not (merging and real in amounts):
+            continue
+        quantity = largest if merging else amounts[alias]
+        unchanged = real in amounts and amounts[real] == quantity
+        if alias in amounts:
+            draft.remove((*path, section, alias))
+        if not unchanged:
+            draft.set((*path, section, real), quantity)
+
+
+def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Path) -> Any:
+    """Return the largest quantity, the first of equal ones."""
+    found: list[tuple[int, Any]] = []
+    for name in names:
+        for section, amounts in sections.items():
+            if name in amounts:
+                try:
+                    found.append((amount(amounts[name]), amounts[name]))
+                except ValueError as error:
+                    msg = f"{dotted((*path, section, name))}: {error}"
+                    raise ShapeError(msg) from error
+    return max(found, key=itemgetter(0))[1]

@@ -1,0 +1,31 @@
+"""How many RDMA devices a target gets of each of its fabric's resources."""
+
+from __future__ import annotations
+
+from webhook.decision.scope import Target
+from webhook.fabric.records import Fabric, RdmaResource
+
+
+def devices_for(target: Target, fabric: Fabric, wanted: int | None) -> list[tuple[str, int]]:
+    """Return (resource, quantity) for a target; `wanted` is the pod's rdma.lab/devices.
+
+    Devices that the pod asks for are spread over the fabric's resources in their
+    order: three over two resources are two of the first and one of the second.
+    """
+    if wanted is None:
+        return [(resource.name, _count(target, resource)) for resource in fabric.resources]
+    if not fabric.resources:
+        return []
+    each, rest = divmod(wanted, len(fabric.resources))
+    shares = [
+        (resource.name, each + (index < rest)) for index, resource in enumerate(fabric.resources)
+    ]
+    return [(name, count) for name, count in shares if count]
+
+
+def _count(target: Target, resource: RdmaResource) -> int:
+    """Count for one resource: fixed, or per GPU (at least one; slices of a GPU count as none)."""
+    if resource.count is not None:
+        return resource.count
+    needed = max(1, -(-target.gpus // resource.gpus_per_device))
+    return needed if resource.maximum is None else min(needed, resource.maximum)

@@ -1,0 +1,1 @@
+"""From an examined pod to a decision."""

@@ -1,0 +1,181 @@
+"""Which fabric a pod is on, with the evidence for it.
+
+Each evidence narrows the candidates, strongest first: the pod's annotation, an
+RDMA resource, the GPU resource, nodeSelector, required node affinity, the node
+inventory; the first that leaves exactly one wins. All of them are looked at, so
+that two that contradict each other are found: that is a Denial naming both. The
+namespace's annotation and the default only choose among what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from webhook.decision.annotations import FABRIC, Requests
+from webhook.decision.outcome import Reason
+from webhook.decision.resources import Usage
+from webhook.decision.scope import Context
+from webhook.errors import Denial
+from webhook.fabric.records import Fabric, Fabrics
+from webhook.pipeline.examine.node_selection import (
+    Narrowing,
+    from_affinity,
+    from_inventory,
+    from_selector,
+)
+from webhook.pod.manifest import Container, PodManifest
+from webhook.pod.quantity import is_zero
+
+FABRIC_UNKNOWN = Reason("FabricUnknown", "Nothing in the pod or its namespace says which fabric.")
+FABRIC_AMBIGUOUS = Reason(
+    "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
+)
+
+#: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
+_EXPLICIT = ("annotation", "resource")
+
+
+class Resolution(NamedTuple):
+    """The fabric, or why there is none."""
+
+    fabric: Fabric | None
+    evidence: str
+    why: Reason | None = None
+    message: str = ""
+
+
+class _Evidence(NamedTuple):
+    kind: Literal["annotation", "resource", "gpu", "node"]
+    says: str
+    narrowing: Narrowing
+
+
+def resolve(
+    pod: PodManifest,
+    pairs: list[tuple[Container, Usage]],
+    requests: Requests,
+    context: Context,
+) -> Resolution:
+    """Find the fabric of a pod whose targets and launchers are `pairs`."""
+    fabrics = context.fabrics
+    candidates = frozenset(fabrics.fabrics)
+    naming: list[_Evidence] = []
+    winner: _Evidence | None = None
+    for evidence in _evidences(pod, pairs, requests, context):
+        left = evidence.narrowing.of(candidates)
+        if not left:
+            if naming and evidence.narrowing.named:
+                raise _conflict(naming, evidence)
+            if naming and naming[0].kind in _EXPLICIT:
+                continue
+            msg = f"{evidence.says} fits no fabric"
+            return Resolution(None, "", FABRIC_UNKNOWN, msg)
+        candidates = left
+        if evidence.narrowing.named:
+            naming.append(evidence)
+        if winner is None and naming and len(candidates) == 1:
+            winner = evidence
+    if winner is not None:
+        (name,) = candidates
+        return Resolution(fabrics.fabrics[name], winner.says)
+    return _by_default(candidates, naming, context)
+
+
+def check_name(requests: Requests, fabrics: Fabrics) -> None:
+    """Refuse an annotation that names no fabric, whether or not the pod needs one."""
+    if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
+        have = ", ".join(fabrics.fabrics) or "none"
+        msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
+        raise Denial("InvalidAnnotation", msg)
+
+
+def _evidences(
+    pod: PodManifest,
+    pairs: list[tuple[Container, Usage]],
+    requests: Requests,
+    context: Context,
+) -> list[_Evidence]:
+    fabrics = context.fabrics
+    found = [] if requests.fabric is None else [_annotated(requests.fabric)]
+    found += _resources(pairs, fabrics)
+    gpus = _claimed_gpus(pairs, fabrics)
+    for gpu, container in gpus.items():
+        says = f"{gpu} in container {container}"
+        found.append(_Evidence("gpu", says, Narrowing(fabrics.by_gpu[gpu])))
+    for says, narrowing in _of_nodes(pod, list(gpus), context):
+        found.append(_Evidence("node", says, narrowing))
+    return found
+
+
+def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> list[tuple[str, Narrowing]]:
+    spec, fabrics = pod["spec"], context.fabrics
+    found: list[tuple[str, Narrowing]] = []
+    if "nodeSelector" in spec:
+        found += from_selector(pod, fabrics)
+    if "affinity" in spec:
+        affinity = from_affinity(pod, fabrics)
+        if affinity is not None:
+            found.append(("the required node affinity", affinity))
+    if context.inventory.by_node:
+        found += from_inventory(pod, gpus, fabrics, context.inventory)
+    return found
+
+
+def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:
+    """Return the GPU resources that a fabric claims, each with the first container that has it."""
+    found: dict[str, str] = {}
+    for container, usage in pairs:
+        for gpu in usage.gpus:
+            if gpu in fabrics.by_gpu:
+                found.setdefault(gpu, container.name)
+    return found
+
+
+def _annotated(name: str) -> _Evidence:
+    says = f"annotation {FABRIC}={name}"
+    return _Evidence("annotation", says, Narrowing(named=frozenset({name})))
+
+
+def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
+    found: list[_Evidence] = []
+    for container, usage in pairs:
+        for name, amount in usage.rdma:
+            having = fabrics.by_resource.get(name)
+            if having and not is_zero(amount):
+                says = f"{name} in container {container.name}"
+                found.append(_Evidence("resource", says, Narrowing(named=having)))
+    return found
+
+
+def _by_default(
+    candidates: frozenset[str], naming: list[_Evidence], context: Context
+) -> Resolution:
+    fabrics = context.fabrics
+    space = context.namespace
+    choices = (
+        (
+            space.annotations.get(FABRIC) if space.known else None,
+            f"annotation {FABRIC} of the namespace",
+        ),
+        (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
+    )
+    for name, says in choices:
+        if isinstance(name, str) and name in candidates:
+            return Resolution(fabrics.fabrics[name], says)
+    if not fabrics.fabrics:
+        return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
+    if not naming:
+        names = ", ".join(fabrics.fabrics)
+        message = f"nothing says which fabric: name one with {FABRIC} ({names})"
+        return Resolution(None, "", FABRIC_UNKNOWN, message)
+    several = " and ".join(sorted(candidates))
+    return Resolution(None, "", FABRIC_AMBIGUOUS, f"{naming[0].says} fits {several}")
+
+
+def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
+    """Name two that contradict each other: the first that has nothing in common with the last."""
+    named = last.narrowing.named
+    first = next((one for one in naming if one.narrowing.named.isdisjoint(named)), naming[0])
+    one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
+    msg = f"{first.says} means fabric {one}, but {last.says} means fabric {other}"
+    return Denial("FabricConflict", msg)

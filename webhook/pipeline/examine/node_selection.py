@@ -1,0 +1,139 @@
+"""What a pod's node selection says of its fabric: selectors, required affinity, the inventory.
+
+Tolerations and preferred affinity permit, they do not choose: no evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from webhook.decision.facts import NodeInventory, product_of
+from webhook.fabric.records import Fabrics
+from webhook.pod.manifest import NODE_TERMS, PodManifest, items, mapping, strings, text
+from webhook.pod.path import Path
+
+HOSTNAME = "kubernetes.io/hostname"
+_NONE: frozenset[str] = frozenset()
+
+
+class Narrowing(NamedTuple):
+    """What an evidence says: these fabrics (where any is named), and none of those."""
+
+    named: frozenset[str] = _NONE
+    excluded: frozenset[str] = _NONE
+
+    def of(self, candidates: frozenset[str]) -> frozenset[str]:
+        """Return which candidates are left."""
+        left = candidates - self.excluded
+        return left & self.named if self.named else left
+
+
+_SILENT = Narrowing()
+
+
+def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
+    """Read `spec.nodeSelector`, one evidence for each label that a fabric knows."""
+    for key, value in mapping(pod, ("spec", "nodeSelector")).items():
+        found = _label(key, (value,), fabrics)
+        if found is not None:
+            yield f"nodeSelector {key}={value}", found
+
+
+def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
+    """Read the required node affinity: its terms are alternatives, so all must agree."""
+    terms = [
+        _term(term, (*NODE_TERMS, index), fabrics)
+        for index, term in enumerate(items(pod, NODE_TERMS))
+    ]
+    if not terms:
+        return None
+    named = frozenset[str]().union(*(term.named for term in terms))
+    excluded = terms[0].excluded.intersection(*(term.excluded for term in terms))
+    found = Narrowing(named if all(term.named for term in terms) else _NONE, excluded)
+    return found if found.named or found.excluded else None
+
+
+def from_inventory(
+    pod: PodManifest, gpus: list[str], fabrics: Fabrics, inventory: NodeInventory
+) -> Iterator[tuple[str, Narrowing]]:
+    """Ask the inventory: of the node that the pod names, else of the GPU resource.
+
+    The GPU resource only tells where every fabric that claims it has a node: one
+    scaled to zero might be the one that is meant.
+    """
+    if not inventory.by_node:
+        return
+    names = _node_names(pod)
+    known = [inventory.by_node[name] for name in names if name in inventory.by_node]
+    if known:
+        homes = frozenset[str]().union(*known)
+        yield "the node that the pod names", _only(homes, fabrics)
+    for gpu in gpus:
+        if fabrics.by_gpu[gpu] <= inventory.inhabited and inventory.by_gpu.get(gpu):
+            yield f"the nodes that offer {gpu}", Narrowing(named=inventory.by_gpu[gpu])
+
+
+def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:
+    return Narrowing(named=homes) if homes else Narrowing(excluded=frozenset(fabrics.fabrics))
+
+
+def _term(term: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing:
+    if "matchExpressions" not in term:
+        return _SILENT
+    named, excluded = _NONE, _NONE
+    for index, expression in enumerate(items(term, ("matchExpressions",), where)):
+        found = _expression(expression, (*where, "matchExpressions", index), fabrics)
+        if found is not None:
+            named = named & found.named if named and found.named else named or found.named
+            excluded |= found.excluded
+    return Narrowing(named - excluded, excluded)
+
+
+def _expression(expression: dict[str, Any], where: Path, fabrics: Fabrics) -> Narrowing | None:
+    key = text(expression, ("key",), where) or ""
+    values = strings(expression, ("values",), where)
+    match expression.get("operator"):
+        case "In":
+            return _label(key, values, fabrics)
+        case "NotIn":
+            return Narrowing(excluded=_literally(key, values, fabrics))
+        case "DoesNotExist":
+            return Narrowing(excluded=frozenset(fabrics.by_label.get(key, ())))
+        case _:
+            return None
+
+
+def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | None:
+    """Compare the values that a label may have with the fabrics that know the label."""
+    mentioning = fabrics.by_label.get(key)
+    if not mentioning:
+        return None
+    products = [product_of(key, str(value)) for value in values]
+    named = {
+        name for product in products for name, globs in mentioning.items() if globs.match(product)
+    }
+    return Narrowing(frozenset(named), frozenset(mentioning.keys() - named))
+
+
+def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
+    """Find the fabrics all of whose globs are written out among the values."""
+    mentioning, given = fabrics.by_label.get(key), frozenset(values)
+    return frozenset(
+        name for name, globs in (mentioning or {}).items() if given.issuperset(globs.written)
+    )
+
+
+def _node_names(pod: PodManifest) -> list[str]:
+    name = text(pod, ("spec", "nodeName")) or text(pod, ("spec", "nodeSelector", HOSTNAME))
+    if name:
+        return [name]
+    terms = [list(_hostnames(term)) for term in items(pod, NODE_TERMS)]
+    return [name for names in terms for name in names] if all(terms) else []
+
+
+def _hostnames(term: dict[str, Any]) -> Iterator[str]:
+    for field, key in (("matchFields", "metadata.name"), ("matchExpressions", HOSTNAME)):
+        for expression in items(term, (field,)) if field in term else ():
+            if expression.get("key") == key and expression.get("operator") == "In":
+                yield from strings(expression, ("values",))

@@ -1,0 +1,174 @@
+"""The `rdma.lab/status` annotation: one line of JSON that says what was done and why not.
+
+    {"fabric":"v100-ib","applied":["ipc-lock"],"skipped":{"networks":["HostNetwork"]},
+     "warned":{"env":["EnvFrom"]},"config":"0123456789ab"}
+
+`reason` is there where the pod as a whole got less than the set (`NoTarget`, …).
+The API server calls us twice when another plugin changed the pod after us. What
+the first call applied is found done by the second, so these names, and the
+warnings of what was applied, carry over from a status with the same config hash.
+A user may write such a status, and the hash is no secret: so it counts only if we
+could have written it to the letter, and a name only if this call finds it done.
+No decision reads a status; a preset one is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
+from webhook.decision.outcome import Outcome, Reason
+
+
+def render(
+    annotations: Mapping[str, Any],
+    outcomes: Iterable[Outcome],
+    *,
+    fabric: str | None,
+    why: Reason | None,
+    config_hash: str,
+    codes: Mapping[str, frozenset[str]],
+) -> str:
+    """Write the status for these outcomes, "" where the annotations leave no room for one.
+
+    `codes` are the reasons of each mutation, in the order in which they are listed, and of what
+    is said besides them.
+    """
+    room = _room(annotations)
+    before = _previous(annotations, config_hash, codes, crowded=room < LONGEST_STATUS)
+    said = _said(outcomes, before)
+    body: dict[str, Any] = {"fabric": fabric}
+    if why is not None:
+        body["reason"] = why.code
+    body["applied"] = [name for name in codes if name in said.applied]
+    for field, found in (("skipped", said.skipped), ("warned", said.warned)):
+        if found:
+            body[field] = {name: sorted(found[name]) for name in sorted(found)}
+    body["config"] = config_hash
+    return _within(body, room, before.counts)
+
+
+class _Said(NamedTuple):
+    """The mutations that were applied, and the reasons of those that were not or warned."""
+
+    applied: set[str]
+    skipped: dict[str, set[str]]
+    warned: dict[str, set[str]]
+
+
+def _said(outcomes: Iterable[Outcome], before: _Previous) -> _Said:
+    said, done = _Said(set(), {}, {}), set[str]()
+    for mutation, _, status, reason, _, _ in outcomes:
+        if status == "applied":
+            said.applied.add(mutation)
+        elif status == "already":
+            done.add(mutation)
+        elif status == "warned":
+            said.warned.setdefault(mutation, set()).add(reason.code)
+        elif status == "skipped" and not reason.quiet:
+            said.skipped.setdefault(mutation, set()).add(reason.code)
+    for name in done.intersection(before.applied):
+        said.applied.add(name)
+        if name in before.warned:
+            said.warned.setdefault(name, set()).update(before.warned[name])
+    return said
+
+
+def _room(annotations: Mapping[str, Any]) -> int:
+    letters = sum(map(len, map(str, annotations.values())))
+    if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST_STATUS:
+        return LONGEST_STATUS  # whatever the letters are
+    used = sum(
+        size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
+    )
+    return min(LONGEST_STATUS, ANNOTATIONS_LIMIT - used - len(STATUS))
+
+
+def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
+    """Write the body, with counts for lists where there is no room, or nothing at all.
+
+    Whether there is room for anything does not depend on what there is to say, so that a second
+    call, which has less to say, finds none where the first found none.
+    """
+    if room < LONGEST_STATUS and len(orjson.dumps(body | _WIDEST)) > room:
+        return ""
+    written = orjson.dumps(body)
+    if len(written) > room or before:
+        counts = {key: len(value) for key, value in body.items() if value.__class__ in (list, dict)}
+        most = {key: max(count, counts.get(key, 0)) for key, count in before.items()}
+        shortened = body | counts | most
+        written = orjson.dumps({key: shortened[key] for key in _ORDER if key in shortened})
+    return written.decode()
+
+
+_LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
+_UTF8 = 4
+_COUNTED = ("applied", "skipped", "warned")
+_WIDEST = dict.fromkeys(_COUNTED, 99)
+_ORDER = ("fabric", "reason", *_COUNTED, "config")
+
+
+class _Previous(NamedTuple):
+    """What may carry over from an older status: its lists, or where it was shortened its counts."""
+
+    applied: Sequence[str] = ()
+    warned: Mapping[str, Sequence[str]] = MappingProxyType({})
+    counts: Mapping[str, int] = MappingProxyType({})
+
+
+_NOTHING = _Previous()
+
+
+def _previous(
+    annotations: Mapping[str, Any],
+    config_hash: str,
+    codes: Mapping[str, frozenset[str]],
+    *,
+    crowded: bool,
+) -> _Previous:
+    """Read an older status, if it is one that we could have written under this configuration.
+
+    Counts in place of lists count only where the annotations are `crowded`: with all reasons
+    that there are a status has 3 KiB.
+    """
+    body = _written_by_us(annotations.get(STATUS))
+    if body.get("config") != config_hash or "applied" not in body:
+        return _NOTHING
+    found = {key: body[key] for key in _COUNTED if key in body}
+    if all(count.__class__ is int and count in range(len(codes) + 1) for count in found.values()):
+        return _Previous(counts=found) if crowded else _NOTHING
+    if _are(found.pop("applied"), codes) and all(
+        _are_reasons(one, codes) for one in found.values()
+    ):
+        return _Previous(body["applied"], found.get("warned", {}))
+    return _NOTHING
+
+
+def _written_by_us(written: Any) -> dict[str, Any]:
+    """Read a JSON object of our fields in our order and form; empty for all else."""
+    if written.__class__ is not str or len(written) > LONGEST_STATUS:
+        return {}
+    try:
+        body = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return {}
+    ours = body.__class__ is dict and list(body) == [key for key in _ORDER if key in body]
+    return body if ours and orjson.dumps(body).decode() == written else {}
+
+
+def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
+    """Whether names have reasons of their own, at least one each."""
+    return (
+        found.__class__ is dict
+        and _are(list(found), sorted(codes))
+        and all(listed and _are(listed, sorted(codes[name])) for name, listed in found.items())
+    )
+
+
+def _are(found: Any, known: Iterable[str]) -> bool:
+    """Whether what was found is a list of known words, each once, in their order."""
+    return found.__class__ is list and found == [word for word in known if word in found]

@@ -1,0 +1,86 @@
+"""The environment that a container's manifest spells out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.pod.manifest import PodManifest, items, sequence, text
+from webhook.pod.path import Path
+
+
+def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
+    """Read the `env` of the container at `path`: name → literal value, in the pod's order.
+
+    None stands for a value that only the kubelet knows: a `valueFrom`, or one that
+    is not `literal`. As in Kubernetes an absent or null value is "", and the last
+    of several entries of one name wins.
+    """
+    where = (*path, "env")
+    listed = items(pod, where)
+    try:
+        found = {item["name"]: item["value"] for item in listed}
+    except (KeyError, TypeError):
+        return _of_any(listed, where)
+    return found if _are_plain(listed, found) else _of_any(listed, where)
+
+
+def _are_plain(listed: list[dict[str, Any]], found: dict[Any, Any]) -> bool:
+    """Whether there is nothing but names and literal texts, each name once, as nearly always."""
+    return (
+        len(listed) == len(found)
+        and sum(map(len, listed)) == 2 * len(found)
+        and {str}.issuperset(map(type, (*found, *found.values())))
+        and "$" not in "".join(found.values())
+    )
+
+
+def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for index, item in enumerate(listed):
+        name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
+        if name is None:
+            continue  # the API server refuses it, with a better message
+        known = item.get("valueFrom") is None
+        found[name] = literal(value or "") if known else None
+    return found
+
+
+class Environments:
+    """The `env` of a pod's containers as the user wrote them, each read once."""
+
+    __slots__ = ("_found", "_pod")
+
+    def __init__(self, pod: PodManifest) -> None:
+        self._pod = pod
+        self._found: dict[Path, dict[str, str | None]] = {}
+
+    def of(self, path: Path) -> dict[str, str | None]:
+        """Read the `env` of the container at `path`, see `env_of`."""
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = env_of(self._pod, path)
+        return found
+
+
+def env_names(manifest: dict[str, Any]) -> list[str]:
+    """List the names in a container's `env`."""
+    names = [item.get("name") for item in items(manifest, ("env",))]
+    return [name for name in names if name.__class__ is str]
+
+
+def literal(value: str) -> str | None:
+    """Return a value as the process sees it, None where the kubelet would change it.
+
+    The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
+    """
+    return None if "$(" in value or "$$" in value else value
+
+
+def has_env_from(pod: PodManifest, path: Path) -> bool:
+    """Whether the container takes variables whose names its manifest does not tell."""
+    return bool(sequence(pod, (*path, "envFrom")))
+
+
+def entry(name: str, value: str) -> dict[str, str]:
+    """Write a variable as an item of `env`."""
+    return {"name": name, "value": value}

@@ -1,0 +1,155 @@
+"""A pod stays the plain dict that arrived; these readers say where its shape is wrong.
+
+Absent and null are the same to Kubernetes, so every reader answers both alike.
+Who reads a part of the pod says in `under` where that part stands, for the message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from webhook.errors import ShapeError
+from webhook.pod.path import Path, dotted
+
+PodManifest = dict[str, Any]
+Kind = Literal["app", "init", "sidecar", "ephemeral"]
+
+_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+#: The terms of the required node affinity, of which one must hold.
+NODE_TERMS: Path = (*_REQUIRED, "nodeSelectorTerms")
+
+_NO_MAPPING: dict[str, Any] = {}
+_NO_SEQUENCE: list[Any] = []
+
+
+class Container(NamedTuple):
+    """One container of a pod, of any kind, and where it stands."""
+
+    kind: Kind
+    name: str
+    path: Path  #: ("spec", "containers", 0)
+    manifest: dict[str, Any]  #: as read; stale as soon as a draft edits it
+
+
+def at(node: Any, path: Path) -> Any:
+    """Return what stands at `path` below `node`; None where anything on the way is absent."""
+    for step in path:
+        if node.__class__ is dict:  # the usual case; a miss is usual too, so no exception for it
+            node = node.get(step)
+        elif node.__class__ is list and step.__class__ is int and step < len(node):
+            node = node[step]
+        else:
+            return None
+    return node
+
+
+def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
+    """Return the mapping at `path`, empty where absent; anything else is a ShapeError."""
+    found = at(node, path)
+    if found.__class__ is dict:
+        return found
+    if found is None:
+        return _NO_MAPPING
+    raise _shape((*under, *path), found, "a mapping")
+
+
+def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
+    """Return the list at `path`, empty where absent; anything else is a ShapeError."""
+    found = at(node, path)
+    if found.__class__ is list:
+        return found
+    if found is None:
+        return _NO_SEQUENCE
+    raise _shape((*under, *path), found, "a list")
+
+
+def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
+    """Return the list of mappings at `path`, empty where absent."""
+    found = at(node, path)
+    if found is None:
+        return _NO_SEQUENCE
+    if found.__class__ is not list:
+        raise _shape((*under, *path), found, "a list")
+    for item in found:
+        if item.__class__ is not dict:
+            raise _shape((*under, *path, _place(found, dict)), item, "a mapping")
+    return found
+
+
+def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
+    """Return the list of strings at `path`, empty where absent."""
+    found = at(node, path)
+    if found is None:
+        return _NO_SEQUENCE
+    if found.__class__ is not list:
+        raise _shape((*under, *path), found, "a list")
+    for item in found:
+        if item.__class__ is not str:
+            raise _shape((*under, *path, _place(found, str)), item, "a string")
+    return found
+
+
+def _place(found: list[Any], kind: type) -> int:
+    """Return the place of the first item that is of another type."""
+    return next(index for index, item in enumerate(found) if item.__class__ is not kind)
+
+
+def text(node: Any, path: Path, under: Path = ()) -> str | None:
+    """Return the string at `path`, None where absent."""
+    found = at(node, path)
+    if found is None or found.__class__ is str:
+        return found
+    raise _shape((*under, *path), found, "a string")
+
+
+def flag(node: Any, path: Path) -> bool:
+    """Return the boolean at `path`, False where absent."""
+    found = at(node, path)
+    if found is None or found.__class__ is bool:
+        return bool(found)
+    raise _shape(path, found, "true or false")
+
+
+def containers_of(pod: PodManifest) -> list[Container]:
+    """List all containers: init and native sidecars, then app, then ephemeral ones."""
+    found: list[Container] = []
+    spec = mapping(pod, ("spec",))
+    for field, kind in _KINDS:
+        if field not in spec:
+            continue
+        path = ("spec", field)
+        for index, manifest in enumerate(items(pod, path)):
+            where = (*path, index)
+            actual: Kind = kind
+            if kind == "init" and manifest.get("restartPolicy") == "Always":
+                actual = "sidecar"
+            name = text(manifest, ("name",), where) or f"{field}[{index}]"
+            found.append(Container(actual, name, where, manifest))
+    return found
+
+
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    ("initContainers", "init"),
+    ("containers", "app"),
+    ("ephemeralContainers", "ephemeral"),
+)
+#: The fields of a pod's spec that list containers.
+CONTAINER_FIELDS = tuple(field for field, _ in _KINDS)
+
+
+def describe(value: object) -> str:
+    """Say what a value is, in a few words and short enough for a message."""
+    kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        shown = "too many digits to be shown"
+    shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return f"{kinds.get(value.__class__, 'a number')} ({shown})"
+
+
+_LONGEST = 60
+
+
+def _shape(path: Path, value: object, wanted: str) -> ShapeError:
+    return ShapeError(f"{dotted(path) or 'the pod'} must be {wanted}, but is {describe(value)}")

@@ -1,0 +1,65 @@
+"""A pod's volumes, and what is mounted where in a container."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+from webhook.pod.manifest import PodManifest, items, text
+from webhook.pod.path import Path
+
+VOLUMES: Path = ("spec", "volumes")
+
+
+def mount_at(pod: PodManifest, path: Path, where: str) -> dict[str, Any] | None:
+    """Return what the container at `path` mounts exactly at `where`, an absolute clean path."""
+    last = where.rpartition("/")[2]
+    for mount_path, mount in _mounts(pod, path):
+        if last in mount_path and clean(mount_path) == where:
+            return mount
+    return None
+
+
+def mount_over(pod: PodManifest, path: Path, where: str) -> str | None:
+    """Return the mounted directory above `where` that hides the image's own, such as `/etc`."""
+    above = set(_directories_above(where))
+    for mount_path, _ in _mounts(pod, path):
+        if clean(mount_path) in above:
+            return clean(mount_path)
+    return None
+
+
+def _directories_above(where: str) -> Iterator[str]:
+    while where != "/":
+        where = posixpath.dirname(where)
+        yield where
+
+
+def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
+    """Return the pod's volume of that name."""
+    for volume in items(pod, VOLUMES):
+        if volume.get("name") == name:
+            return volume
+    return None
+
+
+def clean(mount_path: str) -> str:
+    """Write a mountPath as the container runtime resolves it: absolute, no `//`, `.` or `..`.
+
+    The kubelet puts `/` before a relative one (pkg/kubelet/kubelet_pods.go,
+    makeMounts), containerd cleans the rest.
+    """
+    if mount_path.startswith("/") and "//" not in mount_path and "/." not in mount_path:
+        return mount_path.rstrip("/") or "/"  # nearly all are
+    return posixpath.normpath("/" + mount_path.lstrip("/"))
+
+
+def _mounts(pod: PodManifest, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    where = (*path, "volumeMounts")
+    for index, mount in enumerate(items(pod, where)):
+        mount_path: Any = mount.get("mountPath")
+        if mount_path.__class__ is not str:
+            mount_path = text(pod, (*where, index, "mountPath"))
+        if mount_path:
+            yield mount_path, mount

@@ -1,0 +1,1 @@
+"""Shell as text: where its commands stand, without running any of it."""

@@ -1,0 +1,287 @@
+"""What stands within words: strings, expansions, substitutions; and here-documents.
+
+Each handler is called where the scanner has stopped, and opens, ends or passes over a context.
+Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION. Where bash looks for the end
+only and reads what is inside when the command runs (backticks, here-documents), it is looked
+into only if a sought word is there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from webhook.shelltext import patterns, state
+from webhook.shelltext.state import Context, Document, Scan, unclear
+
+_QUOTING = frozenset("'\"\\")
+
+
+def string(scan: Scan) -> None:
+    """Open a string that holds substitutions."""
+    inner = Context(state.STRING, state.IN_STRING, scan.pos)
+    inner.quoted = state.STRING
+    scan.enter(inner)
+    scan.pos += 1
+
+
+def close_string(scan: Scan) -> None:
+    """End it; in a here-document a quote is text, and does not come here."""
+    scan.leave_word(scan.pos + 1)
+
+
+def dollar(scan: Scan) -> None:
+    """Open `$(`, `$((` or `${`; any other dollar that a run does not skip is not clear."""
+    start, text = scan.pos, scan.text
+    following = text[start + 1 : start + 3]
+    if following == "((":
+        arithmetic(scan, 3)
+    elif following[:1] == "(":
+        commands(scan, state.SUBSTITUTION, 2)
+    elif following[:1] == "{" and scan.at(start + 2) not in " \t\n|":
+        quoted = scan.context.quoted
+        mode = state.IN_QUOTED_PARAMETER if quoted else state.IN_PARAMETER
+        inner = Context(state.PARAMETER, mode, start)
+        inner.quoted = quoted
+        scan.enter(inner)
+        scan.pos += 2
+    elif following[:1] == "\\":  # no line break behind it, see patterns.UNCERTAIN
+        scan.pos += 1
+    else:
+        unclear(scan)
+
+
+def commands(scan: Scan, phase: str, length: int) -> None:
+    """Open a list of commands within a word; here-documents in it are its own."""
+    inner = Context(phase, state.START, scan.pos)
+    inner.documents, scan.documents = scan.documents, deque()
+    scan.enter(inner)
+    scan.pos += length
+
+
+def close_commands(scan: Scan) -> None:
+    """End it; a number sign behind it is a letter of the word."""
+    if scan.documents:
+        unclear(scan)
+    scan.documents = scan.context.documents
+    scan.leave_word(scan.pos + 1)
+    scan.pos = patterns.HASHES.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+
+
+def close_parameter(scan: Scan) -> None:
+    """End `${`."""
+    scan.leave_word(scan.pos + 1)
+
+
+def quote_in_parameter(scan: Scan) -> None:
+    """Pass over single quotes in `"${ }"`, where it is the same if they are quotes or text."""
+    quoted = patterns.HARMLESS_QUOTED.match(scan.text, scan.pos, scan.limit)
+    if quoted is None:
+        unclear(scan)
+    scan.pos = quoted.end()
+
+
+def string_in_parameter(scan: Scan) -> None:
+    """Open a string in `${ }`; in one of a here-document shells differ."""
+    if scan.context.quoted == state.DOCUMENT:
+        unclear(scan)
+    string(scan)
+
+
+def arithmetic(scan: Scan, length: int) -> None:
+    """Open `$((` or `((`; bash counts parentheses, and so does this."""
+    inner = Context(state.ARITHMETIC, state.IN_ARITHMETIC, scan.pos)
+    inner.depth = 2
+    scan.enter(inner)
+    scan.pos += length
+
+
+def open_parenthesis(scan: Scan) -> None:
+    """Count a parenthesis."""
+    scan.context.depth += 1
+    scan.pos += 1
+
+
+def close_parenthesis(scan: Scan) -> None:
+    """End arithmetic with its second parenthesis; else it is a subshell in a substitution."""
+    context = scan.context
+    if context.depth > 2:  # noqa: PLR2004 -- both that opened it
+        context.depth -= 1
+        scan.pos += 1
+    elif scan.at(scan.pos + 1) == ")":
+        _leave_arithmetic(scan)
+    else:
+        unclear(scan)
+
+
+def _leave_arithmetic(scan: Scan) -> None:
+    is_command = scan.text[scan.context.start] == "("
+    scan.leave_word(scan.pos + 2)
+    if is_command:
+        after = state.LOOP_BODY if scan.context.phase == state.LOOP else state.AFTER
+        scan.context.mode = after
+        return
+    scan.pos = patterns.HASHES.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+
+
+def array(scan: Scan) -> None:
+    """Open the elements of an array."""
+    scan.enter(Context(state.ARRAY, state.ELEMENTS, scan.pos))
+    scan.pos += 1
+
+
+def close_array(scan: Scan) -> None:
+    """End them; nothing may be joined to an array."""
+    scan.leave_word(scan.pos + 1)
+    if scan.at(scan.pos) not in patterns.BREAKS:
+        unclear(scan)
+
+
+def process(scan: Scan) -> None:
+    """Open `<(` or `>(` where no redirection may stand."""
+    if scan.at(scan.pos + 1) != "(":
+        unclear(scan)
+    commands(scan, state.SUBSTITUTION, 2)
+
+
+def backticks(scan: Scan) -> None:
+    """Pass over what is between backticks, or open it: the first other backtick ends it.
+
+    Backslashes are taken away first, so offsets behind one are not known.
+    """
+    start = scan.pos
+    end = patterns.BACKTICKED.match(scan.text, start + 1, scan.limit).end()  # type: ignore[union-attr]
+    if scan.at(end) != "`":
+        unclear(scan)
+    if not scan.is_sought(start, end):
+        scan.closes[start] = scan.pos = end + 1
+        return
+    if patterns.BACKTICK_ESCAPE.search(scan.text, start, end):
+        unclear(scan)
+    commands(scan, state.BACKTICKS, 1)
+    scan.context.limit, scan.limit = scan.limit, end
+
+
+def close_backticks(scan: Scan) -> None:
+    """End the commands between backticks, at the limit that was set for them."""
+    scan.limit = scan.context.limit
+    close_commands(scan)
+
+
+def here_document(scan: Scan, operator: str) -> None:
+    """Note a here-document; `scan.pos` is behind the operator and blanks."""
+    word = patterns.DELIMITER.match(scan.text, scan.pos, scan.limit)
+    if word is None or scan.at(word.end()) not in patterns.BREAKS:
+        unclear(scan)
+    raw = word.group()
+    literal = not _QUOTING.isdisjoint(raw)
+    delimiter = unquoted(raw) if literal else raw
+    if not delimiter or len(delimiter) > _LONGEST or delimiter[0] == "\t":
+        unclear(scan)
+    scan.documents.append(Document(delimiter, operator == "<<-", literal))
+    scan.pos = word.end()
+
+
+_LONGEST = 64  # characters of a delimiter
+
+
+def unquoted(raw: str) -> str:
+    """Remove the quotes of a word that holds no expansion."""
+    parts, at = [], 0
+    while at < len(raw):
+        quote = raw[at]
+        if quote in "'\"":
+            end = raw.index(quote, at + 1)
+            parts.append(raw[at + 1 : end])
+            at = end + 1
+        else:
+            at += quote == "\\"
+            parts.append(raw[at])
+            at += 1
+    return "".join(parts)
+
+
+def line_end(scan: Scan) -> None:
+    """Go behind a line break and what is empty; or behind the here-documents that follow."""
+    if scan.documents:
+        scan.pos += 1
+        here_documents(scan)
+    else:
+        scan.pos = patterns.EMPTY.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
+
+
+def here_documents(scan: Scan) -> None:
+    """Pass over the here-documents that begin here, or open the first that launches something."""
+    while scan.documents:
+        document = scan.documents.popleft()
+        start = scan.pos
+        end = _end_of(document, scan)
+        scan.pos = min(scan.text.find("\n", end, scan.limit) + 1 or scan.limit, scan.limit)
+        if not document.literal and scan.is_sought(start, end) and _expands(scan.text, start, end):
+            inner = Context(state.DOCUMENT, state.IN_DOCUMENT, start)
+            inner.quoted = state.DOCUMENT
+            inner.resume, scan.pos = scan.pos, start
+            inner.limit, scan.limit = scan.limit, end
+            scan.enter(inner)
+            return
+
+
+def _expands(text: str, start: int, end: int) -> bool:
+    return text.find("$(", start, end) >= 0 or text.find("`", start, end) >= 0
+
+
+def close_document(scan: Scan) -> None:
+    """End a here-document, at the limit that was set for it."""
+    ended = scan.leave()
+    scan.limit, scan.pos = ended.limit, ended.resume
+    here_documents(scan)
+
+
+def _end_of(document: Document, scan: Scan) -> int:
+    """Find the line that ends a here-document; give where it begins."""
+    text, start, limit = scan.text, scan.pos, scan.limit
+    if document.tabs:
+        end = _end_behind_tabs(text, start, limit, document.delimiter)
+    else:
+        end = _end_at_margin(text, start, limit, document.delimiter)
+    if end < 0 or (scan.outer and _ends_in_parenthesis(text, start, end, document)):
+        unclear(scan)
+    if not document.literal and text.find("\\\n", start, end) >= 0:
+        _check_joined(scan, start, end, document.delimiter)
+    return end
+
+
+def _end_at_margin(text: str, start: int, limit: int, delimiter: str) -> int:
+    line = f"\n{delimiter}"
+    start -= 1  # at the line break in front
+    at = text.find(line + "\n", start, limit)
+    if at >= 0:
+        return at + 1
+    at = limit - len(line)
+    return at + 1 if at >= start and text.startswith(line, at) else -1
+
+
+def _end_behind_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
+    while start < limit:
+        end = text.find("\n", start, limit)
+        end = limit if end < 0 else end
+        if text[start:end].lstrip("\t") == delimiter:
+            return start
+        start = end + 1
+    return -1
+
+
+def _ends_in_parenthesis(text: str, start: int, end: int, document: Document) -> bool:
+    """Whether bash may take `E)` for the end of a here-document in a substitution."""
+    margin = ("\n", "\t") if document.tabs else ("\n",)
+    return any(text.find(f"{at}{document.delimiter})", start - 1, end) >= 0 for at in margin)
+
+
+def _check_joined(scan: Scan, start: int, end: int, delimiter: str) -> None:
+    """Make sure that no lines of a here-document that are joined are its delimiter."""
+    for length in range(len(delimiter)):
+        cut = delimiter[:length] + "\\\n"
+        if any(scan.text.find(at + cut, start - 1, end) >= 0 for at in "\n\t"):
+            unclear(scan)
+    behind = scan.text[start:end].removesuffix("\n")
+    if (len(behind) - len(behind.rstrip("\\"))) % 2:
+        unclear(scan)

@@ -1,0 +1,157 @@
+"""Where the commands of a shell script stand: a linear scanner that no input stops or slows down.
+
+It reads a script once from the front, with a stack of contexts instead of recursion, at most
+64 levels deep, and goes only forward. Text in which nothing can happen is skipped by regular
+expressions that never go back. What bash would reject, and what shells read differently, is
+not clear, and then nothing is said of the script.
+
+Sources: POSIX.1-2024, XCU 2 (Shell Command Language); bash(1). The tests ask bash itself.
+"""
+
+from __future__ import annotations
+
+from webhook.shelltext import expansions, grammar, state
+from webhook.shelltext.state import TOO_MANY, Context, Handler, Scan, UnreadableError, unclear
+
+
+def scan(found: Scan) -> None:
+    """Find the commands that hold a sought word.
+
+    Raises UnreadableError where the script is too deep, has too many parts or is not clear.
+    """
+    text, left = found.text, found.steps
+    try:
+        for left in range(left - 1, 0, -1):  # noqa: B007, B020 -- counts, and is kept
+            context = found.context
+            mode = context.mode
+            run = mode.skip(text, found.pos, found.limit)
+            assert run is not None
+            found.pos = at = run.end()
+            if at < found.limit:
+                mode.handlers.get(text[at], mode.other)(found)
+            elif _end(found, context):
+                return
+    finally:
+        found.steps = left
+    raise UnreadableError(TOO_MANY)
+
+
+_ENDS = frozenset({state.START, state.ARGUMENTS, state.AFTER, state.REDIRECTED})
+
+
+def _end(found: Scan, context: Context) -> bool:
+    """End a context that has an end of its own, others are still open; whether it is the script."""
+    if context.phase == state.DOCUMENT:
+        expansions.close_document(found)
+        return False
+    mode = context.then if context.mode is state.ONE_WORD else context.mode
+    if context.needs or found.documents or mode not in _ENDS:
+        unclear(found)
+    found.end_command()
+    if context.phase == state.BACKTICKS:
+        expansions.close_backticks(found)
+    elif context.phase != state.SCRIPT:
+        unclear(found)
+    return context.phase == state.SCRIPT
+
+
+_WITHIN_WORDS: dict[str, Handler] = {
+    '"': expansions.string,
+    "$": expansions.dollar,
+    "`": expansions.backticks,
+}
+_BETWEEN_COMMANDS: dict[str, Handler] = {
+    "\n": grammar.newline,
+    ";": grammar.semicolon,
+    "&": grammar.ampersand,
+    "|": grammar.bar,
+    ")": grammar.close_parenthesis,
+    "#": grammar.comment,
+}
+_REDIRECTING: dict[str, Handler] = {"<": grammar.redirection, ">": grammar.redirection}
+_PROCESSES: dict[str, Handler] = {"<": expansions.process, ">": expansions.process}
+_LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": grammar.comment}
+
+
+def _set(mode: state.Mode, handlers: dict[str, Handler], other: Handler = unclear) -> None:
+    mode.handlers, mode.other = handlers, other
+
+
+_set(
+    state.START,
+    {
+        **_BETWEEN_COMMANDS,
+        "\n": expansions.line_end,
+        "(": grammar.subshell,
+        "<": grammar.angle,
+        ">": grammar.angle,
+    },
+    grammar.start_word,
+)
+_set(
+    state.ARGUMENTS,
+    {
+        **_BETWEEN_COMMANDS,
+        **_WITHIN_WORDS,
+        "(": grammar.argument_parenthesis,
+        "<": grammar.angle,
+        ">": grammar.angle,
+    },
+)
+_set(state.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
+_set(state.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.descriptor)
+_set(state.FUNCTION, {**_LINES, "(": grammar.subshell}, grammar.function_body)
+_set(
+    state.ONE_WORD,
+    {
+        **_WITHIN_WORDS,
+        **dict.fromkeys("<>", grammar.word_angle),
+        **dict.fromkeys(" \t\n;&|)", grammar.end_of_word),
+        "\\": grammar.word_backslash,
+    },
+)
+_set(
+    state.LISTED,
+    {
+        **_WITHIN_WORDS,
+        **_PROCESSES,
+        ";": grammar.end_of_list,
+        "\n": grammar.end_of_listed_line,
+        "#": grammar.comment,
+    },
+)
+_set(state.LOOP_BODY, {**_LINES, ";": grammar.loop_semicolon}, grammar.loop_body)
+_set(state.CASE_IN, _LINES, grammar.case_in)
+_set(state.CASE_NEXT, {**_LINES, "(": grammar.case_parenthesis}, grammar.case_next)
+_set(state.CASE_PATTERNS, {**_WITHIN_WORDS, ")": grammar.end_of_patterns})
+_set(
+    state.ELEMENTS,
+    {**_WITHIN_WORDS, **_PROCESSES, ")": expansions.close_array, "#": grammar.comment},
+)
+_set(
+    state.IN_CONDITION,
+    {**_WITHIN_WORDS, "]": grammar.close_condition, "&": grammar.condition_and},
+)
+_set(state.IN_STRING, {**_WITHIN_WORDS, '"': expansions.close_string})
+_set(state.IN_DOCUMENT, {"$": expansions.dollar, "`": expansions.backticks})
+_set(
+    state.IN_PARAMETER,
+    {**_WITHIN_WORDS, "}": expansions.close_parameter},
+)
+_set(
+    state.IN_QUOTED_PARAMETER,
+    {
+        **_WITHIN_WORDS,
+        '"': expansions.string_in_parameter,
+        "}": expansions.close_parameter,
+        "'": expansions.quote_in_parameter,
+    },
+)
+_set(
+    state.IN_ARITHMETIC,
+    {
+        **_WITHIN_WORDS,
+        "(": expansions.open_parenthesis,
+        ")": expansions.close_parenthesis,
+    },
+)
