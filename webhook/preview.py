@@ -20,11 +20,6 @@ from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
 from webhook.decision.outcome import PatchOp
 from webhook.decision.scope import Context
-from webhook.documents.opt_in import OptInHints
-from webhook.documents.patch import patched
-from webhook.documents.read import Document
-from webhook.documents.splice import splice
-from webhook.documents.templates import Template, not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError, ReviewError
 from webhook.fabric.records import Fabrics
 from webhook.pipeline.decide import decide
@@ -33,6 +28,11 @@ from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import Path, pointer
 from webhook.render.form import LONGEST
 from webhook.render.report import NO_TEMPLATE, Preview, Report
+from webhook.workloads.opt_in import OptInHints
+from webhook.workloads.patch import patched
+from webhook.workloads.templates import Template, not_kubernetes, notes_of, templates_of
+from webhook.yamltext.documents import Document
+from webhook.yamltext.edit.splice import splice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

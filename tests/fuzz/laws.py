@@ -27,7 +27,6 @@ from webhook.config.read import decode
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import Facts
 from webhook.decision.scope import Context
-from webhook.documents.read import Document, joined, read_documents
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.mpi.commands import Commands, Launch
@@ -38,6 +37,7 @@ from webhook.preview import PreviewOptions, Rewritten, patches, preview_document
 from webhook.render.form import form_text
 from webhook.render.report import Report
 from webhook.render.text import text
+from webhook.yamltext.documents import Document, joined, read_documents
 
 
 class BrokenLawError(AssertionError):

@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from webhook.decision.outcome import PatchOp
-from webhook.documents.patch import patched
-from webhook.documents.read import Document, joined, read_documents
-from webhook.documents.scalars import inline
-from webhook.documents.splice import splice
-from webhook.documents.templates import not_kubernetes, notes_of, templates_of
 from webhook.errors import DocumentError
 from webhook.pod.path import Path, pointer
+from webhook.workloads.patch import patched
+from webhook.workloads.templates import not_kubernetes, notes_of, templates_of
+from webhook.yamltext.documents import Document, joined, read_documents
+from webhook.yamltext.edit.splice import splice
+from webhook.yamltext.scalars import inline
 
 _WORDS = [
     "",

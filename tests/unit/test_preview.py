@@ -9,12 +9,12 @@ import pytest
 
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
 from webhook.decision.scope import Context
-from webhook.documents.read import Document, joined, read_documents
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
 from webhook.pipeline.decide import decide
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite
 from webhook.render.report import Preview, Report
+from webhook.yamltext.documents import Document, joined, read_documents
 
 FABRICS = index(
     (

@@ -13,7 +13,6 @@ from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
-from webhook.documents.read import LONGEST, Document, joined, read_documents
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite, stranger
@@ -21,6 +20,7 @@ from webhook.render.diff import diff
 from webhook.render.form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
+from webhook.yamltext.documents import LONGEST, Document, joined, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 #: What a directory is searched for, as kubectl does.

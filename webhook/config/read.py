@@ -21,7 +21,7 @@ import yaml
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.pod.path import Path
-from webhook.yamltext import REFUSAL, directive
+from webhook.yamltext.directives import REFUSAL, directive
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),

@@ -10,10 +10,10 @@ import sys
 from typing import BinaryIO
 
 from webhook.config import EXAMPLE
-from webhook.documents.read import LONGEST
 from webhook.worker.confinement import allow_seconds, confine
 from webhook.worker.frames import begun, read_frame
 from webhook.worker.operations import Answer, Operations
+from webhook.yamltext.documents import LONGEST
 
 #: What is decided, with names that have to be escaped, and what is no YAML.
 _REHEARSED = (

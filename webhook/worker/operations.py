@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from webhook.config.load import parse_fabrics
 from webhook.defect import defect
-from webhook.documents.read import joined, read_documents
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, preview_documents, rewrite
@@ -24,6 +23,7 @@ from webhook.render.text import PARAMETERS, text
 from webhook.visible import visible
 from webhook.worker.confinement import ADDRESS_SPACE
 from webhook.worker.frames import ANSWER_BYTES, Head, Operation
+from webhook.yamltext.documents import joined, read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (

@@ -24,7 +24,6 @@ from webhook.admission.respond import answer
 from webhook.admission.review import read_review
 from webhook.config.findings import Finding
 from webhook.decision.draft import Draft
-from webhook.documents.splice import splice
 from webhook.errors import DocumentError
 from webhook.mpi.commands import Commands
 from webhook.pipeline import decide as pipeline
@@ -33,6 +32,7 @@ from webhook.pod.manifest import items
 from webhook.pod.path import pointer
 from webhook.pod.quantity import is_zero
 from webhook.shelltext.insert import insert_after
+from webhook.yamltext.edit.splice import splice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.documents.scalars import inline, literal_header, resolve
+from webhook.yamltext.scalars import inline, literal_header, resolve
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from webhook.documents.opt_in import OptInHints
-from webhook.documents.templates import templates_of
+from webhook.workloads.opt_in import OptInHints
+from webhook.workloads.templates import templates_of
 
 ENABLE = "rdma.lab/enable"
 WHERE = "spec.template.metadata.annotations"

@@ -8,16 +8,16 @@ from functools import partial
 import pytest
 
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
-from tests.unit.documents import hostile
+from tests.unit.yamltext import hostile
 from webhook.config import EXAMPLE
 from webhook.config.load import load_fabrics
-from webhook.documents.read import joined, read_documents
 from webhook.errors import DocumentError
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite
 from webhook.render.diff import diff
 from webhook.render.form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
+from webhook.yamltext.documents import joined, read_documents
 
 _FEW = 40
 OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)

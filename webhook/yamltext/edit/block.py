@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from webhook.documents.edits import Edits
-from webhook.documents.entries import Entries
-from webhook.documents.flow import FlowRewriter
-from webhook.documents.nodes import Node
-from webhook.documents.pairing import pairs_of, same
-from webhook.documents.scalars import literal_header
-from webhook.documents.words import insert_words
-from webhook.documents.write import Style, mapping_lines, sequence_lines, under_dash, under_key
+from webhook.yamltext.edit.edits import Edits
+from webhook.yamltext.edit.flow import FlowRewriter
+from webhook.yamltext.edit.folded import insert_words
+from webhook.yamltext.edit.mapping_diff import Entries
+from webhook.yamltext.edit.pairing import pairs_of, same
+from webhook.yamltext.edit.write import Style, mapping_lines, sequence_lines, under_dash, under_key
+from webhook.yamltext.scalars import literal_header
+from webhook.yamltext.tree import Node
 
 _DASH = re.compile(r"\n *(-)(?=\s|\Z)")
 _LITERAL = re.compile(r"\|-?(?=[ \r\n])")

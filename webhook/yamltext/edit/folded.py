@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.documents.edits import Edits
-from webhook.documents.nodes import Node
+from webhook.yamltext.edit.edits import Edits
+from webhook.yamltext.tree import Node
 
 _SPACE = " \t\r\n"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.documents.read import LONGEST, joined, read_documents
 from webhook.errors import DocumentError
+from webhook.yamltext.documents import LONGEST, joined, read_documents
 
 
 def refusal(data: bytes | str) -> str:

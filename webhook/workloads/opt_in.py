@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any
 
 from webhook.decision.annotations import ENABLE, REQUESTED, WRITTEN
-from webhook.documents.templates import Template
 from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
+from webhook.workloads.templates import Template
 
 _FIELDS = ("annotations", "labels")
 _METADATA = ("metadata",)

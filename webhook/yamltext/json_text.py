@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, NoReturn
 
-from webhook.documents.nodes import DEEPEST, MOST_NODES, UnreadableError
-from webhook.documents.values import Duplicate
+from webhook.yamltext.tree import DEEPEST, MOST_NODES, UnreadableError
+from webhook.yamltext.values import Duplicate
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.documents.nodes import TAG, Node, UnreadableError
-from webhook.documents.scalars import resolve
+from webhook.yamltext.scalars import resolve
+from webhook.yamltext.tree import TAG, Node, UnreadableError
 
 _TYPED: dict[str, tuple[type, ...]] = {
     f"{TAG}int": (int,),

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from webhook.documents.json_text import read_json
-from webhook.documents.nodes import Root, UnreadableError, roots_of
-from webhook.documents.values import Duplicate, Values
 from webhook.errors import DocumentError
 from webhook.pod.manifest import describe
+from webhook.yamltext.json_text import read_json
+from webhook.yamltext.tree import Root, UnreadableError, roots_of
+from webhook.yamltext.values import Duplicate, Values
 
 LONGEST = 8 * 1024 * 1024  # bytes; the cap of a request body, too
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from webhook.documents.edits import Edits
-from webhook.documents.nodes import Node, UnreadableError, roots_of
-from webhook.documents.pairing import same
-from webhook.documents.read import Document, read_documents
-from webhook.documents.rewrite import Rewriter
-from webhook.documents.write import Style, flow, json_lines, mapping_lines
 from webhook.errors import DocumentError
+from webhook.yamltext.documents import Document, read_documents
+from webhook.yamltext.edit.block import Rewriter
+from webhook.yamltext.edit.edits import Edits
+from webhook.yamltext.edit.pairing import same
+from webhook.yamltext.edit.write import Style, flow, json_lines, mapping_lines
+from webhook.yamltext.tree import Node, UnreadableError, roots_of
 
 _ANEW = (
     "written anew, without its comments and layout: aliases or unusual syntax stand where the "

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from webhook.yamltext import REFUSAL, directive
+from webhook.yamltext.directives import REFUSAL, directive
 
 DEEPEST = 200
 MOST_NODES = 200_000  # about a thousand pods, or two seconds of work

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from webhook.documents.read import read_documents
-from webhook.documents.templates import not_kubernetes, notes_of, templates_of
 from webhook.pod.path import dotted
+from webhook.workloads.templates import not_kubernetes, notes_of, templates_of
+from webhook.yamltext.documents import read_documents
 
 
 def pod(name: str = "trainer") -> dict[str, Any]:

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from webhook.documents.read import Document
 from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import Path, dotted
+from webhook.yamltext.documents import Document
 
 
 class Template(NamedTuple):

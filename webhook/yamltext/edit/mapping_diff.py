@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.documents.nodes import Node
-from webhook.documents.pairing import same
-from webhook.documents.values import key_of
+from webhook.yamltext.edit.pairing import same
+from webhook.yamltext.tree import Node
+from webhook.yamltext.values import key_of
 
 
 class Entries:

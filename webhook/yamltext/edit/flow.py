@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.documents.edits import Edits
-from webhook.documents.entries import Entries
-from webhook.documents.nodes import Node
-from webhook.documents.pairing import pairs_of, same
-from webhook.documents.write import flow, json_lines
+from webhook.yamltext.edit.edits import Edits
+from webhook.yamltext.edit.mapping_diff import Entries
+from webhook.yamltext.edit.pairing import pairs_of, same
+from webhook.yamltext.edit.write import flow, json_lines
+from webhook.yamltext.tree import Node
 
 Span = tuple[int, int]
 _JSON_STEP = 2

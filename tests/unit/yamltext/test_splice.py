@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from webhook.decision.outcome import PatchOp
-from webhook.documents.patch import patched
-from webhook.documents.read import read_documents
-from webhook.documents.splice import Spliced, splice
+from webhook.workloads.patch import patched
+from webhook.yamltext.documents import read_documents
+from webhook.yamltext.edit.splice import Spliced, splice
 
 
 def add(path: str, value: Any) -> PatchOp:

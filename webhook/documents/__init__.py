@@ -1,1 +1,0 @@
-"""Documents that people hand in: read within limits, searched for pods, edited as text."""

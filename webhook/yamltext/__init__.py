@@ -1,0 +1,1 @@
+"""YAML and JSON as text: read with positions and within limits, and edited to the byte."""
