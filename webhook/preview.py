@@ -26,7 +26,7 @@ from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import Path, pointer
-from webhook.render.form import LONGEST
+from webhook.render.json_form import LONGEST
 from webhook.render.report import NO_TEMPLATE, Preview, Report
 from webhook.workloads.opt_in import OptInHints
 from webhook.workloads.patch import patched

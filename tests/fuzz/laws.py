@@ -34,7 +34,7 @@ from webhook.pipeline.decide import decide
 from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
 from webhook.preview import PreviewOptions, Rewritten, patches, preview_documents, rewrite
-from webhook.render.form import form_text
+from webhook.render.json_form import form_text
 from webhook.render.report import Report
 from webhook.render.text import text
 from webhook.yamltext.documents import Document, joined, read_documents

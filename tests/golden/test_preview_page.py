@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from webhook.cli import main
-from webhook.render.form import form_schema
+from webhook.render.json_form import form_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)

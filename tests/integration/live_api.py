@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.integration.kubeconfig import KUBECONFIG
-from tests.unit.live.cluster import Cluster
-from webhook.cluster.requests import RefusedError
+from tests.unit.kube.cluster import Cluster
+from webhook.kube.requests import RefusedError
 
 
 class _Server(ThreadingHTTPServer):

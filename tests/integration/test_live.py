@@ -24,7 +24,7 @@ from tests.integration.serving import (
     review,
     wait_for,
 )
-from tests.unit.live.cluster import (
+from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     Cluster,
@@ -34,10 +34,10 @@ from tests.unit.live.cluster import (
 )
 from webhook.app import facts
 from webhook.app.arrivals import Arrivals
-from webhook.cluster.client import Client
-from webhook.cluster.reads import ApiReads
-from webhook.cluster.requests import RefusedError
 from webhook.errors import ClusterError
+from webhook.kube.client import Client
+from webhook.kube.reads import ApiReads
+from webhook.kube.requests import RefusedError
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 #: Failures of the three watches together, so that each has paused longer and longer.

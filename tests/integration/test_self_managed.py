@@ -19,8 +19,8 @@ from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
 from tests.integration.serving import wait_for
 from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS
-from webhook.cluster.client import Client
 from webhook.errors import ClusterError
+from webhook.kube.client import Client
 
 NAME = "rdma-webhook.rdma-webhook.svc"
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.integration.live_api import LiveApi
 from tests.integration.serving import FABRICS, Certificates, Running, fabrics, pod, review, wait_for
-from tests.unit.live.cluster import (
+from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     QUOTAS,

@@ -23,14 +23,14 @@ from webhook.pod.quantity import parse
 #: Each cache of the package: how many results it keeps, and what its keys are. One that is keyed
 #: by what a user sends says how long a key may be, and a test below sees that it is not exceeded.
 DECLARED: dict[str, tuple[int | None, str]] = {
-    "webhook.config.messages.rows": (None, "nothing"),
+    "webhook.config.explain.rows": (None, "nothing"),
     "webhook.fabric.variables.plan_for": (64, "the site's fabrics"),
     "webhook.fabric.globs._pattern": (1024, "the site's globs"),
     "webhook.fabric.globs.compiled": (64, "the site's globs"),
     "webhook.pod.path.pointer": (4096, "names of fields, indexes, names of the site's"),
     "webhook.pod.quantity._read": (1024, "a user's text of at most 64 characters"),
     "webhook.shelltext.read._read": (16, "a user's script of at most 4,096 characters"),
-    "webhook.render.layout._style": (None, "names of styles in the code"),
+    "webhook.render.table._style": (None, "names of styles in the code"),
 }
 OURS = ("webhook.", "certs.")
 LONG = 2**20

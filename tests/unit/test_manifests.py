@@ -16,12 +16,12 @@ from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
 from webhook.app.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
-from webhook.cluster import events
-from webhook.cluster.kinds import KINDS
 from webhook.config.load import load_fabrics
 from webhook.config.read import Limits, read_documents
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
+from webhook.kube import events
+from webhook.kube.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"

@@ -12,7 +12,7 @@ from certs.api import Api, Object
 from webhook.errors import ClusterError
 
 if TYPE_CHECKING:
-    from webhook.cluster.client import Client
+    from webhook.kube.client import Client
 
 
 def connect(kubeconfig: Path | None) -> Api:
@@ -20,7 +20,7 @@ def connect(kubeconfig: Path | None) -> Api:
 
     Slow: it imports the Kubernetes client. Raises certs' ClusterError, as its methods do.
     """
-    from webhook.cluster.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
 
     with _translated():
         return CertificateApi(Client(kubeconfig))

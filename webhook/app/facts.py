@@ -20,13 +20,13 @@ from webhook.app.log import Log
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import Check, State
-from webhook.cluster.assembly import Assembly
-from webhook.cluster.feed import Feed
-from webhook.cluster.kinds import NAMESPACES
-from webhook.cluster.requests import Reads
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
 from webhook.defect import defect
+from webhook.kube.feed import Feed
+from webhook.kube.kinds import NAMESPACES
+from webhook.kube.requests import Reads
+from webhook.kube.snapshot import Assembly
 
 #: How long changes are collected before they are used: a burst of them is one new snapshot.
 WINDOW = 0.01
@@ -160,7 +160,7 @@ def facts_of(
 
 
 def _connect(kubeconfig: Path | None) -> Reads:
-    from webhook.cluster.client import Client  # noqa: PLC0415 -- see there
-    from webhook.cluster.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     return ApiReads(Client(kubeconfig))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from certs.backoff import delays
 from webhook.app.log import Log
 from webhook.app.options import ServeOptions
-from webhook.cluster.events import Pod, PodEvents, Warned
+from webhook.kube.events import Pod, PodEvents, Warned
 
 if TYPE_CHECKING:
-    from webhook.cluster.client import Client
+    from webhook.kube.client import Client
 
 #: What the Deployment sets, by the downward API.
 POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
@@ -42,6 +42,6 @@ def _tell_nobody(_generation: int, _problem: str) -> None:
 
 
 def _connect(kubeconfig: Path | None) -> Client:
-    from webhook.cluster.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
 
     return Client(kubeconfig)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.app.asgi import RequestError
 from webhook.app.negotiate import FORMS, Form
-from webhook.config.messages import meant
+from webhook.config.explain import meant
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)

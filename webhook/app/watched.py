@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from webhook.app.arrivals import Arrivals
-from webhook.cluster.feed import Feed
-from webhook.cluster.reflector import Reflector
+from webhook.kube.feed import Feed
+from webhook.kube.reflector import Reflector
 
 _HEARD = (
     "facts_last_contact_timestamp_seconds",

@@ -17,7 +17,7 @@ from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite, stranger
 from webhook.render.diff import diff
-from webhook.render.form import form_text
+from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
 from webhook.yamltext.documents import LONGEST, Document, joined, read_documents

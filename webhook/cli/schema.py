@@ -6,7 +6,7 @@ import argparse
 
 from webhook.cli.output import write
 from webhook.config.schema import schema_text
-from webhook.render.form import form_schema
+from webhook.render.json_form import form_schema
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path as File
 from typing import Any
 
+from webhook.config.explain import shown
 from webhook.config.findings import refused
-from webhook.config.messages import shown
 from webhook.config.read import Limits, decode, read_documents, read_file
 from webhook.decision.facts import Facts
 from webhook.errors import ShapeError

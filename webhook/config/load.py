@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
+from webhook.config.explain import brief, explain, meant, shown
 from webhook.config.findings import (
     Finding,
     InvalidConfiguration,
@@ -18,7 +19,6 @@ from webhook.config.findings import (
     foremost,
     refused,
 )
-from webhook.config.messages import brief, explain, meant, shown
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
 from webhook.config.read import Document, Limits, decode, read_documents, read_file
 from webhook.config.rules import RULES, Parts

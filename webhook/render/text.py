@@ -15,9 +15,9 @@ from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL
 from webhook.decision.outcome import Decision, Outcome, Status
 from webhook.pod.path import dotted
-from webhook.render.layout import Column, Sheet, Span
+from webhook.render.headline import Barrier, Verdict, barrier_of, not_opted_in, verdict_of
 from webhook.render.report import NO_TEMPLATE, Preview, Report, folded, listed
-from webhook.render.verdict import Barrier, Verdict, barrier_of, not_opted_in, verdict_of
+from webhook.render.table import Column, Sheet, Span
 
 _STYLES: dict[Status, str] = {
     "applied": "green",

@@ -17,7 +17,7 @@ from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview import PreviewOptions, preview_documents, rewrite
-from webhook.render.form import form_text
+from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import PARAMETERS, text
 from webhook.visible import visible

@@ -17,7 +17,7 @@ import yaml
 from tests.cluster.cluster import Cluster
 from tests.integration.replica import Replica
 from tests.integration.serving import pod, wait_for
-from webhook.cluster.client import Client
+from webhook.kube.client import Client
 
 Document = dict[str, Any]
 RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "rbac.yaml"

@@ -12,12 +12,12 @@ import pytest
 from certs.backoff import delays
 from tests.cluster.cluster import Cluster
 from tests.e2e.asking import apply, namespace, until
-from webhook.cluster import listing
-from webhook.cluster.client import Client
-from webhook.cluster.kinds import NAMESPACES, Kind
-from webhook.cluster.listing import read_list
-from webhook.cluster.reads import ApiReads
-from webhook.cluster.reflector import Change, Reflector
+from webhook.kube import listing
+from webhook.kube.client import Client
+from webhook.kube.kinds import NAMESPACES, Kind
+from webhook.kube.listing import read_list
+from webhook.kube.reads import ApiReads
+from webhook.kube.reflector import Change, Reflector
 
 NAMES = [f"reflected-{number}" for number in range(5)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import fabrics
 from tests.unit.app.client import Lines
-from tests.unit.live.cluster import (
+from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     Cluster,
@@ -21,9 +21,9 @@ from webhook.app.facts import STALE, ClusterFacts, facts_of
 from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.state import Snapshot, State
-from webhook.cluster.feed import Feed
 from webhook.decision.facts import NamespaceFacts
 from webhook.errors import ClusterError
+from webhook.kube.feed import Feed
 
 PAUSE = 0.001
 

@@ -18,12 +18,12 @@ from webhook.app.observe import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.app.query import PARAMETERS
-from webhook.cluster.feed import Feed
-from webhook.cluster.requests import Reads
 from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.decision.outcome import Decision, Outcome, Reason
 from webhook.errors import ClusterError
+from webhook.kube.feed import Feed
+from webhook.kube.requests import Reads
 from webhook.server import LIMITS
 from webhook.worker.confinement import ADDRESS_SPACE
 from webhook.worker.frames import ANSWER_BYTES

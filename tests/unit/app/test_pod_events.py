@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.app.client import Lines
-from tests.unit.live.cluster import eventually
+from tests.unit.kube.cluster import eventually
 from webhook.app.options import ServeOptions
 from webhook.app.pod_events import POD, tell_broken_by
-from webhook.cluster import events
+from webhook.kube import events
 
 SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID": "7e57"}
 

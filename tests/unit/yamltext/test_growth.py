@@ -14,7 +14,7 @@ from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.preview import PreviewOptions, patches, preview_documents, rewrite
 from webhook.render.diff import diff
-from webhook.render.form import form_text
+from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
 from webhook.yamltext.documents import joined, read_documents

@@ -7,7 +7,7 @@ warning: it works, but something has no effect, or is hardly what was meant.
 from __future__ import annotations
 
 from webhook.config.rules import devices, environment, gpus, hcas, matching, naming
-from webhook.config.rules.parts import Parts, Problem, Rule
+from webhook.config.rules.rule import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted
+from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
+from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
 from webhook.pod.path import Path
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted
+from webhook.config.environment import nccl_ib_hca, rendered
+from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rendered import nccl_ib_hca, rendered
-from webhook.config.rules.parts import OWN_DEVICE, Problem, per_fabric
+from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
 from webhook.pod import quantity
 
 #: NCCL's reader of configuration files cuts names and values here (misc/param.cc).

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted
+from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.parts import Parts, Problem
+from webhook.config.rules.rule import Parts, Problem
 from webhook.decision.resources import MIG, VIRTUAL_GPU
 from webhook.pod.path import Path
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import quoted
+from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.parts import OWN_DEVICE, Parts, Problem, per_fabric
+from webhook.config.rules.rule import OWN_DEVICE, Parts, Problem, per_fabric
 from webhook.pod.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from webhook.config.messages import brief, listed, quoted
+from webhook.config.explain import brief, listed, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob, is_label_value
 from webhook.config.rules.alike import MOST_WILD, Alike, Wildcards
-from webhook.config.rules.parts import Parts, Problem, per_fabric
+from webhook.config.rules.rule import Parts, Problem, per_fabric
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 

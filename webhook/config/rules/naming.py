@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import listed, meant, quoted
+from webhook.config.explain import listed, meant, quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.parts import Parts, Problem, per_fabric
+from webhook.config.rules.rule import Parts, Problem, per_fabric
 from webhook.pod import quantity
 from webhook.pod.path import Path
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from typing import Self
 
-from tests.unit.live.cluster import (
+from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     Cluster,
@@ -11,9 +11,9 @@ from tests.unit.live.cluster import (
     limit_range,
     namespace,
 )
-from webhook.cluster.feed import Feed
-from webhook.cluster.requests import Reads
 from webhook.errors import ClusterError
+from webhook.kube.feed import Feed
+from webhook.kube.requests import Reads
 
 
 class Running:

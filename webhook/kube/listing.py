@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.cluster.kinds import Kind
-from webhook.cluster.requests import Reads
 from webhook.decision.facts import key_of
+from webhook.kube.kinds import Kind
+from webhook.kube.requests import Reads
 
 #: Objects on a page: half a megabyte of namespaces.
 PAGE = 500

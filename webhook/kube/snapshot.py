@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from webhook.cluster.kinds import NAMESPACES, Kind
-from webhook.cluster.reflector import Change
 from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.kube.kinds import NAMESPACES, Kind
+from webhook.kube.reflector import Change
 
 #: What a reflector delivered at once.
 Batch = tuple[Kind, list[Change]]

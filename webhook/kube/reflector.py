@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from webhook.cluster.kinds import Kind
-from webhook.cluster.listing import Key, read_list
-from webhook.cluster.requests import Events, Reads, RefusedError
 from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
+from webhook.kube.kinds import Kind
+from webhook.kube.listing import Key, read_list
+from webhook.kube.requests import Events, Reads, RefusedError
 
 #: Without an event the API server sends a bookmark each minute: a watch that says nothing
 #: for longer has lost its other end.

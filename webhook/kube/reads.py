@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from kubernetes.client.rest import RESTResponse
 
-from webhook.cluster.client import BROKEN, Client
-from webhook.cluster.requests import Query, RefusedError
 from webhook.errors import ClusterError
+from webhook.kube.client import BROKEN, Client
+from webhook.kube.requests import Query, RefusedError
 
 #: To connect; and to wait for a page, for which a busy API server may need a while.
 CONNECT, READ = 3.0, 30.0

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
-from tests.unit.live.cluster import limit_range, namespace, quota
-from webhook.cluster.kinds import KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
+from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.decision.facts import NamespaceFacts, namespace_of
+from webhook.kube.kinds import KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
 
 LABELS = {
     "kubernetes.io/metadata.name": "lab",

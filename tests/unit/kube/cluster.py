@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from webhook.cluster.requests import Query, RefusedError
 from webhook.errors import ClusterError
+from webhook.kube.requests import Query, RefusedError
 
 NAMESPACES = "/api/v1/namespaces"
 LIMIT_RANGES = "/api/v1/limitranges"

@@ -4,9 +4,9 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.live.cluster import eventually
-from webhook.cluster.events import ATTEMPTS, LONGEST, Pod, PodEvents, Warned, event
+from tests.unit.kube.cluster import eventually
 from webhook.errors import ClusterError
+from webhook.kube.events import ATTEMPTS, LONGEST, Pod, PodEvents, Warned, event
 
 POD = Pod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
 BROKEN = Warned("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")

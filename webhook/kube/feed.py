@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from webhook.cluster.assembly import Batch
-from webhook.cluster.kinds import KINDS, Kind
-from webhook.cluster.reflector import Change, Reflector
-from webhook.cluster.requests import Reads
+from webhook.kube.kinds import KINDS, Kind
+from webhook.kube.reflector import Change, Reflector
+from webhook.kube.requests import Reads
+from webhook.kube.snapshot import Batch
 
 
 class Feed:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.render.layout import Column, Sheet, Span, lines_of
+from webhook.render.table import Column, Sheet, Span, lines_of
 
 
 def wrapped(words: str, width: int) -> list[str]:

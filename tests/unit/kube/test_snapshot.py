@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.live.cluster import limit_range, namespace, quota
-from webhook.cluster.assembly import Assembly, Batch
-from webhook.cluster.kinds import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
-from webhook.cluster.reflector import Change
+from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.decision.facts import Facts, NamespaceFacts, key_of
+from webhook.kube.kinds import LIMIT_RANGES, NAMESPACES, QUOTAS, Kind
+from webhook.kube.reflector import Change
+from webhook.kube.snapshot import Assembly, Batch
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 

@@ -1,6 +1,6 @@
 """What keeping up with a cluster asks of it: pages of a list, and a stream of events.
 
-A seam: tests stand in for it, and `webhook.cluster.reads` does it over HTTP.
+A seam: tests stand in for it, and `webhook.kube.reads` does it over HTTP.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
 from webhook.decision.outcome import PatchOp
-from webhook.render.form import form, form_schema, form_text
+from webhook.render.json_form import form, form_schema, form_text
 from webhook.render.report import Report
 
 OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.live.cluster import (
+from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     Cluster,
@@ -17,11 +17,11 @@ from tests.unit.live.cluster import (
     namespace,
     refused,
 )
-from webhook.cluster import kinds
-from webhook.cluster.kinds import Kind
-from webhook.cluster.listing import PAGE
-from webhook.cluster.reflector import SILENCE, STEADY, Change, Reflector
 from webhook.errors import ClusterError
+from webhook.kube import kinds
+from webhook.kube.kinds import Kind
+from webhook.kube.listing import PAGE
+from webhook.kube.reflector import SILENCE, STEADY, Change, Reflector
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 

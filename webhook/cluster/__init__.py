@@ -1,1 +1,0 @@
-"""A Kubernetes API server: the one way in which this program reaches it."""
