@@ -10,7 +10,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from webhook.app.asgi import App, Message
+from webhook.app.http.asgi import App, Message
 from webhook.decision.annotations import STATUS
 from webhook.pod.quantity import parse, written
 

@@ -1,8 +1,7 @@
 """rdma-webhook: label a namespace, annotate a pod, and RDMA works.
 
-Floors, from the bottom: errors, core, mutations, pipeline, admission,
-{config | documents | render}, preview, app, server, cli. A module imports its
-own floor or lower; import-linter enforces it (see pyproject.toml).
+Each package says in its docstring what it is for; who may import whom is in pyproject.toml
+([tool.importlinter]), which `make lint` enforces.
 """
 
 __version__ = "0.1.0"

@@ -30,29 +30,29 @@ import uvloop
 
 from certs.errors import CertificateError
 from certs.serving import ServingContext
-from webhook.accept import Accepting
 from webhook.app import dev
-from webhook.app.asgi import App
-from webhook.app.certificates import Certificate, certificate_of
-from webhook.app.configuration import Configuration
-from webhook.app.facts import ClusterFacts, facts_of
-from webhook.app.health import Health
-from webhook.app.log import Forward, Log
-from webhook.app.mutate import Mutate
-from webhook.app.observe import Metrics
+from webhook.app.http.asgi import App
+from webhook.app.http.health import Health
+from webhook.app.http.mutate import Mutate
+from webhook.app.http.preview import Preview
+from webhook.app.observe.log import Forward, Log
+from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.pod_events import tell_broken_by
 from webhook.app.ports import bind
-from webhook.app.preview import Preview
+from webhook.app.preview_worker.worker import Worker
+from webhook.app.sources.certificates import Certificate, certificate_of
+from webhook.app.sources.configuration import Configuration
+from webhook.app.sources.facts import ClusterFacts, facts_of
 from webhook.app.state import State
-from webhook.app.worker import Worker
-from webhook.budget import Budget, Limits
+from webhook.app.writes.pod_events import tell_broken_by
 from webhook.config.watch import ConfigWatch
-from webhook.connection import Connection
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline.decide import decide
-from webhook.process import (
+from webhook.transport.accept import Accepting
+from webhook.transport.budget import Budget, Limits
+from webhook.transport.connection import Connection
+from webhook.transport.process import (
     descriptors,
     keep_memory_private,
     raise_descriptors,

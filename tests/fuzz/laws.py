@@ -20,7 +20,7 @@ from tests.fuzz.cost import Allowance, Work
 from tests.fuzz.worlds import CLUSTERS
 from tests.property.allowed import Own, forbidden, names_of
 from tests.property.changes import key_orders
-from webhook.app.mutate import Answer, Mutate
+from webhook.app.http.mutate import Answer, Mutate
 from webhook.config.findings import Finding, InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics
 from webhook.config.read import decode
@@ -33,7 +33,7 @@ from webhook.mpi.commands import Commands, Launch
 from webhook.pipeline.decide import decide
 from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
-from webhook.preview import PreviewOptions, Rewritten, patches, preview_documents, rewrite
+from webhook.preview.documents import PreviewOptions, Rewritten, patches, preview_documents, rewrite
 from webhook.render.json_form import form_text
 from webhook.render.report import Report
 from webhook.render.text import text

@@ -21,9 +21,9 @@ import pytest
 import yaml
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
-from webhook.app.log import Log
-from webhook.app.mutate import Mutate
-from webhook.app.observe import Metrics
+from webhook.app.http.mutate import Mutate
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.cli import main
 from webhook.config.facts_file import load_facts

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import uvloop
 
 from certs.issue import KeyPair, issue_ca, issue_leaf
-from webhook.app import child
+from webhook.app.preview_worker import child
 from webhook.server import ServeOptions, WebhookServer
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -45,7 +45,7 @@ _NICEST = 1
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
-from webhook.app import child
+from webhook.app.preview_worker import child
 from webhook.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
 child.NICEST = given.pop("nicest")

@@ -32,8 +32,8 @@ from tests.unit.kube.cluster import (
     limit_range,
     namespace,
 )
-from webhook.app import facts
-from webhook.app.arrivals import Arrivals
+from webhook.app.namespace_waits import Arrivals
+from webhook.app.sources import facts
 from webhook.errors import ClusterError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads

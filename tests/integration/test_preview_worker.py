@@ -271,7 +271,7 @@ def test_the_worker_has_nothing_of_the_server(shared: Process) -> None:
     limits = (worker / "limits").read_text()
     maps = (worker / "maps").read_text()
 
-    assert command[1:-1] == ["-I", "-B", "-X", "utf8", "-m", "webhook.worker"]
+    assert command[1:-1] == ["-I", "-B", "-X", "utf8", "-m", "webhook.preview.worker"]
     assert variables == ["MALLOC_ARENA_MAX=1", ""]
     lines = {file.name: str(file.readlink()) for file in (worker / "fd").iterdir()}
     assert lines.keys() == {"0", "1", "2"}

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.serving import Process, Running, fabrics, review, send, wait_for
-from webhook import accept, server
-from webhook.budget import Limits
+from webhook import server
+from webhook.transport import accept
+from webhook.transport.budget import Limits
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -171,7 +172,8 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
 
     def left() -> int:
         return sum(
-            type(one).__module__ in {"webhook.connection", "webhook.accept", "webhook.server"}
+            type(one).__module__
+            in {"webhook.transport.connection", "webhook.transport.accept", "webhook.server"}
             for one in gc.get_objects()
         )
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.serving import Process, fabrics, review
-from webhook.app.asgi import BODY_LIMIT
-from webhook.app.mutate import OBJECTS, VALUES
+from webhook.app.http.asgi import BODY_LIMIT
+from webhook.app.http.mutate import OBJECTS, VALUES
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates

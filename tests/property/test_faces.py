@@ -17,13 +17,13 @@ from hypothesis import given, settings
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.property.strategies import pods
-from webhook.app import child
-from webhook.app.log import Log
-from webhook.app.mutate import Mutate
-from webhook.app.observe import Metrics
-from webhook.app.preview import Preview
+from webhook.app.http.mutate import Mutate
+from webhook.app.http.preview import Preview
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.preview_worker import child
+from webhook.app.preview_worker.worker import Worker
 from webhook.app.state import Snapshot, State
-from webhook.app.worker import Worker
 from webhook.cli import main
 from webhook.config.load import load_fabrics
 from webhook.pipeline.decide import decide

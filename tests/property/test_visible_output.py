@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.test_visible import HIDDEN
-from webhook.app.log import Log
+from webhook.app.observe.log import Log
 from webhook.cli import main
 from webhook.config import EXAMPLE
-from webhook.worker.operations import Operations
+from webhook.preview.worker.operations import Operations
 
 #: Words with what hides in them; half surrogate pairs are in no text that can be sent.
 SENT = "".join(char for char in HIDDEN if not 0xD800 <= ord(char) <= 0xDFFF)

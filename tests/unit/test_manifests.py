@@ -14,7 +14,7 @@ from certs import stored
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
-from webhook.app.pod_events import POD as EVENTS_POD
+from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
 from webhook.config.load import load_fabrics
 from webhook.config.read import Limits, read_documents
@@ -149,7 +149,9 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
     assert f"by one of {16**events.DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
     assert reason is not None
-    assert f'"{reason[1]}"' in (ROOT / "webhook/app/pod_events.py").read_text(encoding="utf-8")
+    assert f'"{reason[1]}"' in (ROOT / "webhook/app/writes/pod_events.py").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_how_the_api_server_calls() -> None:

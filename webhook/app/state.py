@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from webhook.app.arrivals import Arrivals
+from webhook.app.namespace_waits import Arrivals
 from webhook.decision.facts import Facts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics

@@ -13,9 +13,9 @@ from certs.errors import CertificateError
 from certs.errors import ClusterError as Unanswered
 from certs.report import report, verify
 from certs.site import Site
-from webhook.app.certificate_api import connect
-from webhook.app.certificates import IN_CLUSTER, own_namespace
 from webhook.app.options import WEBHOOK
+from webhook.app.sources.certificate_api import connect
+from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, report_text, told
 from webhook.cli.output import say, write_json, write_lines
 from webhook.errors import ClusterError

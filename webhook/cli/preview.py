@@ -15,7 +15,7 @@ from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
-from webhook.preview import PreviewOptions, patches, preview_documents, rewrite, stranger
+from webhook.preview.documents import PreviewOptions, patches, preview_documents, rewrite, stranger
 from webhook.render.diff import diff
 from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides

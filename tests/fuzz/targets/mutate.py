@@ -16,9 +16,9 @@ from tests.fuzz.spoil import grown, spoilt, written
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.worlds import CLUSTERS, FABRICS
 from tests.property.allowed import names_of
-from webhook.app.log import Log
-from webhook.app.mutate import Mutate
-from webhook.app.observe import Metrics
+from webhook.app.http.mutate import Mutate
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.config.load import parse_fabrics
 from webhook.decision.facts import Facts

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from webhook.app.asgi import App, Message
-from webhook.app.log import Log
+from webhook.app.http.asgi import App, Message
+from webhook.app.observe.log import Log
 
 JSON = (b"content-type", b"application/json")
 

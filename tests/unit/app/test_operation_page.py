@@ -9,24 +9,25 @@ import pytest
 from prometheus_client import Metric
 
 from certs.backoff import delays
-from webhook.accept import HANDSHAKE_SECONDS
-from webhook.app import caller
-from webhook.app.arrivals import Arrivals
-from webhook.app.asgi import BODY_LIMIT
-from webhook.app.mutate import DEPTH, OBJECTS, VALUES
-from webhook.app.observe import Metrics
+from webhook.app.http import caller
+from webhook.app.http.asgi import BODY_LIMIT
+from webhook.app.http.mutate import DEPTH, OBJECTS, VALUES
+from webhook.app.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
+from webhook.app.http.query import PARAMETERS
+from webhook.app.namespace_waits import Arrivals
+from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
-from webhook.app.query import PARAMETERS
-from webhook.connection import BESIDE_BODY, FIELDS, PIPELINED
+from webhook.app.sources.watched import Watches
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.decision.outcome import Decision, Outcome, Reason
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 from webhook.kube.requests import Reads
+from webhook.preview.worker.confinement import ADDRESS_SPACE
+from webhook.preview.worker.frames import ANSWER_BYTES
 from webhook.server import LIMITS
-from webhook.worker.confinement import ADDRESS_SPACE
-from webhook.worker.frames import ANSWER_BYTES
+from webhook.transport.accept import HANDSHAKE_SECONDS
+from webhook.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
 PAGE = Path(__file__).parents[3] / "docs" / "operation.md"
 BEGIN, END = "<!-- metrics -->\n", "\n<!-- /metrics -->"
@@ -41,7 +42,7 @@ def _families() -> list[Metric]:
     metrics.connection_opened("mutate")
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
-    metrics.watches.follow(Feed(_nobody, delays), Arrivals())
+    metrics.registry.register(Watches(Feed(_nobody, delays), Arrivals()))
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 

@@ -97,7 +97,9 @@ def _renamed(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.app.mutate.answer", lambda uid, decision: answer(uid + "0", decision))
+    patch.setattr(
+        "webhook.app.http.mutate.answer", lambda uid, decision: answer(uid + "0", decision)
+    )
 
 
 def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
@@ -181,7 +183,7 @@ def _hoarding(patch: pytest.MonkeyPatch) -> None:
         hoard.append(bytearray(3_000_000))
         return read_review(document)
 
-    patch.setattr("webhook.app.mutate.read_review", wrong)
+    patch.setattr("webhook.app.http.mutate.read_review", wrong)
 
 
 def _greedy(patch: pytest.MonkeyPatch) -> None:
@@ -189,7 +191,7 @@ def _greedy(patch: pytest.MonkeyPatch) -> None:
         bytearray(3 * 10**7)
         return read_review(document)
 
-    patch.setattr("webhook.app.mutate.read_review", wrong)
+    patch.setattr("webhook.app.http.mutate.read_review", wrong)
 
 
 def _misplaced(patch: pytest.MonkeyPatch) -> None:
@@ -221,7 +223,7 @@ def _lost_text(patch: pytest.MonkeyPatch) -> None:
         spliced = splice(document, value)
         return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
 
-    patch.setattr("webhook.preview.splice", wrong)
+    patch.setattr("webhook.preview.documents.splice", wrong)
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.unit.app.client import Answer
+from webhook.app.http import caller
+from webhook.app.http.asgi import DisconnectedError, Message
+from webhook.app.http.caller import Pieces, while_there
+from webhook.app.preview_worker.turns import Share
+from webhook.app.refusal import RequestError
+
+
+async def _stays() -> Message:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_work_for_who_stays_is_done() -> None:
+    """Its result comes, and its error."""
+
+    async def work() -> int:
+        return 7
+
+    async def fail() -> int:
+        raise ZeroDivisionError
+
+    assert asyncio.run(while_there(work(), _stays)) == 7
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(while_there(fail(), _stays))
+
+
+def test_work_for_who_leaves_is_cancelled() -> None:
+    """What else they send before does not count; the work has ended when the caller is told."""
+    ended: list[str] = []
+
+    async def work() -> int:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        raise AssertionError
+
+    messages = [{"type": "http.request"}, {"type": "http.disconnect"}]
+
+    async def leaves() -> Message:
+        await asyncio.sleep(0)
+        return messages.pop(0)
+
+    with pytest.raises(DisconnectedError):
+        asyncio.run(while_there(work(), leaves))
+    assert (ended, messages) == (["cancelled"], [])
+
+
+def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
+    """Send an answer to who takes so many messages of it, and then no more."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        if len(sent) == after:
+            await asyncio.Event().wait()
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http"}
+    asyncio.run(response(scope, _stays, send))
+    return sent
+
+
+def test_an_answer_is_sent_in_its_pieces() -> None:
+    """One message each, so that none waits in this process for a slow reader."""
+    share = Share("answers", 10, 10)
+    sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"))
+    answer = Answer(
+        sent[0]["status"], dict(sent[0]["headers"]), b"".join(m["body"] for m in sent[1:])
+    )
+
+    assert [message["body"] for message in sent[1:]] == [b"abc", b"de", b""]
+    assert [message["more_body"] for message in sent[1:-1]] == [True, True]
+    assert (answer.status, answer.body) == (200, b"abcde")
+    assert dict(sent[0]["headers"])[b"content-length"] == b"5"
+
+
+def test_an_answer_counts_until_it_is_sent() -> None:
+    """Beyond the share of its address it is refused, before anything is sent."""
+    share = Share("answers", 10, 4)
+
+    with pytest.raises(RequestError, match="too many answers at once from your address"):
+        _sent(Pieces([b"abcde"], "text/plain", share, "a"))
+    assert len(_sent(Pieces([b"abcd"], "text/plain", share, "a"))) == 3
+
+
+def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends without an end, for which the server closes the connection, and counts no more."""
+    monkeypatch.setattr(caller, "SECONDS", 0.01)
+    share = Share("answers", 10, 10)
+    sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"), after=2)
+
+    assert [message.get("body") for message in sent] == [None, b"abc"]
+    assert not share._taken

@@ -1,0 +1,133 @@
+"""A pod that is asked about before its namespace is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api_server import review_of
+from tests.builders import amounts, fabrics, gpu, pod
+from tests.unit.app.client import JSON, Answer, Lines, request
+from webhook.app.http.mutate import Mutate
+from webhook.app.namespace_waits import Arrivals
+from webhook.app.observe.metrics import Metrics
+from webhook.app.state import State
+from webhook.decision.facts import Facts
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
+
+LIMITED = pod(gpu(resources=amounts({"nvidia.com/v100": "1", "memory": "64Gi"})))
+STRICT = "LimitRange sizes sets max.memory"
+
+
+class Server:
+    """The application, and how often it decided."""
+
+    def __init__(self, seconds: float) -> None:
+        self.decided = 0
+        self.state = State()
+        self.state.learn(Facts(complete=True))
+        self.state.configure(fabrics())
+        self.state.arrivals = Arrivals(seconds)
+        self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
+
+    def _decide(self, asked: Any, context: Context) -> Decision:
+        self.decided += 1
+        return decide(asked, context)
+
+    def ask(self, namespace: str = "lab") -> asyncio.Task[Answer]:
+        """Ask about a pod with a memory limit."""
+        metadata = {**LIMITED["metadata"], "namespace": namespace}
+        body = review_of({**LIMITED, "metadata": metadata})
+        headers = [JSON, (b"content-length", b"%d" % len(body))]
+        return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=headers))
+
+    def bring(self, name: str = "lab") -> None:
+        """Have the watch bring a namespace that requires memory limits."""
+        items: Iterator[dict[str, Any]] = iter(
+            [
+                {"kind": "Namespace", "metadata": {"name": name}},
+                {
+                    "kind": "LimitRange",
+                    "metadata": {"name": "sizes", "namespace": name},
+                    "spec": {"limits": [{"type": "Container", "max": {"memory": "1Ti"}}]},
+                },
+            ]
+        )
+        self.state.learn(Facts.from_objects(items))
+        if self.state.arrivals is not None:
+            self.state.arrivals.tell({name})
+
+
+def why_kept(answer: Answer) -> list[str]:
+    """Return the codes by which the status explains that the limit stays."""
+    patch = json.loads(b64decode(answer.response["patch"]))
+    (status,) = (op["value"] for op in patch if "rdma.lab~1status" in op["path"])
+    codes: list[str] = json.loads(status)["skipped"]["memory-limit"]
+    return codes
+
+
+def test_it_is_decided_as_soon_as_the_namespace_is_known() -> None:
+    """Once, and with what is known then."""
+
+    async def run() -> None:
+        server = Server(seconds=600)
+        waiting = [server.ask(), server.ask()]
+        await asyncio.sleep(0.02)
+        assert server.decided == 0
+        server.bring()
+        for answer in await asyncio.gather(*waiting):
+            assert why_kept(answer) == ["LimitRequired"]
+        assert server.decided == 2
+
+    asyncio.run(run())
+
+
+def test_others_do_not_wait() -> None:
+    """Their namespaces are known."""
+
+    async def run() -> None:
+        server = Server(seconds=600)
+        server.bring("known")
+        unknown = server.ask()
+        assert why_kept(await server.ask("known")) == ["LimitRequired"]
+        assert not unknown.done()
+        server.bring()
+        await unknown
+
+    asyncio.run(run())
+
+
+def test_without_the_namespace_the_limit_stays() -> None:
+    """Nobody waits for longer than was said; the status says what was not known."""
+
+    async def run() -> None:
+        server = Server(seconds=0.1)
+        began = time.monotonic()
+        answer = await server.ask()
+        assert time.monotonic() - began >= 0.1
+        assert (answer.response["allowed"], why_kept(answer)) == (True, ["NamespaceUnknown"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
+    """Neither with facts from a file, nor before the first list, nor without any facts."""
+
+    async def run() -> None:
+        server = Server(seconds=600)
+        server.state.arrivals = None
+        server.state.learn(Facts(complete=complete))
+        answer = await server.ask()
+        assert answer.response["allowed"]
+        assert server.decided == 1
+
+    asyncio.run(run())

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.unit.app.client import Answer, Lines, request
+from webhook.app.http.preview import EACH_PENDING, PENDING, PODS, Preview
+from webhook.app.observe.metrics import Metrics
+from webhook.app.preview_worker import child
+from webhook.app.preview_worker.worker import Worker
+from webhook.app.state import Snapshot, State
+from webhook.config.load import parse_fabrics
+from webhook.decision.facts import Facts
+
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- name: ib
+  match: {gpuResources: [nvidia.com/gpu]}
+  resources: [{name: rdma/hca}]
+  hcas: [mlx5_0]
+"""
+POD = b"""\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: trainer  # a comment
+  annotations: {rdma.lab/enable: "true"}
+spec:
+  containers:
+  - name: trainer
+    image: example.com/trainer
+    resources: {limits: {nvidia.com/gpu: 1}}
+"""
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "secret-node", "labels": {}},
+    "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+}
+NAMESPACE = {
+    "kind": "Namespace",
+    "metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true", "team": "secret-team"}},
+}
+QUOTA = {
+    "kind": "ResourceQuota",
+    "metadata": {"name": "secret-quota", "namespace": "lab"},
+    "spec": {"hard": {"limits.memory": "1Ti"}},
+}
+
+
+class Server:
+    """The application with all that it writes to; all of them share a worker and its event loop."""
+
+    runner: asyncio.Runner
+    worker: Worker
+
+    def __init__(self, *, configured: bool = True) -> None:
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        if configured:
+            facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
+            fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
+            self.state.snapshot = Snapshot.of(fabrics, facts, FABRICS)
+        self.app = Preview(self.state, self.metrics, self.lines.log, self.worker)
+
+    def post(self, body: bytes = POD, query: str = "", accept: str = "") -> Answer:
+        """Post a body to /preview."""
+        headers = [(b"accept", accept.encode())] if accept else []
+        return self.call("POST", "/preview", body, headers=headers, query=query)
+
+    def call(self, method: str, path: str, *chunks: bytes | None, **more: Any) -> Answer:
+        """Send a request."""
+        return self.runner.run(request(self.app, method, path, *chunks, **more))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _work() -> Iterator[None]:
+    """Have a worker for all tests of this module, started once."""
+    with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "NICEST", 1)  # whatever else the machine does
+        Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
+        yield
+        Server.runner.run(Server.worker.stop())
+
+
+def _decision(answer: Answer) -> Any:
+    assert answer.status == 200, answer.text
+    (decision,) = json.loads(answer.body)["decisions"]
+    return decision
+
+
+def test_json_is_the_documented_form() -> None:
+    """Without an Accept header the answer is the one JSON form."""
+    server = Server()
+    answer = server.post()
+    decision = _decision(answer)
+
+    assert answer.headers["content-type"] == "application/json"
+    assert (decision["name"], decision["allowed"], decision["fabric"]) == ("trainer", True, "ib")
+    assert decision["patch"]
+    registry = server.metrics.registry
+    labels = {"endpoint": "preview", "code": "200"}
+    assert registry.get_sample_value("rdma_webhook_requests_total", labels) == 1
+
+
+def test_yaml_is_the_patched_document() -> None:
+    """Ready for `kubectl apply`, comments kept."""
+    answer = Server().post(accept="application/yaml")
+
+    assert answer.headers["content-type"].startswith("application/yaml")
+    assert "# a comment" in answer.text
+    assert "rdma/hca" in answer.text
+
+
+def test_yaml_says_as_a_comment_what_is_denied() -> None:
+    """A denied pod comes back as it was; that it is denied must not be silent."""
+    answer = Server().post(POD.replace(b'"true"', b'"yes"'), "output=yaml")
+
+    assert answer.text.startswith("# denied: Pod default/trainer")
+
+
+def test_text_is_for_reading() -> None:
+    """The same report as the command line's."""
+    answer = Server().post(accept="text/plain")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "trainer" in answer.text
+    assert "ipc-lock" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (POD, "(?namespace-label=rdma.lab/enable=true tells)"),
+        (POD.replace(b'"true"', b'"false"', 1), "or ask what if with ?enable=true"),
+    ],
+)
+def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
+    """Who sends requests is told of parameters, not of the command's options."""
+    said = " ".join(Server().post(body, accept="text/plain").text.split())
+
+    assert advice in said
+    assert "--" not in said
+
+
+def test_output_wins_over_accept() -> None:
+    """A browser's address line has no Accept header to choose."""
+    answer = Server().post(query="output=text", accept="application/json")
+
+    assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize(
+    ("query", "called"),
+    [
+        ("", None),
+        ("namespace-label=rdma.lab/enable=true", True),
+        ("namespace-label=a=b&namespace-label=rdma.lab/enable=false", False),
+        ("namespace=kube-system", False),
+    ],
+)
+def test_called_depends_on_what_the_caller_says(query: str, *, called: bool | None) -> None:
+    """What is known of namespaces is what the caller sends."""
+    assert _decision(Server().post(query=query))["called"] is called
+
+
+def test_enable_asks_what_if() -> None:
+    """A pod that did not opt in is decided as if it had."""
+    plain = POD.replace(b'annotations: {rdma.lab/enable: "true"}', b"labels: {}")
+
+    assert _decision(Server().post(plain))["reason"] == "NotOptedIn"
+    assert _decision(Server().post(plain, "enable=true"))["reason"] == "Patched"
+
+
+def test_nothing_of_the_cluster_is_told() -> None:
+    """Callers are anonymous: what the server knows of namespaces and nodes stays with it."""
+    for accept in ("application/json", "application/yaml", "text/plain"):
+        answer = Server().post(query="namespace=lab", accept=accept)
+        assert answer.status == 200
+        assert "secret" not in answer.text
+    assert _decision(Server().post(query="namespace=lab"))["called"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "accept", "status", "message"),
+    [
+        (b"", "", "", 400, "body: there is no document in it"),
+        (b"a: [", "", "", 400, "body: "),
+        (b"\xff\xff", "", "", 400, "body: "),
+        (b"[" * 100_000, "", "", 400, "body: "),
+        (b"- x", "", "", 400, "body: "),
+        (POD, "namespace-label=x", "", 400, "namespace-label='x': it must be KEY=VALUE"),
+        (POD, "enable=perhaps", "", 400, "enable='perhaps': it must be true or false"),
+        (POD, "enabel=true", "", 400, "'enabel' is no parameter (did you mean enable?): known are"),
+        (POD, "", "text/html", 406, "accept: one of application/json, application/yaml, text"),
+        (b"x" * (9 << 20), "", "", 413, "the body is larger than 8388608 bytes"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    body: bytes, query: str, accept: str, status: int, message: str
+) -> None:
+    """Each fault of the caller is told in one line of text."""
+    answer = Server().post(body, query, accept)
+
+    assert (answer.status, answer.text.count("\n")) == (status, 1), answer.text
+    assert answer.text.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/x", 404), ("PUT", "/preview", 405)]
+)
+def test_what_else_is_asked(method: str, path: str, status: int) -> None:
+    """Who asks for what is not here is told where to look."""
+    answer = Server().call(method, path)
+
+    assert (answer.status, "GET /preview tells what is served here" in answer.text) == (
+        status,
+        True,
+    )
+
+
+def test_usage() -> None:
+    """Who opens the address reads how to use it."""
+    answer = Server().call("GET", "/preview")
+
+    assert (answer.status, "curl --data-binary @pod.yaml" in answer.text) == (200, True)
+
+
+def test_without_configuration_nothing_is_previewed() -> None:
+    """There are no fabrics to decide with."""
+    answer = Server(configured=False).post()
+
+    assert (answer.status, answer.headers["connection"]) == (503, "close")
+
+
+def test_too_many_at_once_are_sent_away() -> None:
+    """Previews wait in a bounded queue, so that they take neither memory nor time from /mutate."""
+    server = Server()
+
+    async def many() -> list[int]:
+        one = (
+            request(server.app, "POST", "/preview", POD, client=f"192.0.2.{number % 3}")
+            for number in range(PENDING + 5)
+        )
+        return sorted(answer.status for answer in await asyncio.gather(*one))
+
+    statuses = server.runner.run(many())
+
+    assert statuses == [200] * PENDING + [503] * 5
+
+
+def test_too_many_of_one_address_leave_room_for_others() -> None:
+    """One client cannot hold all the places."""
+    server = Server()
+
+    async def many() -> list[Answer]:
+        addresses = ["192.0.2.1"] * (EACH_PENDING + 1) + ["192.0.2.2"]
+        one = (request(server.app, "POST", "/preview", POD, client=own) for own in addresses)
+        return await asyncio.gather(*one)
+
+    answers = server.runner.run(many())
+
+    assert [one.status for one in answers] == [200] * EACH_PENDING + [429, 200]
+    assert "from your address: wait for the answers" in answers[EACH_PENDING].text
+
+
+def test_draining_asks_clients_to_dial_again() -> None:
+    """As on the other listeners."""
+    server = Server()
+    server.state.draining = True
+
+    assert server.post().headers["connection"] == "close"
+
+
+def test_client_that_goes_away_is_no_defect() -> None:
+    """A body that broke off is the client's affair."""
+    server = Server()
+
+    assert server.call("POST", "/preview", b"x", None).status == 400
+    assert server.lines.read() == []
+
+
+def test_a_body_holds_a_bounded_number_of_pods() -> None:
+    """The memory of an answer grows with the pods: one more than PODS is refused, PODS are not."""
+    server = Server()
+    allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
+    assert server.post(allowed).status == 200
+    answer = server.post(refused)
+    assert (answer.status, answer.text) == (400, "body: more than 500 pods: send fewer at a time\n")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_no_redirect_to_the_host_header(method: str) -> None:
+    """A redirect would be built from it: another path is a 404."""
+    headers = [(b"host", b"elsewhere.example")]
+    answer = Server().call(method, "/preview/", POD, headers=headers)
+
+    assert answer.status == 404
+    assert "location" not in answer.headers
+    assert "elsewhere" not in answer.text

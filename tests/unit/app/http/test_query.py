@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from webhook.app.http.query import PARAMETERS, Query, read_query
+from webhook.app.refusal import RequestError
+
+
+def test_nothing_asked() -> None:
+    """Each parameter has a default."""
+    assert read_query([]) == Query(namespace="default", labels={}, enable=False, output=None)
+
+
+def test_everything_asked() -> None:
+    """A label may be repeated, and its value may hold an equals sign."""
+    query = read_query(
+        [
+            ("namespace", "lab"),
+            ("namespace-label", "a=b=c"),
+            ("namespace-label", "d="),
+            ("enable", "True"),
+            ("output", "yaml"),
+        ]
+    )
+
+    assert query == Query("lab", {"a": "b=c", "d": ""}, enable=True, output="yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("colour", "on", f"'colour' is no parameter: known are {', '.join(PARAMETERS)}"),
+        (
+            "Enable",
+            "true",
+            f"'Enable' is no parameter (did you mean enable?): known are {', '.join(PARAMETERS)}",
+        ),
+        ("enable", "", "enable='': it must be true or false"),
+        ("enable", "1", "enable='1': it must be true or false"),
+        ("namespace", "", "namespace='': it must be a name of 1 to 253 characters"),
+        ("output", "xml", "output='xml': it must be one of json, yaml, text"),
+        ("namespace-label", "=v", "namespace-label='=v': it must be KEY=VALUE"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(name: str, value: str, message: str) -> None:
+    """A parameter that is ignored would be an answer to another question."""
+    with pytest.raises(RequestError) as caught:
+        read_query([(name, value)])
+
+    assert (caught.value.status, str(caught.value)) == (400, message)
+
+
+@pytest.mark.parametrize("name", ["namespace", "output"])
+def test_long_values_are_cut(name: str) -> None:
+    """An answer does not echo kilobytes."""
+    with pytest.raises(RequestError) as caught:
+        read_query([(name, "n" * 10_000)])
+
+    assert len(str(caught.value)) < 200
+
+
+def test_same_parameter_twice_is_refused() -> None:
+    """Which one counts would be a guess."""
+    with pytest.raises(RequestError, match="namespace: given 2 times, and once is enough"):
+        read_query([("namespace", "a"), ("namespace", "b")])

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+
+import pytest
+
+from tests.unit.app.client import Lines
+from webhook.app.observe.log import Forward, Log
+from webhook.defect import defect
+
+SECRET = "hunter2"
+
+
+def test_line_is_one_json_object_without_what_is_none() -> None:
+    """One line, in the order time, level, message, fields; other scripts as they are."""
+    lines = Lines()
+    lines.log.write("info", "decided", name="训练\n", fabric=None, applied=["env"])
+    (line,) = lines.read()
+
+    assert list(line) == ["ts", "level", "msg", "name", "applied"]
+    assert (line["level"], line["msg"], line["name"]) == ("info", "decided", "训练\n")
+
+
+def test_level_below_the_least_is_left_out() -> None:
+    """`--log-level warning` keeps decisions out."""
+    lines = Lines("warning")
+    lines.log.write("info", "decided")
+    lines.log.write("error", "broken")
+
+    assert [line["msg"] for line in lines.read()] == ["broken"]
+
+
+def test_log_that_nobody_reads_stops_nothing() -> None:
+    """A closed pipe must not fail a request."""
+    read, write = os.pipe()
+    os.close(read)
+    Log("info", write).write("info", "decided")
+    os.close(write)
+
+
+def _fail(secret: str) -> None:
+    raise ValueError(secret)
+
+
+def test_exception_is_told_without_its_message() -> None:
+    """The message of an exception may quote a pod; its type and the lines do not."""
+    with pytest.raises(ValueError, match=SECRET) as caught:
+        _fail(SECRET)
+    told = defect(caught.value)
+
+    assert told["error"] == "ValueError"
+    assert told["trace"][-1].endswith("_fail")
+    assert SECRET not in json.dumps(told)
+
+
+def test_libraries_log_through_it() -> None:
+    """What uvicorn says is a line like any other, its exceptions without their messages."""
+    lines = Lines()
+    logger = logging.getLogger("test.of.the.log")
+    logger.propagate = False
+    logger.addHandler(Forward(lines.log))
+    try:
+        _fail(SECRET)
+    except ValueError:
+        logger.exception("Exception in %s\n", "ASGI application")
+    logger.critical("over")
+    first, second = lines.read()
+
+    assert (first["level"], first["msg"], first["logger"], first["error"]) == (
+        "error",
+        "Exception in ASGI application",
+        "test.of.the.log",
+        "ValueError",
+    )
+    assert SECRET not in json.dumps(first)
+    assert (second["level"], second["msg"]) == ("error", "over")

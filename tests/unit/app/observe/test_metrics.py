@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from webhook.app.observe.metrics import Metrics
+from webhook.decision.outcome import Decision, Outcome, Reason
+
+ADDED = Reason("Added", "It was added.")
+PATCHED = Reason("Patched", "It was changed.")
+
+
+def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    """Read what a scrape reads: name and label values → value."""
+    return {
+        (sample.name, *(sample.labels[key] for key in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(metrics.text().decode())
+        for sample in family.samples
+        if sample.name.startswith("rdma_webhook_")
+    }
+
+
+def test_decision_counts_each_outcome() -> None:
+    """By mutation, status and reason: never by pod, namespace or container."""
+    metrics = Metrics()
+    outcomes = tuple(
+        Outcome("ipc-lock", name, "applied", ADDED, "the capability was added")
+        for name in ("a", "b")
+    )
+    metrics.decided(Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes))
+    metrics.decided(Decision(allowed=False, reason=PATCHED, pod={}))
+    samples = _samples(metrics)
+
+    assert samples["rdma_webhook_mutations_total", "ipc-lock", "Added", "applied"] == 2
+    assert samples["rdma_webhook_decisions_total", "true", "Patched"] == 1
+    assert samples["rdma_webhook_decisions_total", "false", "Patched"] == 1
+
+
+def test_latency_is_a_cumulative_histogram() -> None:
+    """A bucket counts all requests up to its bound, the bound included."""
+    metrics = Metrics()
+    for seconds in (0.0001, 0.0005, 0.003, 7.0):
+        metrics.answered("mutate", 200, seconds)
+    samples = _samples(metrics)
+    name = "rdma_webhook_request_duration_seconds"
+    buckets = [samples[f"{name}_bucket", "mutate", bound] for bound in ("0.0005", "0.005", "+Inf")]
+
+    assert buckets == [2, 3, 4]
+    assert samples[f"{name}_count", "mutate"] == 4
+    assert samples[f"{name}_sum", "mutate"] == 7.0036
+    assert samples["rdma_webhook_requests_total", "200", "mutate"] == 4
+
+
+def test_series_are_there_from_the_start() -> None:
+    """An alert on a metric must find it before anything happened."""
+    samples = _samples(Metrics())
+
+    assert {
+        ("rdma_webhook_internal_errors_total",),
+        ("rdma_webhook_config_generation",),
+        ("rdma_webhook_config_last_reload_successful",),
+        ("rdma_webhook_config_last_reload_success_timestamp_seconds",),
+        ("rdma_webhook_certificate_not_after_timestamp_seconds",),
+        ("rdma_webhook_request_duration_seconds_count", "mutate"),
+    } <= samples.keys()
+
+
+def test_registries_are_independent() -> None:
+    """Two servers in one process do not share their counts."""
+    one, other = Metrics(), Metrics()
+    one.answered("mutate", 200, 0.1)
+
+    assert ("rdma_webhook_requests_total", "200", "mutate") not in _samples(other)

@@ -1,0 +1,105 @@
+"""Who gets what, and when; all in one event loop, so that the order is certain."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from webhook.app.preview_worker.turns import Share, Turns
+from webhook.app.refusal import RequestError
+
+
+def test_a_share_has_an_end_for_all_and_for_each() -> None:
+    """What is over it is refused: 503 where nobody gets any more, 429 where one has enough."""
+    share = Share("cakes", 4, 3)
+    with share.take("a"), share.take("a", 2):
+        with pytest.raises(RequestError) as own, share.take("a"):
+            pass
+        with share.take("b"), pytest.raises(RequestError) as all_, share.take("b"):
+            pass
+    assert (own.value.status, str(own.value)) == (
+        429,
+        "too many cakes at once from your address: wait for the answers to the others",
+    )
+    assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once: try again")
+
+
+def test_a_share_is_given_back() -> None:
+    """Also by who fails; and nothing is kept of addresses that hold nothing."""
+    share = Share("cakes", 4, 3)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), share.take("a", 3):
+            raise ZeroDivisionError
+    assert not share._taken
+
+
+async def _order(*addresses: str) -> list[str]:
+    """Let those wait behind one that has the turn; return in what order they are called."""
+    turns, called = Turns(), []
+
+    async def wait(number: int, address: str) -> None:
+        async with turns.turn(address, 60):
+            called.append(f"{address}{number}")
+
+    async with asyncio.TaskGroup() as tasks, turns.turn("first", 60):
+        for number, address in enumerate(addresses):
+            tasks.create_task(wait(number, address))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert called == []
+    return called
+
+
+def test_addresses_take_turns() -> None:
+    """Who asks a lot delays another by one turn, whoever came first."""
+    assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
+
+
+def test_nobody_waits_where_nobody_works() -> None:
+    """A turn after the other, each free at once."""
+
+    async def one_after_the_other() -> None:
+        turns = Turns()
+        for _ in range(3):
+            async with turns.turn("a", 0):
+                pass
+
+    asyncio.run(one_after_the_other())
+
+
+def test_who_waits_too_long_is_told_and_passed_over() -> None:
+    """The next one is called then."""
+
+    async def late() -> None:
+        turns = Turns()
+        async with turns.turn("a", 60):
+            with pytest.raises(TimeoutError):
+                async with turns.turn("b", 0.01):
+                    pass
+        async with turns.turn("c", 0):
+            pass
+
+    asyncio.run(late())
+
+
+def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
+    """Called and cancelled in the same moment: the turn is not lost."""
+
+    async def leave() -> None:
+        turns = Turns()
+
+        async def wait(address: str) -> str:
+            async with turns.turn(address, 60):
+                return address
+
+        async with turns.turn("a", 60):
+            leaving = asyncio.create_task(wait("b"))
+            staying = asyncio.create_task(wait("c"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        leaving.cancel()
+        assert await asyncio.wait_for(staying, 60) == "c"
+        assert leaving.cancelled()
+
+    asyncio.run(leave())

@@ -1,0 +1,411 @@
+"""The server's end of the worker.
+
+Most children here run a program of the tests that does what each request says, since the real
+one does not crash, hang or lie on demand; the last tests ask the real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.app.client import Lines
+from webhook.app.observe.metrics import Metrics
+from webhook.app.preview_worker import child, worker
+from webhook.app.preview_worker.child import NICEST
+from webhook.app.preview_worker.worker import Job, Worker
+from webhook.app.refusal import RequestError
+from webhook.app.state import Snapshot
+from webhook.config.load import parse_fabrics
+from webhook.preview.worker.frames import HEAD_BYTES
+
+FABRICS = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- {name: %s, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: rdma/hca}], hcas: [mlx5_0]}
+"""
+#: Says that it is ready and whatever configuration it is given, and runs what it is asked.
+PROGRAM = """\
+import hashlib, json, os, signal, sys, time
+from webhook.preview.worker.frames import begun, read_frame
+requests, answers = sys.stdin.buffer, sys.stdout.buffer
+configured = []
+def say(head, body=b""):
+    answers.write(begun(head, len(body)) + body)
+    answers.flush()
+say({"status": 200})
+while request := read_frame(requests.read, 1 << 30):
+    if request[0]["operation"] == "configure":
+        configured.append(request[1].decode())
+        say({"status": 200, "config": configured[-1].partition("#")[2]})
+    else:
+        exec(request[1].partition(b"\\n# ")[0])
+"""
+
+
+class Bench:
+    """A worker, and all that it tells."""
+
+    def __init__(self) -> None:
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.worker = Worker(self.metrics, self.lines.log, seconds=120.0)
+
+    async def ask(self, program: str, snapshot: Snapshot | None = None) -> bytes:
+        """Have the child run a program, and return the body of the answer."""
+        job = Job("preview", {}, program.encode())
+        answer = await self.worker.ask(job, snapshot or _snapshot())
+        return b"".join(answer.pieces)
+
+    async def refused(self, program: str) -> tuple[int, str]:
+        """Have the child run a program to which there is no answer; return what is told."""
+        with pytest.raises(RequestError) as refused:
+            await self.ask(program)
+        return refused.value.status, str(refused.value)
+
+    def ends(self, reason: str) -> float | None:
+        """Return how often a child has ended for a reason."""
+        name = "rdma_webhook_preview_worker_ends_total"
+        return self.metrics.registry.get_sample_value(name, {"reason": reason})
+
+    async def ended(self) -> dict[str, Any]:
+        """Wait for a child's end; return what the log says of it."""
+        assert self.worker._ending is not None
+        await self.worker._ending
+        return next(line for line in self.lines.read() if line["msg"] == "preview worker ended")
+
+
+def _snapshot(name: str = "ib") -> Snapshot:
+    """Make a configuration, which tells its hash to the program above in its last line."""
+    text = FABRICS % name
+    fabrics = parse_fabrics(text, "fabrics").fabrics
+    return Snapshot.of(fabrics, source=f"{text}#{fabrics.config_hash}")
+
+
+@asynccontextmanager
+async def _bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    try:
+        yield bench
+    finally:
+        await bench.worker.stop()
+
+
+Test = Callable[[Bench], Coroutine[None, None, None]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
+    """Run a test with a worker whose children run what they are asked."""
+    monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
+    monkeypatch.setattr(child, "NICEST", 1)  # whatever else the machine does
+
+    def run(test: Test) -> None:
+        async def with_bench() -> None:
+            async with _bench() as bench:
+                await test(bench)
+
+        asyncio.run(with_bench())
+
+    return run
+
+
+PID = 'say({"status": 200}, b"%d" % os.getpid())'
+
+
+def test_one_child_answers_one_after_the_other(run: Callable[[Test], None]) -> None:
+    """It is started when it is first needed, and kept."""
+
+    async def test(bench: Bench) -> None:
+        assert bench.lines.read() == []
+        first, second = await bench.ask(PID), await bench.ask(PID)
+        assert first == second
+        (line,) = bench.lines.read()
+        assert (line["msg"], line["pid"]) == ("preview worker started", int(first))
+
+    run(test)
+
+
+def test_a_child_has_nothing_of_the_server(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No variable, no descriptor but its line, not the server's folder, and the least priority."""
+    told = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
+    program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {told}]).encode())'
+    monkeypatch.setattr(child, "NICEST", NICEST)
+    kept = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(kept, True)
+
+    async def test(bench: Bench) -> None:
+        variables, descriptors, *rest = json.loads(await bench.ask(program))
+        assert variables.keys() - {"LC_CTYPE"} == {"MALLOC_ARENA_MAX"}
+        # The last one is that of the listing itself.
+        assert sorted(map(int, descriptors))[:3] == [0, 1, 2]
+        assert len(descriptors) == 4
+        assert rest == ["/", 19, True]
+
+    try:
+        run(test)
+    finally:
+        os.close(kept)
+
+
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", {"signal": "SIGSEGV"}),
+        ("sys.exit(7)", {"exit": 7}),
+        ("raise ValueError('hunter2')", {"exit": 1}),
+        # What it has said of the answer is worth nothing without the rest.
+        ("answers.write(begun({'status': 200}, 10) + b'12345'); answers.flush(); os._exit(0)", {}),
+    ],
+)
+def test_a_crash_costs_one_request(
+    run: Callable[[Test], None],
+    program: str,
+    how: dict[str, Any],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Who asked is told what to do, the log how it ended, and the next is answered by another."""
+
+    async def test(bench: Bench) -> None:
+        before = await bench.ask(PID)
+        assert await bench.refused(program) == (503, worker.CRASHED)
+        line = await bench.ended()
+        assert (line["level"], line["reason"], line["pid"]) == ("warning", "crash", int(before))
+        assert how.items() <= line.items()
+        assert await bench.ask(PID) != before
+        assert bench.ends("crash") == 1
+
+    run(test)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_crash_between_requests_costs_none(run: Callable[[Test], None]) -> None:
+    """The next request finds that it is gone, and starts another."""
+
+    async def test(bench: Bench) -> None:
+        before = await bench.ask(PID)
+        os.kill(int(before), signal.SIGSEGV)
+        await _until(lambda: _state(int(before)) == "Z")
+        assert await bench.ask(PID) != before
+        assert bench.ends("crash") == 1
+
+    run(test)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'answers.write(b"Traceback (most recent call last)"); answers.flush()',
+        "say([])",
+        'say({"status": 302})',
+        'say({"status": "200"})',
+        'answers.write((2).to_bytes(4) + (0).to_bytes(4) + b"{]"); answers.flush()',
+        f"answers.write(({HEAD_BYTES} + 1).to_bytes(4) + (0).to_bytes(4)); answers.flush()",
+        'answers.write((2).to_bytes(4) + (1 << 30).to_bytes(4) + b"{}"); answers.flush()',
+    ],
+)
+def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> None:
+    """What is no answer, or a larger one than may be, is not taken for one."""
+
+    async def test(bench: Bench) -> None:
+        assert await bench.refused(program) == (503, worker.CRASHED)
+        assert (await bench.ended())["reason"] == "malformed"
+
+    run(test)
+
+
+def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
+    """After its time; the caller is told what to do, and the next is answered."""
+
+    async def test(bench: Bench) -> None:
+        before = await bench.ask(PID)
+        bench.worker._seconds = 0.05
+        assert await bench.refused("time.sleep(1000)") == (504, worker.TOO_LONG.format(0.05))
+        bench.worker._seconds = 120.0
+        line = await bench.ended()
+        assert (line["reason"], line["signal"], line["pid"]) == ("timeout", "SIGKILL", int(before))
+        assert await bench.ask(PID) != before
+
+    run(test)
+
+
+def test_a_cancelled_request_ends_the_child(run: Callable[[Test], None]) -> None:
+    """Its client has left: nobody wants the answer, and it may not become that of another."""
+
+    async def test(bench: Bench) -> None:
+        before = await bench.ask(PID)
+        asked = asyncio.create_task(bench.ask("time.sleep(1000)"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.wait([asked])
+        line = await bench.ended()
+        assert (line["level"], line["reason"], line["pid"]) == ("info", "client", int(before))
+        assert await bench.ask(PID) != before
+
+    run(test)
+
+
+def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> None:
+    """Who waits is told so at once; nothing is started any more."""
+
+    async def test(bench: Bench) -> None:
+        before = int(await bench.ask(PID))
+        asked = asyncio.create_task(bench.refused("time.sleep(1000)"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await bench.worker.stop()
+        assert await asked == (503, worker.STOPPING)
+        with pytest.raises(ProcessLookupError):
+            os.kill(before, 0)
+        assert await bench.refused(PID) == (503, worker.STOPPING)
+        assert (bench.ends("stop"), bench.ends("crash")) == (1, 0)
+
+    run(test)
+
+
+def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
+    """Who waits for the next child of a row that crashed is told at once as well."""
+
+    async def test(bench: Bench) -> None:
+        bench.worker._not_before = asyncio.get_running_loop().time() + 1000
+        asked = asyncio.create_task(bench.refused(PID))
+        await asyncio.sleep(0)
+        await bench.worker.stop()
+        assert await asked == (503, worker.STOPPING)
+
+    run(test)
+
+
+def test_what_does_not_start_is_paced(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pauses between starts grow until there is an answer; who asked is told each time."""
+    paused: list[float] = []
+
+    def delays() -> Iterator[float]:
+        for seconds in (0.01, 0.02, 0.03):
+            paused.append(seconds)
+            yield seconds
+
+    monkeypatch.setattr(worker, "delays", delays)
+
+    async def test(bench: Bench) -> None:
+        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)"))
+        for number in range(3):
+            assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+            assert len(paused) == number + 1
+        assert (await bench.ended())["exit"] == 3
+        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
+        await bench.ask(PID)
+        await bench.refused("sys.exit()")
+        assert paused == [0.01, 0.02, 0.03, 0.01]
+
+    run(test)
+
+
+def test_what_cannot_be_started_is_told(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is not there, or no memory for another process."""
+
+    async def test(bench: Bench) -> None:
+        monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
+        assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+
+    run(test)
+
+
+def test_who_starts_too_slowly_is_ended(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start has a time of its own, since a busy node leaves little to it."""
+
+    async def test(bench: Bench) -> None:
+        bench.worker._seconds = 0.01
+        hangs = "import time; time.sleep(1000)"
+        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", hangs))
+        assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+        assert (await bench.ended())["reason"] == "timeout"
+
+    run(test)
+
+
+def test_the_configuration_is_sent_when_it_has_changed(run: Callable[[Test], None]) -> None:
+    """Once to each child, and again when it is another."""
+    names = 'json.dumps([text.split("name: ")[1][:2] for text in configured])'
+    program = f'say({{"status": 200}}, {names}.encode())'
+
+    async def test(bench: Bench) -> None:
+        assert await bench.ask(program, _snapshot("aa")) == b'["aa"]'
+        assert await bench.ask(program, _snapshot("aa")) == b'["aa"]'
+        assert await bench.ask(program, _snapshot("bb")) == b'["aa", "bb"]'
+        await bench.refused("sys.exit()")
+        assert await bench.ask(program, _snapshot("bb")) == b'["bb"]'
+
+    run(test)
+
+
+def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test], None]) -> None:
+    """A child that makes another hash of it decides nothing, and that is a defect."""
+
+    async def test(bench: Bench) -> None:
+        wrong = Snapshot.of(_snapshot().fabrics, source="#000000000000")
+        with pytest.raises(RequestError, match="cannot use the configuration"):
+            await bench.ask(PID, wrong)
+        messages = [line["msg"] for line in bench.lines.read()]
+        assert messages[-1] == "preview worker not configured"
+        assert bench.metrics.registry.get_sample_value("rdma_webhook_internal_errors_total") == 1
+
+    run(test)
+
+
+def test_large_bodies_go_both_ways(run: Callable[[Test], None]) -> None:
+    """Of megabytes, to the byte."""
+    program = 'say({"status": 200}, request[1][::-1])\n# ' + "ab" * (3 << 20)
+
+    async def test(bench: Bench) -> None:
+        assert await bench.ask(program) == program.encode()[::-1]
+
+    run(test)
+
+
+def test_the_real_child_makes_the_same_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the text by the same code; else every preview would be refused."""
+    monkeypatch.setattr(child, "NICEST", 1)  # whatever else the machine does
+
+    async def ask() -> None:
+        text = FABRICS % "ib"
+        snapshot = Snapshot.of(parse_fabrics(text, "fabrics").fabrics, source=text)
+        async with _bench() as bench:
+            parameters = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "form": "json"}
+            body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"
+            answer = await bench.worker.ask(Job("preview", parameters, body), snapshot)
+            assert answer.status == 200
+            assert snapshot.fabrics.config_hash.encode() in b"".join(answer.pieces)
+
+    asyncio.run(ask())

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from certs.errors import ClusterError
+from certs.issue import issue_ca, issue_leaf
+from certs.lifetimes import Lifetimes
+from certs.self_managed import SelfManaged
+from certs.serving import ServingContext
+from tests.unit.app.client import Lines
+from tests.unit.certs.clocks import Ticking
+from tests.unit.certs.objects import SECRET, SITE, Objects
+from webhook.app.observe.metrics import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.sources import certificates
+from webhook.app.sources.certificate_sources import SelfManagedCertificate
+from webhook.app.sources.certificates import IN_CLUSTER, NAMESPACE_VARIABLE, certificate_of
+from webhook.app.state import State
+from webhook.errors import ConfigError
+
+EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"
+METRICS = ("certificate_last_update_successful", "ca_rotating", "ca_not_after_timestamp_seconds")
+DEFECTS = "rdma_webhook_internal_errors_total"
+
+
+class Server:
+    """What is told of certificates that are made from what an API server has."""
+
+    def __init__(self) -> None:
+        self.api = Objects()
+        self.state, self.metrics, self.lines = State(), Metrics(), Lines()
+        self.clock = Ticking()
+        self.serving = ServingContext(clock=self.clock)
+        self.managed = SelfManaged(SITE, self.serving, lambda: self.api, clock=self.clock)
+        self.certificate = SelfManagedCertificate(self.managed, self.serving, self.state)
+
+    def round(self) -> tuple[bool, str]:
+        """Let one round pass; return what `/readyz` says of it."""
+        self.clock.tick(5)
+        self.managed.round()
+        if self.certificate.poll():
+            self.certificate.apply(self.metrics, self.lines.log)
+        check = self.certificate.check()
+        return check.ready, check.detail
+
+    def told(self) -> list[tuple[str, str, str | None]]:
+        """Read what was logged."""
+        return [(line["level"], line["msg"], line.get("problem")) for line in self.lines.read()]
+
+
+def test_unready_before_the_first_round() -> None:
+    """With the reason, as everything in `/readyz`."""
+    check = Server().certificate.check()
+
+    assert (check.name, check.ready, check.detail) == ("certificate", False, "not tried yet")
+
+
+def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
+    """Until then the line says what is waited for; each change is one line of the log."""
+    server, missing = Server(), "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+
+    assert server.round() == (False, missing)
+    assert server.round() == (False, missing)
+    server.api.configure()
+    ready, detail = server.round()
+    assert ready
+    assert re.fullmatch(r"valid until 20[-0-9T:]+Z, its CA is in caBundle", detail)
+    assert server.told() == [
+        ("info", "certificates changed", None),
+        ("info", "certificate loaded", None),
+        ("warning", "certificate not trusted yet", missing),
+        ("info", "certificates changed", None),
+        ("info", "certificate trusted", None),
+    ]
+    assert server.serving.not_after is not None
+    until = server.serving.not_after.timestamp()
+    assert server.metrics.registry.get_sample_value(EXPIRY) == until
+
+
+def test_what_is_measured() -> None:
+    """The end of the CA, whether all is as it should be, and whether a rotation is under way."""
+    server = Server()
+
+    def measured() -> list[float | None]:
+        server.round()
+        return [server.metrics.registry.get_sample_value(f"rdma_webhook_{one}") for one in METRICS]
+
+    problem = measured()
+    server.api.configure()
+    settled = measured()
+    metadata = server.api.stored[SECRET]["metadata"]
+    metadata["annotations"] = {"rdma.lab/rotate": "rotate"}
+    metadata["resourceVersion"] += "'"
+    until = server.managed.status.ca_not_after
+    assert until is not None
+    assert problem == [0, 0, until.timestamp()]
+    assert settled == [1, 0, until.timestamp()]
+    assert measured() == [1, 1, until.timestamp()]
+    assert "made the next CA" in [line.get("what") for line in server.lines.read()]
+
+
+def test_stays_ready_when_the_api_server_is_gone() -> None:
+    """Taking replicas out of the Service would help nobody; it is told, also when it is back."""
+    server = Server()
+    server.api.configure()
+    server.round()
+    server.lines.read()
+    server.api.broken = ClusterError("no route to host")
+
+    ready, detail = server.round()
+    assert ready
+    assert detail.endswith("its CA is in caBundle; but now: no route to host")
+    server.api.broken = None
+    assert server.round()[0]
+    assert server.told()[-2:] == [
+        ("warning", "certificate at risk", "no route to host"),
+        ("info", "certificate trusted", None),
+    ]
+
+
+def test_a_defect_is_counted_and_told_without_its_text() -> None:
+    """As everywhere: type and lines of code, in case its text quotes what is secret."""
+    server = Server()
+    server.api.broken = ValueError("-----BEGIN PRIVATE KEY-----")
+
+    assert server.round() == (False, "internal error, please report it: ValueError")
+    assert server.metrics.registry.get_sample_value(DEFECTS) == 1
+    last = server.lines.read()[-1]
+    assert (last["msg"], last["error"]) == ("internal error", "ValueError")
+    assert "PRIVATE" not in str(last)
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "why"),
+    [
+        ({}, {}, "no certificate: give --tls-cert and --tls-key, or --dev for a try"),
+        ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key: one is of no use without"),
+        ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key: one is of no use"),
+        ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
+        ({}, {IN_CLUSTER: "10.0.0.1"}, "which namespace is the webhook in? Give --namespace"),
+        (
+            {"namespace": "lab", "lifetimes": Lifetimes(leaf=timedelta(seconds=1))},
+            {IN_CLUSTER: "10.0.0.1"},
+            "certificates' lifetimes: a leaf needs 30 s at least",
+        ),
+    ],
+)
+def test_what_cannot_start(
+    options: dict[str, object],
+    environment: dict[str, str],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line that says what to give."""
+    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)  # tests may run in a pod
+    with pytest.raises(ConfigError, match=f"^{re.escape(why)}"):
+        certificate_of(
+            ServeOptions(**options),  # type: ignore[arg-type]
+            ServingContext(),
+            State(),
+            environment,
+        )
+
+
+def test_in_a_cluster_it_looks_after_its_own() -> None:
+    """Nothing has to be given there; the API server is not asked before it is started."""
+    options = ServeOptions(namespace="lab")
+    chosen = certificate_of(options, ServingContext(), State(), {IN_CLUSTER: "10.0.0.1"})
+
+    assert isinstance(chosen, SelfManagedCertificate)
+    site = chosen._managed.site
+    assert (site.namespace, site.service, site.webhook) == ("lab", "rdma-webhook", "pods.rdma.lab")
+    assert chosen.check().detail == "not tried yet"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "problem"),
+    [
+        ({}, {}, ""),
+        ({"namespace": "web"}, {}, ""),
+        ({}, {NAMESPACE_VARIABLE: "lab"}, "the certificate is not for rdma-webhook.lab.svc"),
+        ({"namespace": "lab", "service": "web"}, {}, "the certificate is not for web.lab.svc"),
+    ],
+)
+def test_files_are_for_the_name_that_is_known(
+    options: dict[str, str],
+    environment: dict[str, str],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the namespace is known, so is what the API server asks for; else any name will do."""
+    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)
+    pair = issue_leaf(issue_ca(), ["rdma-webhook.web.svc"])
+    files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
+    files["tls_cert"].write_bytes(pair.certificate)
+    files["tls_key"].write_bytes(pair.key)
+    given = ServeOptions(**files, **options)  # type: ignore[arg-type]
+    chosen = certificate_of(given, ServingContext(), State(), environment)
+    chosen.poll()
+    metrics, lines = Metrics(), Lines()
+    chosen.apply(metrics, lines.log)
+
+    assert problem in lines.read()[-1].get("problem", "")
+    value = metrics.registry.get_sample_value(f"rdma_webhook_{METRICS[0]}")
+    assert value == (not problem)

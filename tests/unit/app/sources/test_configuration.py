@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.serving import CertificateFiles, ServingContext
+from tests.unit.app.client import Lines
+from webhook.app.observe.metrics import Metrics
+from webhook.app.sources.certificate_sources import FileCertificate
+from webhook.app.sources.configuration import Configuration
+from webhook.app.state import Check, State
+from webhook.config import EXAMPLE
+from webhook.config.watch import ConfigWatch
+from webhook.decision.facts import Facts
+
+GOOD = EXAMPLE.read_text()
+CA = issue_ca()
+
+
+class Server:
+    """A state that is kept in step with files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "fabrics.yaml"
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        self.broken: list[tuple[int, str]] = []
+        self.configuration = Configuration(
+            ConfigWatch(self.file), self.state, lambda *told: self.broken.append(told)
+        )
+
+    def poll(self) -> None:
+        """Do what the server does every second."""
+        if self.configuration.poll():
+            self.configuration.apply(self.metrics, self.lines.log)
+
+    def value(self, name: str) -> float | None:
+        """Read a metric."""
+        return self.metrics.registry.get_sample_value(f"rdma_webhook_config_{name}")
+
+
+def test_first_configuration_makes_ready(tmp_path: Path) -> None:
+    """Without a file: unready, and saying why; with one: ready, in the metrics and in the log."""
+    server = Server(tmp_path)
+    server.poll()
+    before, missing = server.configuration.check(), server.configuration.missing
+    server.file.write_text(GOOD)
+    server.poll()
+
+    assert (before.ready, str(server.file) in before.detail) == (False, True)
+    assert (missing, server.configuration.missing) == (before.detail, "")
+    assert server.configuration.check() == Check(
+        "configuration", True, "generation 1 (v100-ib, a100-ib)"
+    )
+    assert server.state.snapshot is not None
+    assert list(server.state.snapshot.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert [server.value("generation"), server.value("last_reload_successful")] == [1, 1]
+    assert [line["msg"] for line in server.lines.read()] == [
+        "configuration not usable",
+        "configuration loaded",
+    ]
+
+
+def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
+    """Ready still, with the error in the line, the metric and the log; repaired, all is well."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD)
+    server.poll()
+    good = server.state.snapshot
+    server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
+    server.poll()
+    broken = server.configuration.check()
+
+    assert server.state.snapshot is good
+    assert broken.ready
+    assert broken.detail.startswith("generation 1 (v100-ib, a100-ib) kept, because its file is")
+    assert "fabrics[0].rateGbps" in broken.detail
+    assert "\n" not in broken.detail
+    assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
+    ((generation, problem),) = server.broken
+    assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
+    server.file.write_text(GOOD)
+    server.poll()
+    assert server.configuration.check().detail == "generation 1 (v100-ib, a100-ib)"
+    assert server.value("last_reload_successful") == 1
+
+
+def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
+    """A person jumps from the log to the line."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD.replace("hcas: [mlx5_0, mlx5_1]", "hcas: [mlx5_0, mlx5_bond_0]", 1))
+    server.poll()
+    (line,) = server.lines.read()
+
+    assert line["warnings"][0].startswith(f"{server.file}:")
+
+
+def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
+    """Facts of a file are there for every decision."""
+    namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
+    state, watch = State(), ConfigWatch(tmp_path / "fabrics.yaml")
+    (tmp_path / "fabrics.yaml").write_text(GOOD)
+    configuration = Configuration(watch, state, lambda *_: None)
+    state.learn(Facts.from_objects([namespace]))
+    configuration.poll()
+    configuration.apply(Metrics(), Lines().log)
+
+    assert state.snapshot is not None
+    assert state.snapshot.context_for("lab").namespace.labels == {"a": "b"}
+    assert state.snapshot.context_for("other").namespace.known is False
+
+
+def _write(folder: Path, pair: KeyPair) -> None:
+    (folder / "tls.crt").write_bytes(pair.certificate)
+    (folder / "tls.key").write_bytes(pair.key)
+
+
+def test_certificate_makes_ready_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
+    """Unready without one; a renewal that went wrong shows in the line, the last one serves."""
+    state, serving, metrics, lines = State(), ServingContext(), Metrics(), Lines()
+    files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", serving)
+    certificate = FileCertificate(serving, files, state)
+    seen = [certificate.check()]
+    for pair in (issue_leaf(CA, ["a"]), KeyPair(certificate=b"?", key=b"?")):
+        _write(tmp_path, pair)
+        assert certificate.poll()
+        certificate.apply(metrics, lines.log)
+        seen.append(certificate.check())
+
+    assert [check.ready for check in seen] == [False, True, True]
+    assert seen[0].detail == "not read yet"
+    assert seen[1].detail.startswith("valid until 20")
+    assert seen[2].detail.endswith("the certificate is no PEM certificate")
+    assert serving.not_after is not None
+    expiry = "rdma_webhook_certificate_not_after_timestamp_seconds"
+    assert metrics.registry.get_sample_value(expiry) == serving.not_after.timestamp()
+    assert [line["level"] for line in lines.read()] == ["info", "error"]

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builders import fabrics
+from tests.unit.app.client import Lines
+from tests.unit.kube.cluster import (
+    LIMIT_RANGES,
+    NAMESPACES,
+    Cluster,
+    gone,
+    limit_range,
+    namespace,
+)
+from webhook.app.namespace_waits import Arrivals
+from webhook.app.observe.metrics import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.sources.facts import STALE, ClusterFacts, facts_of
+from webhook.app.state import Snapshot, State
+from webhook.decision.facts import NamespaceFacts
+from webhook.errors import ClusterError
+from webhook.kube.feed import Feed
+
+PAUSE = 0.001
+
+
+class Server:
+    """A state that is kept in step with a cluster in memory."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.now = 1000.0
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        self.state.configure(fabrics())
+        feed = Feed(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
+        self.facts = ClusterFacts(feed, self.state, self.metrics)
+
+    def run(self, *steps: Callable[[], bool]) -> None:
+        """Run until each condition has held, in their order."""
+        asyncio.run(self._run(steps))
+
+    async def _run(self, steps: tuple[Callable[[], bool], ...]) -> None:
+        self.facts.start()
+        try:
+            for step in steps:
+                async with asyncio.timeout(20):
+                    while not step():  # noqa: ASYNC110 -- other threads bring it about
+                        await asyncio.sleep(PAUSE)
+        finally:
+            self.facts.stop()
+
+    def poll(self) -> list[str]:
+        """Do what the server does every second; return what is logged."""
+        if self.facts.poll():
+            self.facts.apply(self.metrics, self.lines.log)
+        return [line["msg"] for line in self.lines.read()]
+
+    def synced(self) -> bool:
+        """Tell whether all lists have been used and all watches are open."""
+        return self.facts.synced and len(self.cluster.streams) == 3
+
+    def knows(self, name: str) -> NamespaceFacts:
+        """Return what a decision would know."""
+        assert self.state.snapshot is not None
+        return self.state.snapshot.context_for(name).namespace
+
+    def metric(self, name: str, resource: str = "namespaces") -> float | None:
+        """Read a metric of a watch."""
+        labels = {"resource": resource}
+        return self.metrics.registry.get_sample_value(f"rdma_webhook_facts_{name}", labels)
+
+
+def test_ready_as_soon_as_all_lists_are_there() -> None:
+    """Before, nothing is known: namespaces without their rules would mislead."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
+    server = Server(cluster)
+    before = server.facts.check()
+    assert (before.ready, before.detail) == (False, "not all lists have been read yet")
+    assert server.knows("lab") == NamespaceFacts(name="lab", known=False)
+    waits = server.state.arrivals
+    assert waits is None
+
+    server.run(server.synced)
+    after = server.facts.check()
+    assert (after.ready, after.detail) == (True, "1 namespaces, heard of 0 s ago")
+    assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
+    assert server.knows("other").known is False
+    assert isinstance(server.state.arrivals, Arrivals)
+    assert server.poll() == ["facts synced"]
+    assert server.poll() == []
+
+
+def test_one_list_that_is_refused_keeps_it_unready() -> None:
+    """RBAC that lacks a kind is told by its name."""
+    cluster = Cluster()
+    server = Server(cluster)
+    refused = ClusterError("the API server answered 403: forbidden")
+    get = cluster.get
+
+    def without_quotas(path: str, query: dict[str, str]) -> dict[str, object]:
+        if path.endswith("quotas"):
+            raise refused
+        return get(path, query)
+
+    cluster.get = without_quotas  # type: ignore[method-assign, assignment]
+    server.run(lambda: len(cluster.streams) == 2, lambda: "quotas" in server.facts.check().detail)
+    check = server.facts.check()
+    assert (check.ready, check.detail) == (False, f"resourcequotas: {refused}")
+    assert server.poll() == ["facts not current"]
+
+
+def test_a_change_becomes_a_new_snapshot() -> None:
+    """The one before stays as it was, for whoever still looks at it."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    server = Server(cluster)
+    baseline = {"pod-security.kubernetes.io/enforce": "baseline"}
+
+    def change() -> bool:
+        seen.append(server.state.snapshot)
+        cluster.put(NAMESPACES, namespace("lab", labels=baseline))
+        return True
+
+    seen: list[Snapshot | None] = []
+    server.run(
+        server.synced,
+        change,
+        lambda: server.knows("lab").enforced_pod_security == "baseline",
+    )
+    (before,) = seen
+    after = server.state.snapshot
+    assert before is not None
+    assert after is not None
+    assert before.context_for("lab").namespace.enforced_pod_security == ""
+    assert after.inventory is before.inventory
+
+
+def test_facts_stay_while_the_api_server_is_gone() -> None:
+    """Ready, with the reason in the line; the log says so once, and once more when it is over."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, namespace("lab"))
+    server = Server(cluster)
+    logged: list[str] = []
+
+    def leave() -> bool:
+        logged.extend(server.poll())
+        cluster.failures += [ClusterError("cannot reach it")] * 1000
+        for path in cluster.streams:
+            cluster.watch(path).send(gone())
+        return True
+
+    def problem() -> bool:
+        return "cannot reach it" in server.facts.check().detail
+
+    def come_back() -> bool:
+        assert server.facts.check().ready
+        assert server.knows("lab").known
+        logged.extend(server.poll())
+        cluster.failures.clear()
+        return True
+
+    server.run(server.synced, leave, problem, come_back, lambda: not problem())
+    logged.extend(server.poll())
+    assert [one for one in logged if one != "facts not current"] == [
+        "facts synced",
+        "facts current",
+    ]
+    assert "facts not current" in logged
+    assert (server.metric("failures_total") or 0) > 0
+    assert (server.metric("lists_total") or 0) >= 2
+
+
+def test_old_facts_are_told_and_stay_in_use() -> None:
+    """A warning past the bound, once; the metric is the time of the last contact."""
+    server = Server(Cluster())
+    server.run(server.synced)
+    assert server.poll() == ["facts synced"]
+    heard = server.metric("last_contact_timestamp_seconds")
+    server.now += STALE + 1
+    later = server.metric("last_contact_timestamp_seconds")
+
+    assert server.poll() == ["facts stale"]
+    assert server.poll() == []
+    assert server.facts.check().ready
+    assert heard is not None
+    assert later is not None
+    assert heard - later == pytest.approx(STALE + 1, abs=1.0)
+    assert server.metric("objects") == 0
+
+
+def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
+    """An object of a shape that no API server sends does not end the watch."""
+    cluster = Cluster()
+    cluster.put(NAMESPACES, {"metadata": {"name": "lab", "labels": "hunter2"}})
+    server = Server(cluster)
+    server.run(lambda: "internal error" in server.facts.check().detail)
+    assert server.facts.check().ready is False
+    assert server.poll() == ["facts not current", "internal error"]
+    assert server.metrics.registry.get_sample_value("rdma_webhook_internal_errors_total") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "watched"),
+    [
+        (ServeOptions(), {}, False),
+        (ServeOptions(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, True),
+        (ServeOptions(kubeconfig=Path("config")), {}, True),
+        (ServeOptions(watch=False), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+        (ServeOptions(dev=True), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False),
+    ],
+)
+def test_who_watches(options: ServeOptions, environment: dict[str, str], watched: bool) -> None:
+    """In a cluster, or with a kubeconfig, unless told not to; without, nothing keeps it unready."""
+    state = State()
+    assert bool(facts_of(options, state, Metrics(), environment)) is watched
+    assert len(state.probes) == watched
+
+
+def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
+    """Even in a cluster."""
+    file = tmp_path / "facts.yaml"
+    file.write_text("kind: Namespace\nmetadata: {name: lab, labels: {a: b}}\n")
+    state = State()
+    options = ServeOptions(facts=file)
+    assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
+    state.configure(fabrics())
+    assert state.snapshot is not None
+    assert state.snapshot.context_for("lab").namespace.labels == {"a": "b"}
+    assert state.arrivals is None

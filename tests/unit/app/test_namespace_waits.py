@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import asyncio
+
+from webhook.app import namespace_waits as arrivals
+from webhook.app.namespace_waits import Arrivals
+
+#: Seconds: a test that waits for so long hangs.
+NEVER = 600.0
+
+
+def test_who_waits_goes_on_when_the_namespace_comes() -> None:
+    """All who wait for it, at once; others go on waiting, and then without."""
+
+    async def run() -> list[bool]:
+        waiting = Arrivals(seconds=NEVER)
+        asked = [asyncio.create_task(waiting.of(name, 5_000)) for name in ("lab", "lab")]
+        await asyncio.sleep(0)
+        waiting._seconds = 0.05
+        asked.append(asyncio.create_task(waiting.of("other", 5_000)))
+        await asyncio.sleep(0)
+        waiting.tell({"lab", "elsewhere"})
+        found = await asyncio.gather(*asked)
+        assert waiting.counts == {True: 2, False: 1}
+        return found
+
+    assert asyncio.run(run()) == [True, True, False]
+
+
+def test_one_that_gives_up_leaves_the_others() -> None:
+    """Who came later still hears of it."""
+
+    async def run() -> tuple[bool, bool]:
+        waiting = Arrivals(seconds=0.05)
+        first = asyncio.create_task(waiting.of("lab", 5_000))
+        await asyncio.sleep(0)
+        waiting._seconds = NEVER
+        second = asyncio.create_task(waiting.of("lab", 5_000))
+        gave_up = await first
+        waiting.tell(["lab"])
+        return gave_up, await second
+
+    assert asyncio.run(run()) == (False, True)
+
+
+def test_a_client_that_goes_away_is_not_told() -> None:
+    """Its request was cancelled."""
+
+    async def run() -> None:
+        waiting = Arrivals(seconds=20)
+        request = asyncio.create_task(waiting.of("lab", 5_000))
+        await asyncio.sleep(0)
+        request.cancel()
+        await asyncio.wait([request])
+        waiting.tell(["lab"])
+        assert waiting.counts == {True: 0, False: 0}
+
+    asyncio.run(run())
+
+
+def test_so_much_waits_and_no_more() -> None:
+    """Bodies are in memory while they wait; what does not fit is decided at once."""
+
+    async def run() -> None:
+        waiting = Arrivals(seconds=0.05)
+        large = arrivals.MOST // 4 - arrivals.EACH
+        asked = [asyncio.create_task(waiting.of(f"n{n}", large)) for n in range(4)]
+        await asyncio.sleep(0)
+        waiting._seconds = NEVER
+        assert await waiting.of("one-more", 0) is False
+        assert not any(await asyncio.gather(*asked))
+        assert waiting.counts == {True: 0, False: 4}
+        small = asyncio.create_task(waiting.of("one-more", 0))
+        await asyncio.sleep(0)
+        waiting.tell(["one-more"])
+        assert await small
+
+    asyncio.run(run())

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.scope import Context
+from webhook.errors import DocumentError
+from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
+from webhook.pipeline.decide import decide
+from webhook.preview.documents import PreviewOptions, patches, preview_documents, rewrite
+from webhook.render.report import Preview, Report
+from webhook.yamltext.documents import Document, joined, read_documents
+
+FABRICS = index(
+    (
+        Fabric(
+            name="v100-ib",
+            gpu_resources=frozenset({"nvidia.com/v100"}),
+            resources=(RdmaResource(name="rdma/rdma_v100"),),
+            socket_interface="eth0",
+        ),
+    ),
+    config_hash="0123456789ab",
+)
+DEPLOYMENT = """\
+# trains at night
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: trainer
+  namespace: lab
+spec:
+  template:
+    metadata:
+      annotations:
+        rdma.lab/enable: "true"
+    spec:
+      containers:
+      - name: trainer  # one is enough
+        image: registry.example/trainer
+        resources:
+          limits: {nvidia.com/v100: 8, memory: 64Gi}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: one
+spec:
+  containers:
+  - name: main
+    resources: {limits: {nvidia.com/v100: 1}}
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: lab}\n"
+
+
+def report_on(text: str, fabrics: Fabrics = FABRICS, **options: Any) -> Report:
+    """Preview a text."""
+    documents = read_documents(text, "input.yaml")
+    return preview_documents(documents, PreviewOptions(fabrics=fabrics, **options))
+
+
+def only(text: str, **options: Any) -> Preview:
+    """Preview a text with one pod."""
+    (preview,) = report_on(text, **options).previews
+    return preview
+
+
+def namespaces(**labels: dict[str, str]) -> Facts:
+    """Know these namespaces and no other."""
+    known = {name: NamespaceFacts(name=name, labels=found) for name, found in labels.items()}
+    return Facts(namespaces=known, complete=True)
+
+
+def test_a_template_is_placed_and_decided() -> None:
+    """Where it stands, whose it is, and what `decide` says of it."""
+    preview = only(DEPLOYMENT)
+    assert (preview.source, preview.line, preview.document) == ("input.yaml", 2, 0)
+    assert (preview.kind, preview.namespace, preview.name) == ("Deployment", "lab", "trainer")
+    assert preview.path == "spec.template"
+    assert preview.decision.reason.code == "Patched"
+    assert preview.decision.fabric == "v100-ib"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "namespace"),
+    [(DEPLOYMENT, "other", "lab"), (POD, "other", "other"), (POD, None, "default")],
+)
+def test_the_namespace_is_the_objects_own_then_the_options(
+    text: str, given: str | None, namespace: str
+) -> None:
+    """As for kubectl, which refuses -n where it contradicts the object."""
+    options = {} if given is None else {"namespace": given}
+    assert only(text, **options).namespace == namespace
+
+
+def test_without_facts_nothing_is_known_nor_held_against_the_namespace() -> None:
+    """The call is open; the decision is that of a known namespace."""
+    preview = only(DEPLOYMENT)
+    assert preview.called is None
+    assert "NamespaceUnknown" not in {one.reason.code for one in preview.decision.outcomes}
+
+
+def test_given_labels_settle_the_call() -> None:
+    """`--namespace-label rdma.lab/enable=true` stands for the namespace's own."""
+    assert only(DEPLOYMENT, namespace_labels={"rdma.lab/enable": "true"}).called is True
+    assert only(DEPLOYMENT, namespace_labels={"team": "x"}).called is False
+
+
+def test_given_labels_lie_over_those_of_the_facts() -> None:
+    """What is given wins, what is not given stays."""
+    facts = namespaces(lab={"rdma.lab/enable": "true"})
+    assert only(DEPLOYMENT, facts=facts).called is True
+    assert only(DEPLOYMENT, facts=facts, namespace_labels={"team": "x"}).called is True
+    assert only(DEPLOYMENT, facts=facts, namespace_labels={"rdma.lab/enable": "no"}).called is False
+
+
+def test_a_namespace_that_the_facts_lack_is_unknown() -> None:
+    """Then the limit is kept, and the decision says so."""
+    preview = only(DEPLOYMENT, facts=namespaces(other={}))
+    assert preview.called is None
+    assert "NamespaceUnknown" in {one.reason.code for one in preview.decision.outcomes}
+
+
+def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> None:
+    """It asks what would be if this pod had opted in."""
+    labels = {"rdma.lab/enable": "true"}
+    assert only(POD, namespace_labels=labels).decision.reason.code == "NotOptedIn"
+    supposed = only(POD, namespace_labels=labels, enable=True)
+    assert (supposed.decision.reason.code, supposed.called) == ("Patched", True)
+
+
+@pytest.mark.parametrize("metadata", ["[]", "x", "{annotations: []}", "{annotations: 5}"])
+def test_enable_leaves_a_misshapen_pod_to_the_decision(metadata: str) -> None:
+    """It is denied for its shape."""
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {{containers: []}}\n"
+    assert not only(text, enable=True).decision.allowed
+
+
+def review(**request: Any) -> str:
+    """Wrap the pod into an AdmissionReview."""
+    (pod,) = read_documents(POD)
+    whole = {"uid": "1", "operation": "CREATE", "namespace": "lab", "object": pod.value, **request}
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": whole}
+    )
+
+
+def test_an_admission_review_is_a_call() -> None:
+    """Its namespace counts, whatever the options say."""
+    preview = only(review(), namespace="other", enable=True)
+    assert (preview.namespace, preview.name, preview.path) == ("lab", "one", "request.object")
+    assert preview.called is True
+
+
+@pytest.mark.parametrize(
+    ("request_", "because"), [({"operation": "DELETE"}, "'DELETE'"), ({"uid": ""}, "request.uid")]
+)
+def test_an_admission_review_that_nobody_sends_is_no_call(
+    request_: dict[str, Any], because: str
+) -> None:
+    """The webhook is registered for the creation of pods; half a review is an error."""
+    preview = only(review(**request_), enable=True)
+    assert preview.called is False
+    assert because in preview.called_because
+
+
+def test_a_document_without_templates_is_noted() -> None:
+    """It is never passed over in silence."""
+    report = report_on(f"{SERVICE}---\napiVersion: v1\nkind: List\nitems: []\n")
+    assert report.previews == ()
+    assert report.notes == ("Service lab/web: no pod template", "List: no pod template")
+
+
+def test_documents_are_counted_over_all_inputs() -> None:
+    """Empty ones are left out, so that the number is that of the document in `-o yaml`."""
+    documents = [*read_documents(f"{SERVICE}---\n---\n{POD}"), *read_documents(DEPLOYMENT)]
+    report = preview_documents(documents, PreviewOptions(fabrics=FABRICS))
+    assert [preview.document for preview in report.previews] == [1, 2]
+
+
+def test_what_is_no_kubernetes_object_is_refused() -> None:
+    """One line names document and line."""
+    with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: no Kubernetes "):
+        report_on(f"{SERVICE}---\nreplicas: 3\n")
+
+
+def test_a_pod_that_only_seems_to_have_opted_in_is_given_a_hint() -> None:
+    """Nobody else can tell: the webhook is not called for it."""
+    seeming = DEPLOYMENT.replace("rdma.lab/enable", "rdma.lab/enabled")
+    assert "did you mean rdma.lab/enable?" in only(seeming).hint
+    assert only(seeming, enable=True).hint == ""
+    assert only(DEPLOYMENT).hint == ""
+
+
+def test_a_fabrics_file_is_refused() -> None:
+    """It is no manifest, and easily given for one."""
+    with pytest.raises(DocumentError, match=r"^input.yaml: line 2: this is a fabrics file"):
+        report_on("# ours\nkind: FabricConfiguration\n")
+
+
+def test_a_repeated_key_is_noted() -> None:
+    """A strict reader would refuse it; the API server drops one of the two."""
+    (note,) = report_on(POD.replace("  name: one\n", "  name: one\n  name: two\n")).notes
+    assert note.startswith(
+        "input.yaml: document 1, line 5: the key name stands there a second time"
+    )
+
+
+def both(**options: Any) -> tuple[list[Document], Report]:
+    """Preview a service, a deployment and a pod."""
+    documents = read_documents(f"{SERVICE}---\n{DEPLOYMENT}---\n{POD}")
+    return documents, preview_documents(documents, PreviewOptions(fabrics=FABRICS, **options))
+
+
+def test_the_patch_of_a_document_applies_to_the_document() -> None:
+    """Its pointers begin at the document, so that any RFC 6902 tool takes it."""
+    documents, report = both()
+    service, deployment, pod = patches(documents, report)
+    assert (service, pod) == ([], [])
+    patched = jsonpatch.apply_patch(documents[1].value, deployment)
+    assert patched["spec"]["template"] == report.previews[0].decision.pod
+
+
+def test_the_text_of_a_document_keeps_comments_and_order() -> None:
+    """Reading it again gives the patched document; what is not patched stays to the byte."""
+    documents, report = both()
+    texts = [rewritten.text for rewritten in rewrite(documents, report)]
+    assert (texts[0], texts[2]) == (documents[0].text, documents[2].text)
+    assert "# trains at night" in texts[1]
+    assert "# one is enough" in texts[1]
+    again = read_documents(joined(texts))
+    assert again[1].value["spec"]["template"] == report.previews[0].decision.pod
+
+
+def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
+    """Add what the API server adds before admission: a missing request is the limit."""
+    pod = deepcopy(pod)
+    for container in pod["spec"]["containers"]:
+        resources = container.get("resources", {})
+        if "limits" in resources:
+            resources["requests"] = {**resources["limits"], **resources.get("requests", {})}
+    return pod
+
+
+def comparable(pod: dict[str, Any]) -> dict[str, Any]:
+    """Read the status, which is compared by its content."""
+    pod = deepcopy(pod)
+    annotations = pod["metadata"]["annotations"]
+    annotations["rdma.lab/status"] = json.loads(annotations["rdma.lab/status"])
+    return pod
+
+
+RESOURCES = [
+    {"limits": {"nvidia.com/v100": 8, "memory": "64Gi"}},
+    {"limits": {"nvidia.com/v100": "1"}, "requests": {"memory": "1Gi"}},
+    {"limits": {"nvidia.com/v100": 2, "memory": "64Gi"}, "requests": {"memory": "64Gi"}},
+    {"limits": {"nvidia.com/v100": 2, "rdma/rdma_v100": 1, "memory": "1Gi"}},
+    {"limits": {"nvidia.com/v100": 2, "rdma/hca": 1}, "requests": {"cpu": 4}},
+    {"limits": {"memory": "1Gi"}},
+]
+
+
+@pytest.mark.parametrize("resources", RESOURCES)
+def test_preview_and_admission_come_to_the_same(resources: dict[str, Any]) -> None:
+    """default(apply(preview's patch, doc)) equals apply(mutate's patch, default(doc))."""
+    fabrics = index(
+        (
+            Fabric(
+                name="v100-ib",
+                gpu_resources=frozenset({"nvidia.com/v100"}),
+                resources=(RdmaResource(name="rdma/rdma_v100", aliases=("rdma/hca",)),),
+            ),
+        )
+    )
+    written: dict[str, Any] = {
+        "metadata": {"annotations": {"rdma.lab/enable": "true"}},
+        "spec": {
+            "containers": [
+                {"name": "main", "resources": resources},
+                {"name": "side", "resources": {"limits": {"memory": "1Gi"}}},
+            ]
+        },
+    }
+    context = Context(
+        fabrics=fabrics, namespace=NamespaceFacts(name="lab"), inventory=NodeInventory()
+    )
+    previewed = jsonpatch.apply_patch(written, decide(written, context).patch)
+    created = defaulted(written)
+    admitted = jsonpatch.apply_patch(created, decide(created, context).patch)
+    assert comparable(defaulted(previewed)) == comparable(admitted)

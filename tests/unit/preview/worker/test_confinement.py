@@ -1,0 +1,156 @@
+"""What the worker's process cannot do any more; asked of a process that has given it up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.preview.worker.confinement import ADDRESS_SPACE, SECONDS
+from webhook.preview.worker.frames import begun, read_frame
+
+GOLDEN = Path(__file__).parents[3] / "golden"
+#: Tries a few things after it has given them up; standard error is closed, so that the number of
+#: a descriptor is free.
+PROGRAM = """\
+import ctypes, errno, json, os, resource, signal, socket, subprocess, sys, tempfile
+from webhook.preview.worker.confinement import allow_seconds, confine
+resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+def tried(what):
+    try:
+        return str(what())
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    except MemoryError:
+        return "MemoryError"
+confine()
+os.close(2)
+told = {
+    "file": tried(lambda: os.open("/etc/passwd", os.O_RDONLY)),
+    "socket": tried(socket.socket),
+    "pipe": tried(os.pipe),
+    "copy": tried(lambda: os.dup(0)),
+    "program": tried(lambda: subprocess.run(["true"])),
+    "memory": tried(lambda: bytearray(%d)),
+    "more files": tried(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))),
+    "limits": {name: resource.getrlimit(getattr(resource, "RLIMIT_" + name))
+               for name in ("AS", "CORE", "CPU", "FSIZE", "NOFILE", "NPROC")},
+    "prctl": [ctypes.CDLL(None).prctl(option, 0, 0, 0, 0) for option in (3, 39)],
+    "fork": "root" if os.getuid() == 0 else tried(os.fork),
+}
+died = ctypes.c_int()
+ctypes.CDLL(None).prctl(2, ctypes.byref(died), 0, 0, 0)
+told["dies by"] = died.value
+allow_seconds()
+told["seconds"] = resource.getrlimit(resource.RLIMIT_CPU)[0]
+os.write(1, json.dumps(told).encode())
+"""
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux is it given up")
+
+
+@pytest.fixture(scope="module")
+def told() -> Any:
+    """Ask one such process."""
+    command = [sys.executable, "-I", "-c", PROGRAM % ADDRESS_SPACE]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+@pytest.mark.parametrize(
+    ("what", "error"),
+    [
+        ("file", "EMFILE"),
+        ("socket", "EMFILE"),
+        ("pipe", "EMFILE"),
+        ("program", "EMFILE"),
+        ("copy", "EINVAL"),  # fcntl(2), F_DUPFD
+    ],
+)
+def test_nothing_can_be_opened(told: Any, what: str, error: str) -> None:
+    """Not even in place of what was closed: no token on a disk, no network."""
+    assert told[what] == error
+
+
+def test_memory_has_an_end(told: Any) -> None:
+    """A MemoryError, not the end of the pod."""
+    assert told["memory"] == "MemoryError"
+
+
+def test_no_process_can_be_made(told: Any) -> None:
+    """The limit means something to all users but root, whom the image does not run as."""
+    assert told["fork"] in ("root", "EAGAIN")
+
+
+def test_there_is_no_way_back(told: Any) -> None:
+    """Soft and hard limits; no core, and no more rights by a program that has some."""
+    assert told["limits"] == {
+        "AS": [ADDRESS_SPACE, ADDRESS_SPACE],
+        "CORE": [0, 0],
+        "CPU": [-1, -1],
+        "FSIZE": [0, 0],
+        "NOFILE": [0, 0],
+        "NPROC": [0, 0],
+    }
+    dumpable, no_new_privileges = told["prctl"]
+    assert (dumpable, no_new_privileges) == (0, 1)
+
+
+def test_it_dies_with_the_server(told: Any) -> None:
+    """Of SIGKILL, for which it need not listen."""
+    assert told["dies by"] == 9
+
+
+def test_a_request_has_so_much_processor_time(told: Any) -> None:
+    """From where the process is, so that its life is not limited."""
+    assert SECONDS <= told["seconds"] <= SECONDS + 60
+
+
+def _cases() -> Iterator[tuple[bytes, bytes]]:
+    for pod in sorted(GOLDEN.glob("*/*/pod.yaml")):
+        yield pod.with_name("fabrics.yaml").read_bytes(), pod.read_bytes()
+
+
+UNREADABLE = [
+    b"",
+    b"a: [",
+    b"\xff\xff",
+    b"[" * 100_000,
+    b'{"a": }',
+    "a: ä".encode("utf-16"),
+    b"- x",
+]
+
+
+def test_everything_that_it_needs_is_there() -> None:
+    """No module is missing: every golden pod in every form, and what cannot be read."""
+    command = [sys.executable, "-I", "-m", "webhook.preview.worker"]
+    asked = {"operation": "preview", "namespace": "训练", "labels": {}, "enable": True, "most": 9}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        requests, answers = worker.stdin, worker.stdout
+
+        def answer(head: Any, body: bytes) -> Any:
+            requests.write(begun(head, len(body)) + body)
+            requests.flush()
+            answered = read_frame(answers.read, 1 << 30)
+            assert answered is not None
+            return answered[0]
+
+        assert read_frame(answers.read, 0) == ({"status": 200}, b"")
+        for form, (fabrics, pod) in zip(cycle(("json", "yaml", "text")), _cases(), strict=False):
+            assert answer({"operation": "configure"}, fabrics)["status"] == 200
+            assert answer({**asked, "form": form}, pod) == {"status": 200}
+            wide = pod.replace(b"name: ", "name: 训练👩‍👧".encode())
+            assert answer({**asked, "form": form}, wide)["status"] in (200, 400)
+        for body in UNREADABLE:
+            assert answer({**asked, "form": "text"}, body)["status"] == 400
+        worker.stdin.close()
+        assert worker.wait() == 0

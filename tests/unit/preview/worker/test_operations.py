@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.errors import DocumentError
+from webhook.pipeline.decide import decide
+from webhook.preview import documents as preview
+from webhook.preview.worker import operations
+from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Answer, Operations
+
+FABRICS = b"""\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+fabrics:
+- {name: ib, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: rdma/hca}], hcas: [mlx5_0]}
+"""
+POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n"
+SECRET = "hunter2"
+
+
+def _ask(body: bytes = POD, **head: Any) -> Answer:
+    there = Operations()
+    assert there.answer({"operation": "configure"}, FABRICS).head["status"] == 200
+    asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 9}
+    return there.answer({**asked, "form": "json", **head}, body)
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("json", b"{"), ("yaml", b"# warning: Pod a/a"), ("text", b"Pod a/a")]
+)
+def test_a_preview_has_the_form_that_is_asked_for(form: str, begins: bytes) -> None:
+    """Each of the three."""
+    answer = _ask(form=form)
+
+    assert answer.head == {"status": 200}
+    assert answer.body.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "body: there is no document in it"),
+        (b"a: [", "body: "),
+        (b"---\n".join([POD] * 10), "body: more than 9 pods"),
+    ],
+)
+def test_a_fault_of_the_caller_is_a_sentence(body: bytes, sentence: str) -> None:
+    """As the command line would say it."""
+    answer = _ask(body)
+
+    assert (answer.head["status"], answer.body) == (400, b"")
+    assert answer.head["sentence"].startswith(sentence)
+
+
+def test_a_sentence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may quote what was sent; a frame's head holds so much."""
+    long = DocumentError("\U0001f600" * 100_000)
+    monkeypatch.setattr(operations, "read_documents", _raiser(long))
+
+    assert len(_ask().head["sentence"]) == 4096
+
+
+def _raiser(error: BaseException) -> Any:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is, for the log, and no value: a message may quote a pod."""
+    monkeypatch.setattr(operations, "preview_documents", _raiser(ValueError(SECRET)))
+    answer = _ask()
+
+    assert (answer.head["status"], answer.head["error"]) == (500, "ValueError")
+    assert any("test_operations.py" in line for line in answer.head["trace"])
+    assert SECRET not in str(answer)
+
+
+def test_a_defect_of_a_decision_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`decide` hands its exceptions on; they are no decision."""
+
+    def broken(*given: Any) -> Any:
+        return decide(*given)._replace(error=ZeroDivisionError(SECRET))
+
+    monkeypatch.setattr(preview, "decide", broken)
+
+    assert _ask().head["error"] == "ZeroDivisionError"
+
+
+def test_what_nobody_can_ask_is_a_defect() -> None:
+    """The table of operations is closed, and so are the forms."""
+    assert _ask(form="xml").head["error"] == "ValueError"
+    assert Operations().answer({"operation": "eval"}, b"1").head["error"] == "KeyError"
+    assert Operations().answer({}, b"").head["status"] == 500
+
+
+def test_no_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the caller's to send less; and the next request is another one."""
+    monkeypatch.setattr(operations, "read_documents", _raiser(MemoryError()))
+
+    assert _ask().head == {"status": 413, "sentence": TOO_MUCH_MEMORY}
+
+
+def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server would have to hold it."""
+    size = len(_ask().body)
+    for most, head in (
+        (size, {"status": 200}),
+        (size - 1, {"status": 413, "sentence": TOO_LARGE}),
+    ):
+        monkeypatch.setattr(operations, "ANSWER_BYTES", most)
+        assert _ask().head == head
+
+
+def test_the_hash_is_that_of_the_last_configuration() -> None:
+    """What cannot be used leaves the last one."""
+    there = Operations()
+    first = there.answer({"operation": "configure"}, FABRICS).head["config"]
+    other = there.answer({"operation": "configure"}, FABRICS.replace(b"name: ib", b"name: ro"))
+    broken = there.answer({"operation": "configure"}, b"fabrics: 7")
+
+    assert (len(first), first != other.head["config"], broken.head["status"]) == (12, True, 500)

@@ -1,0 +1,1 @@
+"""The answers: `/mutate`, `/preview`, health and metrics, each a plain ASGI callable or a page."""

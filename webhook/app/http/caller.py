@@ -1,0 +1,70 @@
+"""A caller who may leave before there is an answer, or be slow to take it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from fastapi import Response
+
+from webhook.app.http import asgi
+from webhook.app.http.asgi import DisconnectedError
+from webhook.app.preview_worker.turns import Share
+
+#: How long an answer may take to be sent.
+SECONDS = 60.0
+_Result = TypeVar("_Result")
+
+
+async def while_there(work: Coroutine[None, None, _Result], receive: asgi.Receive) -> _Result:
+    """Do something for a caller; cancel it, and raise DisconnectedError, as soon as they leave.
+
+    Their body must have been read.
+    """
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise DisconnectedError
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _left(receive: asgi.Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Pieces(Response):
+    """An answer that is sent as fast as the caller takes it, and counts until then.
+
+    After SECONDS the connection is closed.
+    """
+
+    def __init__(
+        self, pieces: Sequence[bytes], media_type: str, share: Share, address: str
+    ) -> None:
+        self._pieces = pieces
+        self._size = sum(map(len, pieces))
+        self._share = share
+        self._address = address
+        super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
+
+    async def __call__(self, _scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
+        """Send it; RequestError where too much is being sent."""
+        with self._share.take(self._address, self._size), suppress(TimeoutError):
+            await asyncio.wait_for(self._send(send), SECONDS)
+
+    async def _send(self, send: asgi.Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        for piece in self._pieces:
+            body = {"body": piece, "more_body": True}
+            await send({"type": "http.response.body", **body})
+        await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,284 @@
+"""`POST /mutate`: an AdmissionReview in, an AdmissionReview out.
+
+A plain ASGI callable: FastAPI's routing costs more than the decision, and a thread pool
+would only add waiting, since nothing here does I/O.
+
+    what arrives                               answer
+    ----------------------------------------   ------------------------------------------
+    a pod to be created                        200, decided
+    another kind or operation                  200, allowed, unchanged, with a warning
+    a body that is wrong, its uid legible      200, refused with code 400 and the place
+    a body that is wrong, without a uid        400, one line of text
+    too large or dense, slow, without a        413, 408, 411, 415
+    length, not JSON by its type
+    a defect of ours                           500 with the uid: failurePolicy decides
+    before the first valid configuration       503 with the uid: the same
+
+A pod of a namespace that the watch has not brought yet waits for it, see `arrivals`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import orjson
+
+from webhook.admission.respond import answer, leave, refuse
+from webhook.admission.review import AdmissionRequest, read_review, uid_of
+from webhook.app.http import asgi
+from webhook.app.http.asgi import JSON, TEXT, Bodies, DisconnectedError, Headers
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.refusal import RequestError
+from webhook.app.state import State
+from webhook.decision.outcome import Decision
+from webhook.decision.scope import Context
+from webhook.defect import defect
+from webhook.errors import ReviewError
+from webhook.pod.manifest import PodManifest
+
+PATH = "/mutate"
+#: orjson reads a depth of 1024 and writes 254; no pod is a tenth as deep.
+DEPTH = 200
+#: A body that is larger may hold so many values, told by the `,`, `[` and `{` in it, and so many
+#: objects, told by the `{`: parsed they take 100 MiB at most, where 8 MiB of `{},` take 220 MiB.
+#: The densest pod that etcd takes (1.5 MiB), variables with names of three letters, has 350,000 and
+#: 175,000. Of numbers more fit, but the one list of numbers in a pod is supplementalGroups, and
+#: Linux takes 65,536 of these (NGROUPS_MAX).
+SMALL = 256 * 1024
+VALUES = 400_000
+OBJECTS = 200_000
+#: The API server writes `request.uid` first, so it can be read where the rest cannot be parsed.
+#: Inside a JSON string the quotes would be escaped.
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+#: Of a name in the log; the longest that Kubernetes allows is 253.
+_LONGEST_NAME = 256
+
+Decide = Callable[[PodManifest, Context], Decision]
+
+
+class Answer(NamedTuple):
+    """An HTTP answer, and what the log and the metrics get to know of it."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    request: AdmissionRequest | None = None
+    decision: Decision | None = None
+    #: For the log: what was wrong with the request.
+    problem: str | None = None
+    uid: str = ""
+    error: Exception | None = None
+    #: The namespace that nothing is known of yet: not decided before it is waited for.
+    awaits: str = ""
+
+
+class Mutate:
+    """The ASGI application of the admission listener."""
+
+    def __init__(self, state: State, metrics: Metrics, log: Log, decide: Decide) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._decide = decide
+        self._bodies = Bodies()
+
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request."""
+        started = perf_counter()
+        headers: Headers = dict(scope["headers"])
+        try:
+            _check(scope, headers)
+            body = await self._bodies.read(headers, receive)
+            _check_density(body)
+            result = self.answer(body, patient=True)
+            if result.awaits:
+                result = await self._answer_later(body, result.awaits)
+            close = self._state.draining
+        except RequestError as error:
+            result = _text(error.status, str(error))
+            close = self._state.draining or error.close
+        except DisconnectedError:
+            return
+        await asgi.respond(send, result.status, result.body, result.content_type, close=close)
+        seconds = perf_counter() - started
+        endpoint = "mutate" if scope["path"] == PATH else "other"
+        self._metrics.answered(endpoint, result.status, seconds)
+        self._tell(result, headers, seconds)
+
+    def answer(self, body: bytes, *, patient: bool = False) -> Answer:
+        """Answer a body, whatever it holds; never raises. `patient`: or say what to wait for."""
+        document: Any = None
+        try:
+            document = _parse(body)
+            return self._review(document, patient=patient)
+        except ReviewError as error:
+            return _refused(uid_of(document) or _legible_uid(body), str(error))
+        except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+            if _deeper_than(document, DEPTH):
+                return _refused(uid_of(document), f"the body nests deeper than {DEPTH} levels")
+            return _broken(uid_of(document), error)
+
+    async def _answer_later(self, body: bytes, namespace: str) -> Answer:
+        """Answer when the watch has brought the namespace, or without it."""
+        if self._state.arrivals is not None:
+            await self._state.arrivals.of(namespace, len(body))
+        return self.answer(body)
+
+    def _review(self, document: Any, *, patient: bool) -> Answer:
+        request = read_review(document)
+        if request.ignored:
+            left = orjson.dumps(leave(request.uid, request.ignored))
+            return Answer(200, left, request=request, problem=request.ignored)
+        snapshot = self._state.snapshot
+        if snapshot is None:
+            why = "there has been no valid configuration since start"
+            return Answer(
+                503, orjson.dumps(refuse(request.uid, 503, why)), request=request, problem=why
+            )
+        context = snapshot.context_for(request.namespace)
+        if patient and not context.namespace.known and self._state.arrivals is not None:
+            return Answer(503, b"", awaits=request.namespace)  # never sent
+        decision = self._decide(request.pod, context)
+        if decision.error is not None:
+            raise decision.error
+        return Answer(
+            200, orjson.dumps(answer(request.uid, decision)), request=request, decision=decision
+        )
+
+    def _tell(self, result: Answer, headers: Headers, seconds: float) -> None:
+        """Count and log an answer that has been sent."""
+        took = round(seconds * 1000, 3)
+        trace = _traceparent(headers)
+        request, decision = result.request, result.decision
+        if result.error is not None:
+            self._metrics.internal_errors.inc()
+            self._log.write(
+                "error",
+                "internal error",
+                uid=result.uid[:_LONGEST_NAME],
+                duration_ms=took,
+                traceparent=trace,
+                **defect(result.error),
+            )
+        elif request is None or decision is None:
+            self._log.write(
+                "warning",
+                "not decided",
+                uid=(request.uid if request else result.uid)[:_LONGEST_NAME] or None,
+                status=result.status,
+                problem=result.problem,
+                duration_ms=took,
+                traceparent=trace,
+            )
+        else:
+            self._metrics.decided(decision)
+            self._log.write(
+                "info",
+                "decided",
+                **_described(request, decision),
+                duration_ms=took,
+                traceparent=trace,
+            )
+
+
+def _check(scope: asgi.Scope, headers: Headers) -> None:
+    """Refuse, by its head alone, what is no review; the query string (`?timeout=5s`) is ignored."""
+    if scope["path"] != PATH:
+        raise RequestError(404, f"nothing is here; POST an AdmissionReview to {PATH}")
+    if scope["method"] != "POST":
+        raise RequestError(405, f"{PATH} takes POST only")
+    content_type = headers.get(b"content-type", JSON)
+    if b"json" not in content_type.lower():
+        shown = content_type.decode("latin-1")
+        raise RequestError(415, f"content-type is {shown!r:.80}: it must be application/json")
+    if headers.get(b"content-encoding", b"identity") != b"identity":
+        raise RequestError(415, "content-encoding is not supported: send plain JSON")
+    if b"content-length" not in headers:  # the API server always sends one
+        raise RequestError(411, "content-length is missing: chunks are not taken here", close=True)
+
+
+def _check_density(body: bytes) -> None:
+    """Refuse what would take too much memory once it is parsed."""
+    if len(body) <= SMALL:
+        return
+    # In one pass whatever is found; `count` takes twice as long, thrice.
+    if len(body) - len(body.translate(None, b",[{")) > VALUES:
+        raise RequestError(413, f"the body holds more than {VALUES} values")
+    if body.count(b"{") > OBJECTS:
+        raise RequestError(413, f"the body holds more than {OBJECTS} objects")
+
+
+def _parse(body: bytes) -> Any:
+    """Parse JSON strictly: no NaN, no lone surrogates, UTF-8 only. ReviewError says where."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewError(_not_json(body, error)) from None
+
+
+def _not_json(body: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        body.decode()
+    except UnicodeDecodeError as wrong:
+        return f"the body is not UTF-8: byte {wrong.start} is 0x{body[wrong.start]:02x}"
+    return f"the body is not JSON: {error}"
+
+
+def _legible_uid(body: bytes) -> str:
+    found = _UID.search(body)
+    return found[1].decode() if found else ""
+
+
+def _refused(uid: str, problem: str) -> Answer:
+    if not uid:
+        return _text(400, problem)
+    return Answer(200, orjson.dumps(refuse(uid, 400, problem)), problem=problem, uid=uid)
+
+
+def _broken(uid: str, error: Exception) -> Answer:
+    body = orjson.dumps(refuse(uid, 500, "internal error of rdma-webhook; its log has the uid"))
+    return Answer(500, body, uid=uid, error=error)
+
+
+def _text(status: int, problem: str) -> Answer:
+    return Answer(status, f"{problem}\n".encode(errors="replace"), TEXT, problem=problem)
+
+
+def _deeper_than(document: Any, depth: int) -> bool:
+    level: list[Any] = [[document]]
+    for _ in range(depth + 1):
+        level = [
+            child
+            for one in level
+            for child in (one.values() if one.__class__ is dict else one)
+            if child.__class__ is dict or child.__class__ is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _traceparent(headers: Headers) -> str | None:
+    """Return the W3C trace context that the API server sends where it traces."""
+    value = headers.get(b"traceparent")
+    return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
+
+
+def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:
+    """Return what the log says of a decision: names and codes, no message, no value."""
+    applied = {one.mutation: None for one in decision.outcomes if one.status == "applied"}
+    return {
+        "uid": request.uid[:_LONGEST_NAME],
+        "namespace": request.namespace[:_LONGEST_NAME],
+        "name": request.name[:_LONGEST_NAME],
+        "allowed": decision.allowed,
+        "reason": decision.reason.code,
+        "fabric": decision.fabric,
+        "applied": list(applied),
+        "dryRun": request.dry_run or None,
+    }

@@ -1,0 +1,161 @@
+"""`/preview`: what the webhook would do with a pod or a workload, for people and their tools.
+
+Callers are anonymous, so nothing of the cluster goes into an answer: the decision gets
+the fabrics and what the caller sent, never the facts. It is made by the worker, a process of
+its own, so that no document can end this one or hold it up.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+from webhook.app.http import asgi
+from webhook.app.http.asgi import Bodies, DisconnectedError
+from webhook.app.http.caller import Pieces, while_there
+from webhook.app.http.negotiate import FORMS, MEDIA_TYPES, negotiate
+from webhook.app.http.query import read_query
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.preview_worker.child import Answer
+from webhook.app.preview_worker.turns import Share, Turns
+from webhook.app.preview_worker.worker import Job, Worker
+from webhook.app.refusal import RequestError
+from webhook.app.state import Snapshot, State
+
+PATH = "/preview"
+#: Previews that wait or run, and those of one address; more are told to come back.
+PENDING, EACH_PENDING = 16, 8
+#: Bytes of them, and of answers that are not sent yet, which this process holds.
+HELD, EACH_HELD = 48 << 20, 24 << 20
+#: How long a preview may wait for others.
+WAIT_SECONDS = 30.0
+#: Pods in one body: the answer to one takes up to 70 KiB of memory until it is sent.
+PODS = 500
+
+USAGE = """\
+POST a pod, or anything that holds pod templates, as YAML or JSON (one or many documents):
+
+  curl --data-binary @pod.yaml 'https://…/preview?namespace=lab'
+
+Query parameters
+  namespace=NAME        of objects that name none (default: default)
+  namespace-label=K=V   a label of the namespaces; may be repeated
+  enable=true           decide as if every pod had opted in
+  output=json|yaml|text instead of the Accept header
+
+Accept
+  application/json      the decisions (default)
+  application/yaml      the documents after the patch
+  text/plain            for reading
+"""
+
+
+class Preview:
+    """The ASGI application of the preview listener: FastAPI inside, counted outside."""
+
+    def __init__(self, state: State, metrics: Metrics, log: Log, worker: Worker) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._worker = worker
+        self._bodies = Bodies()
+        self._places = Share("previews", PENDING, EACH_PENDING)
+        self._held = Share("large previews", HELD, EACH_HELD)
+        self._turns = Turns()
+        self._app = self._routes()
+
+    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        """Answer one request, and count it."""
+        started = perf_counter()
+        code = 500
+
+        async def counted(message: asgi.Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+                if self._state.draining or code in (408, 503):
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        await self._app(scope, receive, counted)
+        self._metrics.answered("preview", code, perf_counter() - started)
+
+    def _routes(self) -> FastAPI:
+        app = FastAPI(
+            title="rdma-webhook preview",
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,  # it would send the caller to whatever the Host header says
+        )
+
+        @app.get(PATH)
+        async def usage() -> Response:
+            return Response(USAGE, media_type="text/plain")
+
+        @app.post(PATH)
+        async def preview(request: Request) -> Response:
+            query = read_query(request.query_params.multi_items())
+            form = query.output or negotiate(request.headers.get("accept", ""))
+            if form is None:
+                known = ", ".join(MEDIA_TYPES[one][0] for one in FORMS)
+                raise RequestError(406, f"accept: one of {known} is sent")
+            snapshot = self._state.snapshot
+            if snapshot is None:
+                raise RequestError(503, "there has been no valid configuration since start")
+            parameters = {
+                "namespace": query.namespace,
+                "labels": query.labels,
+                "enable": query.enable,
+                "most": PODS,
+                "form": form,
+            }
+            body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
+            job = Job("preview", parameters, body)
+            address = request.client.host if request.client else ""
+            computed = self._compute(job, snapshot, address)
+            answer = await while_there(computed, request.receive)
+            return Pieces(answer.pieces, MEDIA_TYPES[form][0], self._held, address)
+
+        app.add_exception_handler(RequestError, _refused)
+        app.add_exception_handler(DisconnectedError, _broken_off)
+        app.add_exception_handler(HTTPException, _elsewhere)
+        return app
+
+    async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> Answer:
+        pending = self._metrics.previews_pending.track_inprogress()
+        with self._places.take(address), self._held.take(address, len(job.body)), pending:
+            try:
+                async with self._turns.turn(address, WAIT_SECONDS):
+                    answer = await self._worker.ask(job, snapshot)
+            except TimeoutError:
+                raise RequestError(503, "others took too long before it: try again") from None
+        if answer.status == 500:  # noqa: PLR2004
+            self._metrics.internal_errors.inc()
+            self._log.write("error", "internal error", endpoint="preview", **answer.defect)
+            raise RequestError(500, "internal error of rdma-webhook; its log tells more")
+        if answer.status != 200:  # noqa: PLR2004
+            raise RequestError(answer.status, answer.sentence)
+        return answer
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    return _line(error.status, str(error))
+
+
+async def _broken_off(_request: Request, _error: Exception) -> Response:
+    return _line(400, "the caller has left")  # to nobody, and counted
+
+
+async def _elsewhere(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _line(error.status_code, f"{error.detail}; GET {PATH} tells what is served here")
+
+
+def _line(status: int, message: str) -> Response:
+    line = f"{message}\n".encode(errors="replace")
+    return Response(line, status, media_type="text/plain")

@@ -1,0 +1,78 @@
+"""The query string of `/preview`: each parameter checked, none ignored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from webhook.app.http.negotiate import FORMS, Form
+from webhook.app.refusal import RequestError
+from webhook.config.explain import meant
+
+NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
+PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
+#: metadata.name of a Kubernetes object is a DNS subdomain at most (RFC 1123).
+_LONGEST_NAME = 253
+_BOOLEANS = {"true": True, "false": False}
+
+
+class Query(NamedTuple):
+    """What a caller of the preview asks for besides the documents."""
+
+    namespace: str = "default"
+    labels: dict[str, str] = {}  # noqa: RUF012 -- nobody writes to it
+    enable: bool = False
+    #: None: what `Accept` says.
+    output: Form | None = None
+
+
+def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
+    """Read the parameters; RequestError (400) names the first that cannot be meant."""
+    given = list(parameters)
+    for name, times in Counter(name for name, _ in given).items():
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
+            hint = meant(name, PARAMETERS)
+            raise RequestError(400, f"{name!r:.80} is no parameter{hint}: known are {known}")
+        if times > 1 and name != LABEL:
+            raise RequestError(400, f"{name}: given {times} times, and once is enough")
+    single = dict(given)
+    return Query(
+        namespace=_namespace(single.get(NAMESPACE, "default")),
+        labels=_labels(value for name, value in given if name == LABEL),
+        enable=_boolean(ENABLE, single.get(ENABLE, "false")),
+        output=_form(single[OUTPUT]) if OUTPUT in single else None,
+    )
+
+
+def _namespace(written: str) -> str:
+    if not 0 < len(written) <= _LONGEST_NAME:
+        problem = f"it must be a name of 1 to {_LONGEST_NAME} characters"
+        raise RequestError(400, f"{NAMESPACE}={written!r:.80}: {problem}")
+    return written
+
+
+def _labels(written: Iterable[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for one in written:
+        key, equals, value = one.partition("=")
+        if not key or not equals:
+            raise RequestError(400, f"{LABEL}={one!r:.200}: it must be KEY=VALUE")
+        labels[key] = value
+    return labels
+
+
+def _boolean(name: str, written: str) -> bool:
+    value = _BOOLEANS.get(written.lower())
+    if value is None:
+        raise RequestError(400, f"{name}={written!r:.80}: it must be true or false")
+    return value
+
+
+def _form(written: str) -> Form:
+    for form in FORMS:
+        if form == written:
+            return form
+    known = ", ".join(FORMS)
+    raise RequestError(400, f"{OUTPUT}={written!r:.80}: it must be one of {known}")

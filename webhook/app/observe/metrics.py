@@ -1,0 +1,200 @@
+"""The metrics of one server, in a registry of its own.
+
+Label values come from closed sets (endpoints, status codes, names and reason codes of the
+code), never from a request, so the number of series is bounded. What a request counts, it
+counts in plain dictionaries, of which a scrape makes metrics: a counter's `labels().inc()`
+costs ten times as much, and a decision counts ten.
+"""
+
+from __future__ import annotations
+
+import platform
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from webhook import __version__
+from webhook.decision.outcome import Decision
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: A decision takes a tenth of a millisecond; the API server gives up after seconds.
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+#: Why the preview's worker ended: its client left, it crashed, it answered what is no answer, the
+#: server stopped, it took too long.
+WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
+WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
+_Counting = defaultdict[tuple[object, ...], int]  #: label values → how many
+_BOUNDS = (*(f"{bound:g}" for bound in _BUCKETS), "+Inf")
+
+
+class Metrics:
+    """What the server counts."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._counts = _Counts()
+        self.registry.register(self._counts)
+        self.internal_errors = Counter(
+            "rdma_webhook_internal_errors",
+            "Defects of the webhook, each answered with HTTP 500.",
+            registry=self.registry,
+        )
+        self.previews_pending = self._gauge("previews_pending", "Previews that wait or run.")
+        self._worker_ends = Counter(
+            "rdma_webhook_preview_worker_ends",
+            "Ends of the process that computes previews; the next preview starts another.",
+            ["reason"],
+            registry=self.registry,
+        )
+        for reason in WORKER_ENDS:
+            self._worker_ends.labels(reason)
+        self.config_generation = self._gauge(
+            "config_generation", "How many configurations have been loaded since start."
+        )
+        self.config_reloaded = self._gauge(
+            "config_last_reload_success_timestamp_seconds",
+            "When the configuration in use was loaded; its age is time() minus this.",
+        )
+        self.config_successful = self._gauge(
+            "config_last_reload_successful",
+            "1 if the configuration file as it is now is in use, 0 if it is broken.",
+        )
+        self.certificate_not_after = self._gauge(
+            "certificate_not_after_timestamp_seconds",
+            "When the serving certificate expires; 0 without one.",
+        )
+        self.certificate_successful = self._gauge(
+            "certificate_last_update_successful",
+            "1 if certificates are as they should be, 0 if files, Secret or caBundle are not.",
+        )
+        self.ca_not_after = self._gauge(
+            "ca_not_after_timestamp_seconds",
+            "When the CA in the Secret expires; 0 without one of our own.",
+        )
+        self.ca_rotating = self._gauge(
+            "ca_rotating", "1 while the CA is exchanged for the next and both are trusted."
+        )
+        build = Gauge(
+            "rdma_webhook_build_info",
+            "Always 1; the labels say what runs.",
+            ["version", "python"],
+            registry=self.registry,
+        )
+        build.labels(__version__, platform.python_version()).set(1)
+
+    def connection_opened(self, listener: str) -> None:
+        """Count a connection that was accepted; `listener` comes from a closed set."""
+        self._counts.connections[listener,] += 1
+
+    def connection_closed(self, listener: str, reason: str) -> None:
+        """Count the end of one; `reason` comes from a closed set."""
+        self._counts.connections[listener,] -= 1
+        self._counts.closed[listener, reason] += 1
+
+    def answered(self, endpoint: str, code: int, seconds: float) -> None:
+        """Count a request; `endpoint` and `code` come from closed sets."""
+        counts = self._counts
+        counts.requests[endpoint, code] += 1
+        took = counts.took[endpoint]
+        took.buckets[bisect_left(_BUCKETS, seconds)] += 1
+        took.seconds += seconds
+
+    def worker_ended(self, reason: WorkerEnd) -> None:
+        """Count an end of the preview's worker."""
+        self._worker_ends.labels(reason).inc()
+
+    def decided(self, decision: Decision) -> None:
+        """Count a decision and what each mutation said."""
+        self._counts.decisions[decision.allowed, decision.reason.code] += 1
+        mutations = self._counts.mutations
+        for one in decision.outcomes:
+            mutations[one.mutation, one.status, one.reason.code] += 1
+
+    def text(self) -> bytes:
+        """Return all of it in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def _gauge(self, name: str, meaning: str) -> Gauge:
+        return Gauge(f"rdma_webhook_{name}", meaning, registry=self.registry)
+
+
+class _Durations:
+    """How long the requests of one endpoint took: how many per bucket, and all together."""
+
+    __slots__ = ("buckets", "seconds")
+
+    def __init__(self) -> None:
+        self.buckets = [0] * len(_BOUNDS)
+        self.seconds = 0.0
+
+
+class _Counts(Collector):
+    """The counts of requests and decisions."""
+
+    def __init__(self) -> None:
+        self.requests: _Counting = defaultdict(int)
+        self.decisions: _Counting = defaultdict(int)
+        self.mutations: _Counting = defaultdict(int)
+        self.connections: _Counting = defaultdict(int)
+        self.closed: _Counting = defaultdict(int)
+        self.took: defaultdict[str, _Durations] = defaultdict(_Durations)
+        self.took["mutate"]  # the series is there before the first request
+
+    def collect(self) -> Iterator[Metric]:
+        """Make metrics of the counts; a scrape does."""
+        yield _counter(
+            "requests", "HTTP requests by endpoint and status code.", ("endpoint", "code"),
+            self.requests,
+        )  # fmt: skip
+        yield _counter(
+            "decisions", "Decisions on pods by reason.", ("allowed", "reason"), self.decisions
+        )
+        yield _counter(
+            "mutations", "What the mutations did to containers and pods.",
+            ("mutation", "status", "reason"), self.mutations,
+        )  # fmt: skip
+        connections = GaugeMetricFamily(
+            "rdma_webhook_connections",
+            "Connections that are open, those in a TLS handshake included.",
+            labels=["listener"],
+        )
+        for (listener,), count in self.connections.items():
+            connections.add_metric([str(listener)], count)
+        yield connections
+        yield _counter(
+            "connections_closed", "Connections that have ended, by why.", ("listener", "reason"),
+            self.closed,
+        )  # fmt: skip
+        durations = HistogramMetricFamily(
+            "rdma_webhook_request_duration_seconds",
+            "From a request's head to its answer, by endpoint.",
+            labels=["endpoint"],
+        )
+        for endpoint, took in self.took.items():
+            reached = zip(_BOUNDS, accumulate(took.buckets), strict=True)
+            durations.add_metric([endpoint], list(reached), took.seconds)
+        yield durations
+
+
+def _counter(name: str, meaning: str, labels: tuple[str, ...], counts: _Counting) -> Metric:
+    family = CounterMetricFamily(f"rdma_webhook_{name}", meaning, labels=labels)
+    for values, count in counts.items():
+        family.add_metric([_label(value) for value in values], count)
+    return family
+
+
+def _label(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

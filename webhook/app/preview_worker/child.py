@@ -1,0 +1,155 @@
+"""One child process that computes, and the line to it.
+
+It is another program, started anew: nothing of this process is in it, no key, no token, no
+descriptor but the line, and hardly an environment. What it writes to standard error could
+quote a caller's documents, so nobody reads that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
+
+from webhook.preview.worker.frames import (
+    ANSWER_BYTES,
+    PREFIX_BYTES,
+    FrameError,
+    Head,
+    begun,
+    lengths,
+    read_head,
+)
+
+#: Isolated: no variables, no user's packages, nothing from the folder that it runs in.
+COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", "webhook.preview.worker")
+#: glibc gives memory back of one arena only, and the worker has one thread.
+_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
+NICEST = 19
+_PIECE = 64 * 1024
+_STATUSES = (200, 400, 413, 500)
+_LONGEST_LINE = 200
+
+
+class Answer(NamedTuple):
+    """What the child made of a request, as the head of its frame says, and its body in pieces."""
+
+    status: int
+    head: Mapping[str, Any]
+    pieces: tuple[bytes, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the caller, of 400 and 413."""
+        return str(self.head.get("sentence", ""))
+
+    @property
+    def defect(self) -> dict[str, Any]:
+        """What to log, of 500: a type and lines of code, as `webhook.defect` tells them."""
+        error, trace = self.head.get("error"), self.head.get("trace")
+        lines = trace if isinstance(trace, list) else []
+        return {
+            "error": str(error)[:_LONGEST_LINE],
+            "trace": [str(line)[:_LONGEST_LINE] for line in lines[-12:]],
+        }
+
+
+class Child:
+    """A process that answers one request after the other."""
+
+    def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+        self._process = process
+        self._line = line
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._asked = False
+        #: The hash of the configuration that it has, as it said.
+        self.config = ""
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start the program; OSError if that cannot be."""
+        ours, theirs = socket.socketpair()
+        with ExitStack() as failed:
+            failed.enter_context(ours)
+            with theirs:
+                process = _spawned(theirs.fileno())
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICEST)
+            failed.pop_all()
+        return cls(process, ours)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and nobody has left before the answer was there: it could come yet."""
+        return self._process.poll() is None and not self._asked
+
+    async def ready(self) -> None:
+        """Wait until it says that it is; EOFError if it ends instead."""
+        self._streams = await asyncio.open_unix_connection(sock=self._line)
+        await self._answer(self._streams[0])
+
+    async def ask(self, head: Head, body: bytes) -> Answer:
+        """Ask, and wait for the answer.
+
+        EOFError or OSError if it ends meanwhile, FrameError if what it says is no answer.
+        """
+        assert self._streams is not None
+        reader, writer = self._streams
+        self._asked = True
+        writer.write(begun(head, len(body)))
+        writer.write(body)
+        answer = await self._answer(reader)
+        self._asked = False
+        return answer
+
+    def kill(self) -> None:
+        """End it."""
+        self._process.kill()
+
+    async def end(self) -> dict[str, Any]:
+        """Wait for its end after `kill`; return how it ended, as fields for the log."""
+        code = await asyncio.to_thread(self._process.wait)
+        if self._streams is None:
+            self._line.close()
+        else:
+            self._streams[1].close()
+        return {"exit": code} if code >= 0 else {"signal": signal.Signals(-code).name}
+
+    @staticmethod
+    async def _answer(reader: asyncio.StreamReader) -> Answer:
+        head_bytes, body_bytes = lengths(await reader.readexactly(PREFIX_BYTES), ANSWER_BYTES)
+        head = read_head(await reader.readexactly(head_bytes))
+        status = head.get("status")
+        if status not in _STATUSES:
+            msg = "there is no such status"
+            raise FrameError(msg)
+        pieces = []
+        while body_bytes:
+            piece = await reader.read(min(body_bytes, _PIECE))
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            body_bytes -= len(piece)
+        return Answer(status, head, tuple(pieces))
+
+
+def _spawned(line: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 -- our own program
+        COMMAND,
+        stdin=line,
+        stdout=line,
+        stderr=subprocess.DEVNULL,
+        env=_ENVIRONMENT,
+        cwd="/",
+        process_group=0,  # a terminal's Ctrl-C is for the server, which then ends this one
+    )

@@ -1,0 +1,155 @@
+"""The worker as the server sees it: started when it is needed, ended when it does not answer.
+
+There is one. Two would need twice the memory, of which a replica has 512 MiB, and take from
+`/mutate` what they compute faster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from certs.backoff import delays
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics, WorkerEnd
+from webhook.app.preview_worker.child import Answer, Child
+from webhook.app.refusal import RequestError
+from webhook.app.state import Snapshot
+from webhook.preview.worker.frames import FrameError, Operation
+
+#: How much longer it may take to start: on a busy node it gets what others leave.
+STARTING = 6
+
+_LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
+_CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
+TOO_LONG = (
+    f"the preview took longer than {{:g}} s: send fewer or smaller documents at a time; {_CLI}"
+)
+CRASHED = (
+    "the process that computed the preview ended: "
+    f"send fewer or smaller documents at a time; {_CLI}"
+)
+NOT_STARTED = f"the process that computes previews does not start: try again; {_CLI}"
+NOT_CONFIGURED = "the process that computes previews cannot use the configuration"
+STOPPING = "the server is stopping: try again"
+
+
+class Job(NamedTuple):
+    """What to ask of the worker."""
+
+    operation: Operation
+    parameters: Mapping[str, Any]
+    body: bytes
+
+
+class Worker:
+    """Keeps a child process, and asks it one thing at a time; the caller sees to that."""
+
+    def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
+        """`seconds`: how long it may take to answer."""
+        self._metrics = metrics
+        self._log = log
+        self._seconds = seconds
+        self._child: Child | None = None
+        #: The end of the last child: the next one does not begin before its memory is free.
+        self._ending: asyncio.Task[None] | None = None
+        self._delays = delays()
+        self._not_before = 0.0  #: by the loop's clock
+        self._stopped = asyncio.Event()
+
+    async def ask(self, job: Job, snapshot: Snapshot) -> Answer:
+        """Return the answer; RequestError where there is none, and what to do about it.
+
+        A request that ended the child is not repeated; one that is cancelled ends it.
+        """
+        child = await self._started()
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._configure(child, snapshot)
+                answer = await child.ask({**job.parameters, "operation": job.operation}, job.body)
+        except TimeoutError:
+            self._end("timeout")
+            raise RequestError(504, TOO_LONG.format(self._seconds)) from None
+        except asyncio.CancelledError:
+            self._end("client")
+            raise
+        except (EOFError, OSError, FrameError) as error:
+            raise self._lost(error, CRASHED) from None
+        self._delays = delays()
+        return answer
+
+    async def stop(self) -> None:
+        """End the child, now and for ever; who waits for it is told."""
+        self._stopped.set()
+        self._end("stop")
+        if self._ending is not None:
+            await self._ending
+
+    async def _started(self) -> Child:
+        """Return the child that there is, or a new one: after a pause, if the last ones were ended.
+
+        The pauses grow until one answers.
+        """
+        if self._child is not None and self._child.usable:
+            return self._child
+        self._end("crash")
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+        pause = self._not_before - asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), max(0.0, pause))
+        if self._stopped.is_set():
+            raise RequestError(503, STOPPING)
+        return await self._start()
+
+    async def _start(self) -> Child:
+        try:
+            child = self._child = Child.start()
+            async with asyncio.timeout(STARTING * self._seconds):
+                await child.ready()
+        except TimeoutError:
+            self._end("timeout")
+            raise RequestError(503, NOT_STARTED) from None
+        except asyncio.CancelledError:
+            self._end("client")
+            raise
+        except (EOFError, OSError, FrameError) as error:
+            raise self._lost(error, NOT_STARTED) from None
+        self._log.write("info", "preview worker started", pid=child.pid)
+        return child
+
+    async def _configure(self, child: Child, snapshot: Snapshot) -> None:
+        """Have it read the configuration that is in use here, by the code that read it here."""
+        wanted = snapshot.fabrics.config_hash
+        if child.config == wanted:
+            return
+        answer = await child.ask({"operation": "configure"}, snapshot.source.encode())
+        if answer.head.get("config") != wanted:
+            self._metrics.internal_errors.inc()
+            self._log.write("error", "preview worker not configured", config=wanted)
+            raise RequestError(503, NOT_CONFIGURED)
+        child.config = wanted
+
+    def _lost(self, error: Exception, sentence: str) -> RequestError:
+        """End a child that is gone or talks nonsense; return what to tell the caller."""
+        if self._stopped.is_set():
+            return RequestError(503, STOPPING)
+        self._end("malformed" if isinstance(error, FrameError) else "crash")
+        return RequestError(503, sentence)
+
+    def _end(self, why: WorkerEnd) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.kill()
+        loop = asyncio.get_running_loop()
+        self._not_before = loop.time() + next(self._delays)
+        self._ending = loop.create_task(self._told(child, why))
+        self._metrics.worker_ended(why)
+
+    async def _told(self, child: Child, why: WorkerEnd) -> None:
+        how = await child.end()
+        level = _LEVELS.get(why, "warning")
+        self._log.write(level, "preview worker ended", pid=child.pid, reason=why, **how)

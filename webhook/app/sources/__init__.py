@@ -1,0 +1,1 @@
+"""Where the state comes from: the fabrics file, the cluster, certificates."""

@@ -1,0 +1,121 @@
+"""What is told of a serving certificate: to the log, in metrics, and on `/readyz`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from certs.self_managed import SelfManaged, Status
+from certs.serving import CertificateFiles, ServingContext
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.state import Check, State
+from webhook.defect import defect
+
+
+class FileCertificate:
+    """Swaps the certificate when its files change; a broken pair keeps the last good."""
+
+    def __init__(
+        self, serving: ServingContext, files: CertificateFiles | None, state: State
+    ) -> None:
+        self._serving = serving
+        self._files = files
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Do nothing: `poll` looks at the files."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def poll(self) -> bool:
+        """Look at the files, and return whether anything changed; reads them."""
+        return self._files is not None and self._files.poll()
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Tell what `poll` found, and when the certificate expires."""
+        until = self._serving.not_after
+        metrics.certificate_not_after.set(_seconds(until))
+        metrics.certificate_successful.set(not (self._files and self._files.error))
+        if self._files is not None and self._files.error:
+            log.write("error", "certificate not usable", problem=self._files.error)
+        else:
+            log.write("info", "certificate loaded", not_after=until)
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready while there is a certificate that has not expired."""
+        error = self._files.error if self._files else ""
+        until = self._serving.not_after
+        if until is None:
+            return Check("certificate", False, error or "not read yet")
+        detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
+        if error:
+            detail = f"{detail}, kept because its files are now broken: {error}"
+        return Check("certificate", self._serving.valid(), detail)
+
+
+class SelfManagedCertificate:
+    """Tells how far the certificates are that this process looks after."""
+
+    def __init__(self, managed: SelfManaged, serving: ServingContext, state: State) -> None:
+        self._managed = managed
+        self._serving = serving
+        self._told = managed.status
+        self._notes: list[str] = []
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Have a thread look after the certificates."""
+        self._managed.start()
+
+    def stop(self) -> None:
+        """End that thread."""
+        self._managed.stop()
+
+    def poll(self) -> bool:
+        """Return whether it is at another point than `apply` told; reads nothing."""
+        self._notes += self._managed.notes()
+        return bool(self._notes) or self._managed.status != self._told
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Tell where it is: one line for each thing that changed."""
+        before, now = self._told, self._managed.status
+        self._told = now
+        self._measure(now, metrics)
+        for note in self._notes:
+            log.write("info", "certificates changed", what=note)
+        self._notes.clear()
+        if now.not_after != before.not_after:
+            log.write("info", "certificate loaded", not_after=now.not_after)
+        if now.problem and now.problem != before.problem:
+            message = "certificate at risk" if now.trusted else "certificate not trusted yet"
+            log.write("warning", message, problem=now.problem)
+            if now.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(now.defect))
+        elif now.trusted and (before.problem or not before.trusted):
+            log.write("info", "certificate trusted", not_after=now.not_after)
+
+    def _measure(self, now: Status, metrics: Metrics) -> None:
+        metrics.certificate_not_after.set(_seconds(now.not_after))
+        metrics.certificate_successful.set(not now.problem)
+        metrics.ca_not_after.set(_seconds(now.ca_not_after))
+        metrics.ca_rotating.set(now.phase in ("publishing", "draining"))
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready once the API server trusts the certificate that is served.
+
+        From then on only its end makes unready: who cannot be reached for a while is told
+        in the line.
+        """
+        now = self._managed.status
+        if now.not_after is None or not now.trusted:
+            return Check("certificate", False, now.problem)
+        detail = f"valid until {now.not_after:%Y-%m-%dT%H:%M:%SZ}, its CA is in caBundle"
+        if now.problem:
+            detail = f"{detail}; but now: {now.problem}"
+        return Check("certificate", self._serving.valid(), detail)
+
+
+def _seconds(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0

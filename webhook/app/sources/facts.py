@@ -1,0 +1,167 @@
+"""Keep the state in step with the cluster: namespaces, LimitRanges and quotas.
+
+Reflectors read in threads; what they bring is taken in the event loop, many changes at
+once, and becomes a new snapshot. Decisions read the snapshot and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from certs.backoff import delays
+from webhook.app.namespace_waits import Arrivals
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.sources.certificates import IN_CLUSTER
+from webhook.app.sources.watched import Watches
+from webhook.app.state import Check, State
+from webhook.config.facts_file import load_facts
+from webhook.decision.facts import Facts
+from webhook.defect import defect
+from webhook.kube.feed import Feed
+from webhook.kube.kinds import NAMESPACES
+from webhook.kube.requests import Reads
+from webhook.kube.snapshot import Assembly
+
+#: How long changes are collected before they are used: a burst of them is one new snapshot.
+WINDOW = 0.01
+#: Facts of this age are told to be stale. The API server says something each minute.
+STALE = 180.0
+
+
+class _Told(NamedTuple):
+    """What the log has been told."""
+
+    synced: bool = False
+    stale: bool = False
+    problem: str = ""
+
+
+class ClusterFacts:
+    """Uses what a feed delivers, as soon as there was a whole list of each kind."""
+
+    def __init__(self, feed: Feed, state: State, metrics: Metrics) -> None:
+        self._feed = feed
+        self._arrivals = Arrivals()
+        self._state = state
+        self._assembly = Assembly()
+        self._listed: set[str] = set()
+        self._told = _Told()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        # Until all is there, nothing is: half the facts could mislead a decision.
+        state.learn(Facts(complete=True))
+        state.probes.append(self.check)
+        metrics.registry.register(Watches(feed, self._arrivals))
+
+    def start(self) -> None:
+        """Begin to keep up; in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._feed.start(self._wake)
+
+    def stop(self) -> None:
+        """End it; does not wait for it."""
+        self._feed.stop()
+
+    def _wake(self) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._loop.call_later, WINDOW, self.take)
+
+    def take(self) -> None:
+        """Use what has been delivered, in the event loop."""
+        batches = self._feed.take()
+        self._listed.update(kind.resource for kind, _ in batches)
+        changed = self._assembly.take(batches)
+        if not self.synced:
+            return
+        self._state.learn(self._assembly.facts)
+        self._state.arrivals = self._arrivals
+        self._arrivals.tell(changed)
+
+    @property
+    def synced(self) -> bool:
+        """Whether there was a list of each kind."""
+        return len(self._listed) == len(self._feed.reflectors)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the API server was last heard of, in the watch that is silent longest."""
+        heard = [one.heard for one in self._feed.reflectors if one.heard is not None]
+        return self._feed.clock() - min(heard) if heard else 0.0
+
+    def poll(self) -> bool:
+        """Return whether there is something to tell; reads nothing."""
+        return self._now() != self._told
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Tell how it stands: one line for each thing that changed."""
+        before, now = self._told, self._now()
+        self._told = now
+        if now.synced and not before.synced:
+            log.write("info", "facts synced", objects=self._objects())
+        if now.problem and now.problem != before.problem:
+            self._tell_problem(now.problem, metrics, log)
+        elif before.problem and not now.problem:
+            log.write("info", "facts current")
+        if now.stale and not before.stale:
+            log.write("warning", "facts stale", age_seconds=round(self.age), problem=now.problem)
+
+    def _tell_problem(self, problem: str, metrics: Metrics, log: Log) -> None:
+        log.write("warning", "facts not current", problem=problem)
+        for reflector in self._feed.reflectors:
+            if reflector.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(reflector.defect))
+
+    def _now(self) -> _Told:
+        problems = (
+            f"{one.kind.resource}: {one.problem}" for one in self._feed.reflectors if one.problem
+        )
+        return _Told(self.synced, self.age > STALE, next(problems, ""))
+
+    def _objects(self) -> dict[str, int]:
+        return {one.kind.resource: one.objects for one in self._feed.reflectors}
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready once there was a list of each kind.
+
+        What is old is better than nothing, for as long as it lasts: told, and never unready.
+        """
+        now = self._now()
+        if not now.synced:
+            return Check("facts", False, now.problem or "not all lists have been read yet")
+        spaces = self._objects()[NAMESPACES.resource]
+        detail = f"{spaces} namespaces, heard of {self.age:.0f} s ago"
+        if now.problem:
+            detail = f"{detail}; kept, because now: {now.problem}"
+        return Check("facts", True, detail)
+
+
+def facts_of(
+    options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
+) -> tuple[ClusterFacts, ...]:
+    """Take the facts from a file, or return what keeps up with the cluster.
+
+    A process outside a cluster, without a kubeconfig, knows nothing of namespaces.
+    """
+    if options.facts is not None:
+        state.learn(load_facts(options.facts))
+        return ()
+    reachable = options.kubeconfig is not None or IN_CLUSTER in environment
+    if options.dev or not options.watch or not reachable:
+        return ()
+    feed = Feed(partial(_connect, options.kubeconfig), delays)
+    return (ClusterFacts(feed, state, metrics),)
+
+
+def _connect(kubeconfig: Path | None) -> Reads:
+    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    return ApiReads(Client(kubeconfig))

@@ -1,0 +1,64 @@
+"""The metrics of the watches, read where they are when somebody scrapes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from webhook.app.namespace_waits import Arrivals
+from webhook.kube.feed import Feed
+from webhook.kube.reflector import Reflector
+
+_HEARD = (
+    "facts_last_contact_timestamp_seconds",
+    "When a watch last heard of the API server, 0 if never; its age is time() minus this.",
+)
+_OBJECTS = ("facts_objects", "Objects of which something is kept in memory.")
+_LISTS = ("facts_lists", "Whole lists that have been read.")
+_FAILURES = ("facts_failures", "Lists and watches that failed.")
+
+
+class Watches(Collector):
+    """Of each kind that is watched, and of the requests that waited for one."""
+
+    def __init__(self, feed: Feed, arrivals: Arrivals) -> None:
+        self._feed, self._arrivals = feed, arrivals
+
+    def collect(self) -> Iterator[Metric]:
+        """Make metrics of how it stands; a scrape does."""
+        yield self._each(GaugeMetricFamily, *_HEARD, self._time_of)
+        yield self._each(GaugeMetricFamily, *_OBJECTS, attrgetter("objects"))
+        yield self._each(CounterMetricFamily, *_LISTS, attrgetter("lists"))
+        yield self._each(CounterMetricFamily, *_FAILURES, attrgetter("failures"))
+        yield self._waits()
+
+    def _each(
+        self,
+        family: type[GaugeMetricFamily | CounterMetricFamily],
+        name: str,
+        meaning: str,
+        value: Callable[[Reflector], float],
+    ) -> Metric:
+        made = family(f"rdma_webhook_{name}", meaning, labels=["resource"])
+        for one in self._feed.reflectors:
+            made.add_metric([one.kind.resource], value(one))
+        return made
+
+    def _time_of(self, reflector: Reflector) -> float:
+        if reflector.heard is None:
+            return 0.0
+        return time.time() - (self._feed.clock() - reflector.heard)
+
+    def _waits(self) -> Metric:
+        waits = CounterMetricFamily(
+            "rdma_webhook_namespace_waits",
+            "Requests that waited for a namespace not known yet, by whether it came.",
+            labels=["came"],
+        )
+        for came, count in self._arrivals.counts.items():
+            waits.add_metric([str(came).lower()], count)
+        return waits

@@ -1,0 +1,55 @@
+"""The worker's program: get ready, give up everything, answer until the server is gone.
+
+Its standard input and output are the server's end of the line; nothing else is open.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import BinaryIO
+
+from webhook.config import EXAMPLE
+from webhook.preview.worker.confinement import allow_seconds, confine
+from webhook.preview.worker.frames import begun, read_frame
+from webhook.preview.worker.operations import Answer, Operations
+from webhook.yamltext.documents import LONGEST
+
+#: What is decided, with names that have to be escaped, and what is no YAML.
+_REHEARSED = (
+    "kind: Pod\nmetadata: {name: a\u200db}\n"
+    "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
+    b"a: [",
+)
+
+
+def rehearse() -> None:
+    """Do everything once: libraries import some of their modules when they first need them."""
+    operations = Operations()
+    operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
+    asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
+    for form in ("json", "yaml", "text"):
+        for body in _REHEARSED:
+            operations.answer({**asked, "form": form}, body)
+
+
+def work(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Say that it is ready, then answer one request after the other until there are no more."""
+    operations = Operations()
+    _send(answers, Answer({"status": 200}))
+    while (request := read_frame(requests.read, LONGEST)) is not None:
+        allow_seconds()
+        _send(answers, operations.answer(*request))
+
+
+def _send(answers: BinaryIO, answer: Answer) -> None:
+    answers.write(begun(answer.head, len(answer.body)))
+    answers.write(answer.body)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    rehearse()
+    gc.freeze()  # the modules stay: the collector need not walk them in every preview
+    confine()
+    work(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,120 @@
+"""What the worker can be asked, and how each of it ends: in an answer, whatever happens.
+
+    configure   the body is a fabrics file          → its hash
+    preview     the body is documents, YAML or JSON → the report in the form that is asked for
+
+An answer has the status of the HTTP answer that is to be made of it: 200 and a body, 400 or
+413 and a sentence for the caller, 500 and, for the log, where the defect is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from webhook.config.load import parse_fabrics
+from webhook.defect import defect
+from webhook.errors import DocumentError
+from webhook.fabric.records import Fabrics
+from webhook.preview.documents import PreviewOptions, preview_documents, rewrite
+from webhook.preview.worker.confinement import ADDRESS_SPACE
+from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
+from webhook.render.json_form import form_text
+from webhook.render.report import Report, asides
+from webhook.render.text import PARAMETERS, text
+from webhook.visible import visible
+from webhook.yamltext.documents import joined, read_documents
+
+_CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
+TOO_MUCH_MEMORY = (
+    f"the preview needs more than the {ADDRESS_SPACE >> 20} MiB of memory that there are for it: "
+    f"send fewer or smaller documents at a time; {_CLI}"
+)
+TOO_LARGE = (
+    f"the answer is larger than {ANSWER_BYTES >> 20} MiB: "
+    f"send fewer or smaller documents at a time; {_CLI}"
+)
+_LONGEST_SENTENCE = 4096
+
+
+class Answer(NamedTuple):
+    """What goes back: the head of a frame, and its body."""
+
+    head: Head
+    body: bytes = b""
+
+
+class Operations:
+    """The operations, and the fabrics of the last `configure`."""
+
+    def __init__(self) -> None:
+        self._fabrics: Fabrics | None = None
+        #: All that there are; nothing else can be called.
+        self._named: dict[Operation, Callable[[Head, bytes], Answer]] = {
+            "configure": self._configure,
+            "preview": self._preview,
+        }
+
+    def answer(self, head: Head, body: bytes) -> Answer:
+        """Do what a request asks for; never raises."""
+        try:
+            return self._named[head["operation"]](head, body)
+        except DocumentError as error:
+            return _refused(400, str(error))
+        except MemoryError:
+            pass  # what fills the memory goes with the exception, at the end of this clause
+        except Exception as error:  # noqa: BLE001 -- told, and the next request is another one
+            return Answer({"status": 500, **defect(error)})
+        return _refused(413, TOO_MUCH_MEMORY)
+
+    def _configure(self, _head: Head, body: bytes) -> Answer:
+        self._fabrics = parse_fabrics(body.decode(), "fabrics").fabrics
+        return Answer({"status": 200, "config": self._fabrics.config_hash})
+
+    def _preview(self, head: Head, body: bytes) -> Answer:
+        assert self._fabrics is not None
+        documents = read_documents(body, "body")
+        if not documents:
+            msg = "body: there is no document in it; send a pod or a workload as YAML or JSON"
+            raise DocumentError(msg)
+        report = preview_documents(documents, _options(head, self._fabrics))
+        for preview in report.previews:
+            if preview.decision.error is not None:
+                raise preview.decision.error
+        match head["form"]:
+            case "json":
+                written = form_text(report)
+            case "yaml":
+                texts = [one.text for one in rewrite(documents, report)]
+                written = _remarks(report) + joined(texts)
+            case "text":
+                written = text(report, ways=PARAMETERS)
+            case other:
+                raise ValueError(other)
+        answer = written.encode(errors="replace")
+        return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
+
+
+def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
+    return PreviewOptions(
+        fabrics=fabrics,
+        namespace=head["namespace"],
+        namespace_labels=head["labels"],
+        enable=head["enable"],
+        most=head["most"],
+    )
+
+
+def _remarks(report: Report) -> str:
+    """Say as comments what the documents alone do not: what is denied or warned."""
+    return "".join(
+        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in asides(report)
+    )
+
+
+def _well(body: bytes) -> Answer:
+    return Answer({"status": 200}, body)
+
+
+def _refused(status: int, sentence: str) -> Answer:
+    return Answer({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})

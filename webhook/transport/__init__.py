@@ -1,0 +1,1 @@
+"""Below HTTP: who may connect, how much memory a connection gets, how requests are framed."""

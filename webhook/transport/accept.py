@@ -1,0 +1,220 @@
+"""Accept connections, and count them from that moment on.
+
+uvicorn knows a connection only when its TLS handshake is done, and never what it leaves unread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any, cast
+
+from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
+
+from webhook.transport.budget import Budget, Reason, Share
+from webhook.transport.connection import Connection
+from webhook.transport.process import trim_memory
+
+#: As long as Go's clients wait for a server's.
+HANDSHAKE_SECONDS = 10.0
+#: For who is told that a connection ends, and what was said last, to take it and to say so too.
+SHUTDOWN_SECONDS = 30.0
+#: Connections that are accepted before others are looked after again.
+_AT_ONCE = 64
+#: Connections whose end is worth some milliseconds to give their memory back: OpenSSL's many small
+#: pieces leave the heap full of holes, of which each keeps its page.
+_MANY = 100
+#: How long to wait where the system has no room for another one.
+_PAUSE_SECONDS = 0.1
+
+
+class Accepting:
+    """Accepts on a socket until it is closed; to uvicorn it is one of asyncio's servers.
+
+    `seconds`: how long an answer may wait to be read. Both callbacks are called once for a
+    connection.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        *,
+        tls: ssl.SSLContext | None,
+        connection: Callable[[], Connection],
+        budget: Budget,
+        seconds: float,
+        opened: Callable[[], None],
+        closed: Callable[[Reason], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket = listening
+        self._tls = tls
+        self._connection = connection
+        self._budget = budget
+        self._opened = opened
+        self._closed = closed
+        self._accepted: set[_Accepted] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._again: asyncio.TimerHandle | None = None
+        self._seconds = seconds
+        #: How many connections have ended whose memory may not have been given back.
+        self._gone = 0
+        listening.setblocking(False)
+        self._listen()
+        self._looks = self._loop.call_later(self._look_seconds, self._look)
+
+    @property
+    def _look_seconds(self) -> float:
+        return min(1.0, self._seconds / 4)
+
+    def close(self) -> None:
+        """Accept no more, and end handshakes; connections that stand go on."""
+        self._loop.remove_reader(self._socket.fileno())
+        if self._again is not None:
+            self._again.cancel()
+        for one in list(self._accepted):
+            if not one.begun:
+                one.end()
+
+    async def wait_closed(self) -> None:
+        """Stop looking after connections: uvicorn has waited for them."""
+        self._looks.cancel()
+
+    def _listen(self) -> None:
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                accepted, peer = self._socket.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError:  # accept(2): no descriptors or memory, or an error of the network
+                self._pause()
+                return
+            self._take(accepted, str(peer[0]))
+
+    def _take(self, accepted: socket.socket, address: str) -> None:
+        self._opened()
+        one = _Accepted(self._budget, address, self._left)
+        if one.left:  # all others have requests that are being answered
+            accepted.close()
+            return
+        self._accepted.add(one)
+        task = self._loop.create_task(self._begin(one, accepted))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _pause(self) -> None:
+        """Let who waits longest make room, and try again a little later."""
+        self._budget.end_longest()
+        self._loop.remove_reader(self._socket.fileno())
+        self._again = self._loop.call_later(_PAUSE_SECONDS, self._listen)
+
+    async def _begin(self, one: _Accepted, accepted: socket.socket) -> None:
+        protocol = _Tls(one, self._made, self._tls) if self._tls else self._made(one)
+        try:
+            raw, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted)
+        except OSError:
+            accepted.close()
+            one.leave()
+            return
+        if one.left:
+            raw.abort()
+        else:
+            one.raw = raw
+
+    def _made(self, one: _Accepted) -> Connection:
+        connection = self._connection()
+        connection.share = one
+        return connection
+
+    def _left(self, one: _Accepted) -> None:
+        self._accepted.discard(one)
+        self._gone += 1
+        self._closed(one.reason if one.begun or one.reason != "ended" else "handshake")
+
+    def _look(self) -> None:
+        """End those that have not read for too long what they asked for."""
+        now = self._loop.time()
+        for one in list(self._accepted):
+            if one.unread_since(now) < now - self._seconds:
+                one.make_go("unread")
+        if self._gone >= _MANY:
+            trim_memory()
+            self._gone = 0
+        self._looks = self._loop.call_later(self._look_seconds, self._look)
+
+
+class _Accepted(Share):
+    """A connection, from the moment it was accepted."""
+
+    __slots__ = ("_since", "_tell", "raw")
+
+    def __init__(self, budget: Budget, address: str, tell: Callable[[_Accepted], None]) -> None:
+        #: The transport under TLS, or the only one.
+        self.raw: Any = None
+        self._since: float | None = None
+        self._tell = tell
+        super().__init__(budget, address)
+
+    def end(self) -> None:
+        """Close it without a word; what is not sent is lost."""
+        if self.raw is not None:
+            self.raw.abort()
+
+    def leave(self) -> None:
+        """Hold nothing any more, and tell so once."""
+        if not self.left:
+            super().leave()
+            self.raw = None  # which holds us
+            self._tell(self)
+
+    def unread_since(self, now: float) -> float:
+        """Return since when something is to be sent that does not leave; `now`: there is not."""
+        if self.raw is None or not self.raw.get_write_buffer_size():
+            self._since = None
+        elif self._since is None:
+            self._since = now
+        return now if self._since is None else self._since
+
+
+class _Tls(SSLProtocol):  # type: ignore[misc]
+    """uvloop's TLS, as in `connect_accepted_socket(ssl=…)`, on a transport that we keep."""
+
+    def __init__(
+        self, accepted: _Accepted, made: Callable[[_Accepted], Connection], tls: ssl.SSLContext
+    ) -> None:
+        super().__init__(
+            asyncio.get_running_loop(),
+            _Handshake(accepted, made),
+            tls,
+            None,
+            server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+        )
+        self._accepted = accepted
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End, also where the handshake was not done, of which nobody else is told."""
+        super().connection_lost(exc)
+        self._accepted.leave()
+
+
+class _Handshake(asyncio.Protocol):
+    """Makes the connection when the handshake is done, and not for those who never finish one."""
+
+    def __init__(self, accepted: _Accepted, made: Callable[[_Accepted], Connection]) -> None:
+        self._accepted = accepted
+        self._made = made
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hand over."""
+        connection = self._made(self._accepted)
+        cast("asyncio.Transport", transport).set_protocol(connection)
+        connection.connection_made(cast("asyncio.Transport", transport))
