@@ -1,0 +1,74 @@
+"""What greets a contributor agrees with the code: hooks, workflows, the version in texts."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from webhook import __version__
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+HOOKS: list[dict[str, Any]] = [
+    hook
+    for repository in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    for hook in repository["hooks"]
+]
+
+each_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+
+
+def _recipe(target: str) -> str:
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert found, f"the Makefile has no target {target}"
+    return found[1]
+
+
+@each_workflow
+def test_actions_are_pinned_by_commit(file: Path) -> None:
+    """A tag can be moved to other code; the comment says which version the commit is."""
+    uses = re.findall(r"uses: (.*)", file.read_text(encoding="utf-8"))
+    assert uses
+    for one in uses:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", one)
+
+
+@each_workflow
+def test_the_workflow_calls_targets_that_exist(file: Path) -> None:
+    """CI does what a contributor can do, through make."""
+    called = re.findall(r"\bmake ([a-z0-9 -]+)", file.read_text(encoding="utf-8"))
+    assert called
+    for target in " ".join(called).split():
+        _recipe(target)
+
+
+def test_hooks_call_what_make_lint_calls() -> None:
+    """One tool, one version: a commit is checked by the tools of .venv, each of them."""
+    tools = {line.split()[0] for line in re.findall(r"\$\(BIN\)/(.*)", _recipe("lint"))}
+    called = {
+        hook["entry"].split()[0].removeprefix(".venv/bin/")
+        for hook in HOOKS
+        if hook["entry"].startswith(".venv/bin/")
+    }
+    assert called == tools
+    for tool in called:
+        assert (Path(sys.executable).parent / tool).exists()
+
+
+def test_hooks_of_others_have_one_version() -> None:
+    """What pre-commit installs is pinned."""
+    for hook in HOOKS:
+        if hook["language"] == "python":
+            assert re.fullmatch(r"[\w-]+==[\d.]+", *hook["additional_dependencies"])
+
+
+def test_images_in_the_instructions_have_the_version() -> None:
+    """Whoever copies a line builds and installs the image that the manifests name."""
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"rdma-webhook:(\d[\w.]*\w)", page)) == {__version__}
