@@ -100,7 +100,8 @@ fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=10000
 		$(if $(TARGET),--target $(TARGET))
 
 golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
-	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config
+	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
+		tests/unit/app/test_operation_page.py
 
 # Real MPI launchers and a shell that dash and bash are not. Without them their tests are skipped,
 # each with a line that says so; under CI a skipped one is a failure.

@@ -69,7 +69,7 @@ def test_metrics_are_up_to_date() -> None:
     fresh = page[:start] + _table() + page[end:]
     if os.environ.get("UPDATE_GOLDEN"):
         PAGE.write_text(fresh, encoding="utf-8")
-    stale = "docs/operation.md is stale: UPDATE_GOLDEN=1 rewrites its metrics; look at the diff"
+    stale = "docs/operation.md is stale: run `make golden`, and look at the diff"
     assert PAGE.read_text(encoding="utf-8") == fresh, stale
 
 

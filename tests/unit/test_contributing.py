@@ -1,0 +1,110 @@
+"""CONTRIBUTING.md sends people to places that exist, and leaves the floors to the contracts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+_TABLE = CONTRIBUTING[CONTRIBUTING.index("| change | place |") :].partition("\n\n")[0]
+#: A change, and its place.
+ROWS: list[tuple[str, str]] = re.findall(r"^\| (.+?) \| (.+) \|$", _TABLE, re.MULTILINE)[1:]
+CONTRACTS: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))[
+    "tool"
+]["importlinter"]["contracts"]
+LAYERS: list[list[str]] = [layer.split(" | ") for layer in CONTRACTS[0]["layers"]]
+PURE_CONTRACT = next(one for one in CONTRACTS if one["name"].startswith("Below config"))
+
+_PATH = re.compile(r"`((?:webhook|certs|tests|manifests|docs)/[^` ]*|[A-Z]\w+\.md)`")
+
+
+def _named(text: str) -> list[str]:
+    """Return the paths that a text names, `<name>` as a pattern, without a test's name."""
+    return [re.sub(r"<\w+>", "*", path.partition("::")[0]) for path in _PATH.findall(text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_exist(page: Path) -> None:
+    """A path that a page names is there, and `<name>` in it stands for at least one."""
+    for path in _named(page.read_text(encoding="utf-8")):
+        assert any(ROOT.glob(path.rstrip("/"))), path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    """A relative link leads to a file of the repository."""
+    for link in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "a new mutation",
+        "an annotation that users type",
+        "a field of the fabrics file",
+        "a launcher of MPI ranks",
+        "an output format",
+        "a kind that is watched in the cluster",
+        "a reason",
+        "a rule on the fabrics file",
+        "a command",
+    ],
+)
+def test_the_usual_changes_have_their_line(change: str) -> None:
+    """What people come to change, they find in the table, with a path."""
+    assert _named(dict(ROWS)[change])
+
+
+@pytest.mark.parametrize(("change", "place"), ROWS, ids=[change for change, _ in ROWS])
+def test_names_are_in_their_files(change: str, place: str) -> None:
+    """A name in a row, such as `REQUESTED`, is one of the code that the row leads to."""
+    files = [file for path in _named(place) for file in ROOT.glob(path) if file.suffix == ".py"]
+    names = [name for name in re.findall(r"`(\w+)`", place) if name != "caBundle"]
+    for name in names:
+        assert any(re.search(rf"\b{name}\b", file.read_text("utf-8")) for file in files), change
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
+    """A second list of rooms would be stale with the next one that is built."""
+    rooms = "|".join({room for layer in LAYERS for room in layer})
+    lists = rf"\b(?:(?:{rooms})\b`?(?:,|;|<|>| \|| and)? `?){{4}}"
+    assert not re.search(lists, page.read_text(encoding="utf-8"))
+
+
+def test_the_pure_floors_are_those_below_config() -> None:
+    """The contract that forbids I/O names each room below `config`, but for the text of YAML."""
+    above = next(number for number, layer in enumerate(LAYERS) if "config" in layer)
+    below = {room for layer in LAYERS[above + 1 :] for room in layer}
+    forbidden = {module.removeprefix("webhook.") for module in PURE_CONTRACT["source_modules"]}
+    assert below - forbidden == {"defect", "yamltext"}
+    assert forbidden <= below
+
+
+def test_coverage_is_complete_on_the_pure_floors() -> None:
+    """`make cov` demands every branch of the packages of that contract, and of no other."""
+    (line,) = re.findall(r"^PURE := (.*)$", MAKEFILE, re.MULTILINE)
+    packages = {
+        f"{module.replace('.', '/')}/*"
+        for module in PURE_CONTRACT["source_modules"]
+        if (ROOT / module.replace(".", "/")).is_dir()
+    }
+    assert set(line.split(",")) == packages
+
+
+def test_make_golden_rewrites_all_that_can_be() -> None:
+    """`make golden` runs each test of the fast rings that rewrites what it expects."""
+    (recipe,) = re.findall(r"^golden:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    given = [ROOT / word for word in recipe.split() if word.startswith("tests/")]
+    for ring in ("golden", "property", "unit"):
+        for file in (ROOT / "tests" / ring).rglob("test_*.py"):
+            if "UPDATE_GOLDEN" in file.read_text("utf-8") and file != Path(__file__):
+                assert any(file.is_relative_to(one) for one in given), file
