@@ -13,9 +13,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from certs.api import Api, Object
 from certs.clock import Clock
-from certs.errors import CertificateError, ClusterError
+from certs.errors import ApiError, CertificateError
+from certs.installation import Api, Installation, Object
 from certs.pace import Pace
 from certs.pem import certificates, encoded, fingerprint, fingerprint_of
 
@@ -51,18 +51,18 @@ class Published:
 class Bundle:
     """The `caBundle` of one webhook of a MutatingWebhookConfiguration."""
 
-    def __init__(self, api: Api, configuration: str, webhook: str, clock: Clock) -> None:
+    def __init__(self, api: Api, installation: Installation, clock: Clock) -> None:
         self._api = api
-        self._configuration = configuration
-        self._webhook = webhook
-        self._path = f"/apis/{API_VERSION}/mutatingwebhookconfigurations/{configuration}"
+        self._configuration = installation.configuration
+        self._webhook = installation.webhook
+        self._path = f"/apis/{API_VERSION}/mutatingwebhookconfigurations/{self._configuration}"
         self._pace = Pace(clock)
 
     def __str__(self) -> str:
         return f"caBundle of {KIND} {self._configuration}"
 
     def read(self) -> Published:
-        """Return what is there; ClusterError where the API server did not answer."""
+        """Return what is there; ApiError where the API server did not answer."""
         what = f"{KIND} {self._configuration}"
         found = self._api.read(self._path)
         if found is None:
@@ -76,21 +76,21 @@ class Bundle:
     def publish(self, wanted: Iterable[bytes], found: Published) -> Published:
         """Have the API server trust these CAs (PEM, one each) and no others; return what it has.
 
-        Writes only where that is not so yet. Raises ClusterError if there is nothing to
+        Writes only where that is not so yet. Raises ApiError if there is nothing to
         write to, or somebody else undoes it.
         """
         if not found.uid:
-            raise ClusterError(found.problem)
+            raise ApiError(found.problem)
         pems = tuple(wanted)
         if found.fingerprints == {fingerprint_of(one) for one in pems}:
             return found
         if self._pace.pause:
-            raise ClusterError(f"{self} is changed again and again by somebody else")
+            raise ApiError(f"{self} is changed again and again by somebody else")
         self._pace.wrote()
         self._api.apply(self._path, self._fields(b"".join(pems), found))
         again = self.read()  # also where another replica was faster, with the same
         if not all(again.holds(one) for one in pems):
-            raise ClusterError(f"{self} does not keep what is written to it")
+            raise ApiError(f"{self} does not keep what is written to it")
         return again
 
     def _fields(self, pem: bytes, found: Published) -> Object:

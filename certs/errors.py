@@ -1,15 +1,20 @@
 """What can go wrong with certificates: each error is one line for people.
 
-CertificateError   a certificate or a key cannot be used
-ClusterError       the API server cannot be reached, refuses, or lacks what is needed
+CertsError
+├─ CertificateError   a certificate or a key cannot be used
+└─ ApiError           the API server did not do, or does not have, what is needed
 """
 
 from __future__ import annotations
 
 
-class CertificateError(Exception):
+class CertsError(Exception):
+    """The base of both: `str(error)` is one line for a person."""
+
+
+class CertificateError(CertsError):
     """A certificate or a key cannot be used: `str(error)` says which, and why."""
 
 
-class ClusterError(Exception):
-    """The cluster did not do what was asked: `str(error)` says what, and why."""
+class ApiError(CertsError):
+    """The API server is unreachable, rejects a request, or lacks or does not keep an object."""

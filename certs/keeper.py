@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import deque
 from itertools import repeat
 
-from certs.api import Api
 from certs.authorities import Authorities
 from certs.authority import authorities_in
 from certs.bundle import Bundle, Published
 from certs.clock import Clock
-from certs.errors import CertificateError, ClusterError
+from certs.errors import ApiError, CertificateError
+from certs.installation import Api, Installation
 from certs.lifetimes import Lifetimes
 from certs.notes import told
 from certs.rotation import View, adopt, draining, fresh, step
@@ -24,7 +24,6 @@ from certs.secret import IMMUTABLE, CaSecret, Found
 from certs.served import Served
 from certs.serving import ServingContext
 from certs.since import Since
-from certs.site import Site
 
 #: Other replicas would have to be faster than this one, again and again.
 _TRIES = 5
@@ -36,15 +35,20 @@ class Keeper:
     """What one replica knows, and what it does with it."""
 
     def __init__(
-        self, site: Site, api: Api, serving: ServingContext, lifetimes: Lifetimes, clock: Clock
+        self,
+        installation: Installation,
+        api: Api,
+        serving: ServingContext,
+        lifetimes: Lifetimes,
+        clock: Clock,
     ) -> None:
         self._lifetimes = lifetimes
         self._clock = clock
-        self._secret = CaSecret(api, site.namespace, site.ca_secret)
-        self._bundle = Bundle(api, site.configuration, site.webhook, clock)
+        self._secret = CaSecret(api, installation)
+        self._bundle = Bundle(api, installation, clock)
         gap = lifetimes.drain
         self._published, self._draining = Since(clock, gap), Since(clock, gap)
-        self.served = Served(site.service, site.namespace, serving, lifetimes, clock)
+        self.served = Served(installation, serving, lifetimes, clock)
         #: As they are in the Secret, as far as known.
         self.authorities: Authorities | None = None
         #: What somebody should do though all is trusted; "" if nothing.
@@ -53,7 +57,7 @@ class Keeper:
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
     def round(self) -> None:
-        """Do what there is to do; CertificateError or ClusterError where that is impossible.
+        """Do what there is to do; CertificateError or ApiError where that is impossible.
 
         When it returns, the API server trusts the leaf that is served.
         """
@@ -85,7 +89,7 @@ class Keeper:
             if self._secret.write(authorities, found):
                 self._remember(found, authorities)
                 return authorities, published
-        raise ClusterError(f"{self._secret} is changed all the time by somebody else")
+        raise ApiError(f"{self._secret} is changed all the time by somebody else")
 
     def _wanted(self, found: Found, published: Published) -> Authorities:
         authorities = adopt(self._known(found), *self._strangers(found, published))

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from certs.api import Api, Object
-from certs.errors import ClusterError
-from certs.leaf import service_name
-from certs.site import Site
+from certs.errors import ApiError
+from certs.installation import Api, Installation, Object
 
 #: Of a Service in a webhook's clientConfig that names none.
 PORT = 443
 
 
-def places(api: Api, site: Site, port: int = PORT) -> list[str]:
+def places(api: Api, installation: Installation, port: int = PORT) -> list[str]:
     """Return HOST:PORT of each ready endpoint, or of the Service where we may not ask for those.
 
     In a pod the ServiceAccount may not, and the Service's name is known there.
     """
     try:
-        return _endpoints(api, site, port)
-    except ClusterError:
-        return [f"{service_name(site.service, site.namespace)}:{port}"]
+        return _endpoints(api, installation, port)
+    except ApiError:
+        return [f"{installation.server_name}:{port}"]
 
 
-def _endpoints(api: Api, site: Site, port: int) -> list[str]:
-    service = api.read(f"/api/v1/namespaces/{site.namespace}/services/{site.service}")
+def _endpoints(api: Api, installation: Installation, port: int) -> list[str]:
+    namespace, name = installation.namespace, installation.service
+    service = api.read(f"/api/v1/namespaces/{namespace}/services/{name}")
     names = [
         one.get("name", "")
         for one in ((service or {}).get("spec") or {}).get("ports") or ()
         if one.get("port") == port
     ]
     slices = api.read(
-        f"/apis/discovery.k8s.io/v1/namespaces/{site.namespace}/endpointslices"
-        f"?labelSelector=kubernetes.io/service-name={site.service}"
+        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        f"?labelSelector=kubernetes.io/service-name={name}"
     )
     found = (slices or {}).get("items") or ()
     return sorted({place for one in found for place in _ready(one, names)})

@@ -9,18 +9,16 @@ from datetime import datetime
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from certs.api import Api
 from certs.authorities import Authorities
 from certs.bundle import Bundle, Published
 from certs.clock import Clock
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.handshake import Shaken, shake
-from certs.leaf import service_name
+from certs.installation import Api, Installation
 from certs.pair import dns_names
 from certs.pem import certificates, fingerprint
 from certs.places import places
 from certs.secret import IMMUTABLE, CaSecret, Found
-from certs.site import Site
 
 _Roles = list[tuple[str, x509.Certificate]]
 
@@ -78,14 +76,14 @@ class Report:
         return self.served and not self.secret_problem and not self.bundle_problem
 
 
-def report(api: Api, site: Site, addresses: Sequence[str] = ()) -> Report:
-    """Look at everything; ClusterError where the API server does not let us.
+def report(api: Api, installation: Installation, addresses: Sequence[str] = ()) -> Report:
+    """Look at everything; ApiError where the API server does not let us.
 
     `addresses`: HOST:PORT of replicas, in the place of those that the cluster knows.
     """
     clock = Clock()
-    published = Bundle(api, site.configuration, site.webhook, clock).read()
-    secret = CaSecret(api, site.namespace, site.ca_secret)
+    published = Bundle(api, installation, clock).read()
+    secret = CaSecret(api, installation)
     found = secret.read(clock.now())
     known = found.authorities
     roles = _roles(known, published)
@@ -97,19 +95,21 @@ def report(api: Api, site: Site, addresses: Sequence[str] = ()) -> Report:
         retire_after=known.retire_after if known else None,
         asked=(known.asked or "") if known else "",
         authorities=authorities,
-        handshakes=_handshakes(api, site, addresses, published, roles),
+        handshakes=_handshakes(api, installation, addresses, published, roles),
     )
 
 
-def verify(api: Api, site: Site, addresses: Sequence[str] = ()) -> tuple[Handshake, ...]:
+def verify(
+    api: Api, installation: Installation, addresses: Sequence[str] = ()
+) -> tuple[Handshake, ...]:
     """Only shake hands, with whatever certificates; who may not read the Secret may do it too."""
     clock = Clock()
-    published = Bundle(api, site.configuration, site.webhook, clock).read()
+    published = Bundle(api, installation, clock).read()
     try:
-        known = CaSecret(api, site.namespace, site.ca_secret).read(clock.now()).authorities
-    except ClusterError:
+        known = CaSecret(api, installation).read(clock.now()).authorities
+    except ApiError:
         known = None  # then it is not told which CA issued what is served
-    return _handshakes(api, site, addresses, published, _roles(known, published))
+    return _handshakes(api, installation, addresses, published, _roles(known, published))
 
 
 def _roles(known: Authorities | None, published: Published) -> _Roles:
@@ -153,10 +153,14 @@ def _bundle_problem(authorities: Sequence[Authority], published: Published) -> s
 
 
 def _handshakes(
-    api: Api, site: Site, addresses: Sequence[str], published: Published, roles: _Roles
+    api: Api,
+    installation: Installation,
+    addresses: Sequence[str],
+    published: Published,
+    roles: _Roles,
 ) -> tuple[Handshake, ...]:
-    name = service_name(site.service, site.namespace)
-    found = addresses or places(api, site)
+    found = addresses or places(api, installation)
+    name = installation.server_name
     return tuple(_told(shake(one, name, published.pem), roles) for one in found)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from certs.api import Api, Object
 from certs.authorities import Authorities
 from certs.errors import CertificateError
+from certs.installation import Api, Installation, Object
 from certs.stored import decoded, encoded, is_empty, same
 
 #: What is to be done where `Found.immutable`.
@@ -37,18 +37,18 @@ class Found:
 class CaSecret:
     """A Secret (Opaque) that holds the CAs of an installation."""
 
-    def __init__(self, api: Api, namespace: str, name: str) -> None:
+    def __init__(self, api: Api, installation: Installation) -> None:
         self._api = api
-        self._namespace = namespace
-        self._name = name
-        self._collection = f"/api/v1/namespaces/{namespace}/secrets"
-        self._path = f"{self._collection}/{name}"
+        self._namespace = installation.namespace
+        self._name = installation.ca_secret
+        self._collection = f"/api/v1/namespaces/{self._namespace}/secrets"
+        self._path = f"{self._collection}/{self._name}"
 
     def __str__(self) -> str:
         return f"Secret {self._namespace}/{self._name}"
 
     def read(self, now: datetime) -> Found:
-        """Return what is there; ClusterError where the API server did not answer."""
+        """Return what is there; ApiError where the API server did not answer."""
         secret = self._api.read(self._path)
         if secret is None or is_empty(secret):
             return Found(secret=secret)

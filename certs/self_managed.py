@@ -12,15 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from certs.api import Api
 from certs.backoff import delays
 from certs.clock import Clock
 from certs.due import ends
-from certs.errors import CertificateError, ClusterError
+from certs.errors import CertsError
+from certs.installation import Api, Installation
 from certs.keeper import Keeper
 from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
-from certs.site import Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +45,14 @@ class SelfManaged:
 
     def __init__(
         self,
-        site: Site,
+        installation: Installation,
         serving: ServingContext,
         connect: Callable[[], Api],
         lifetimes: Lifetimes | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
-        self.site = site
+        self.installation = installation
         self.lifetimes = lifetimes or Lifetimes()
         self._serving = serving
         self._connect = connect
@@ -77,7 +76,7 @@ class SelfManaged:
         trusted, problem, defect = self.status.trusted, "", None
         try:
             self._connected().round()
-        except (CertificateError, ClusterError) as error:
+        except CertsError as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- this thread is all that renews the leaf
             problem = f"internal error, please report it: {type(error).__name__}"
@@ -106,7 +105,9 @@ class SelfManaged:
     def _connected(self) -> Keeper:
         if self._keeper is None:
             api = self._connect()
-            self._keeper = Keeper(self.site, api, self._serving, self.lifetimes, self._clock)
+            self._keeper = Keeper(
+                self.installation, api, self._serving, self.lifetimes, self._clock
+            )
         return self._keeper
 
     def _status(self, problem: str, trusted: bool, defect: Exception | None) -> Status:

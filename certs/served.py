@@ -5,8 +5,8 @@ from __future__ import annotations
 from certs.bundle import Published
 from certs.clock import Clock
 from certs.due import due, ends
-from certs.issue import KeyPair
-from certs.leaf import issue_service_leaf
+from certs.installation import Installation
+from certs.issue import KeyPair, issue_leaf
 from certs.lifetimes import Lifetimes
 from certs.pem import fingerprint_of
 from certs.serving import ServingContext
@@ -18,13 +18,12 @@ class Served:
 
     def __init__(
         self,
-        service: str,
-        namespace: str,
+        installation: Installation,
         serving: ServingContext,
         lifetimes: Lifetimes,
         clock: Clock,
     ) -> None:
-        self._names = (service, namespace)
+        self._names = installation.dns_names
         self._serving = serving
         self._lifetimes = lifetimes
         self._clock = clock
@@ -34,7 +33,8 @@ class Served:
 
     def serve(self, ca: KeyPair) -> None:
         """Issue a leaf by a CA and serve it from the next handshake on."""
-        leaf = issue_service_leaf(ca, *self._names, self._lifetimes.leaf, self._clock.now())
+        now, lifetime = self._clock.now(), self._lifetimes.leaf
+        leaf = issue_leaf(ca, self._names, lifetime=lifetime, now=now)
         self._serving.use(leaf)
         self.issuer, self.leaf = ca, leaf
 

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from certs import pem
-from certs.api import Object
 from certs.authorities import Asked, Authorities
 from certs.authority import authorities_in, check_authority
 from certs.errors import CertificateError
+from certs.installation import Object
 from certs.issue import KeyPair
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"

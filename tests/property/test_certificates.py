@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from certs.authorities import Asked
 from certs.bundle import published
-from certs.errors import CertificateError, ClusterError
+from certs.errors import ApiError, CertificateError
 from certs.lifetimes import Lifetimes
 from certs.pem import fingerprint_of
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import SECRET, SITE, Objects
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
 
 TIMES = Lifetimes(
     ca=timedelta(hours=1),
@@ -60,7 +60,7 @@ class Interleaved(Objects):
         finally:
             self._within -= 1
         if chance.random() < 0.03:
-            raise ClusterError("the request was lost")
+            raise ApiError("the request was lost")
 
     def create(self, path: str, body: dict[str, Any]) -> bool:
         """Store it, and perhaps not say so."""
@@ -76,7 +76,7 @@ class Interleaved(Objects):
 
     def _lossy(self, done: bool) -> bool:
         if not self._world.calm and self._world.chance.random() < 0.1:
-            raise ClusterError("the answer was lost")
+            raise ApiError("the answer was lost")
         return done
 
 
@@ -120,7 +120,8 @@ class World:
         """Start a replica, whose clock is wrong."""
         clock = Ticking(wrong)
         clock.tick(self.passed)
-        managed = SelfManaged(SITE, ServingContext(clock=clock), lambda: self.api, TIMES, clock)
+        serving = ServingContext(clock=clock)
+        managed = SelfManaged(INSTALLATION, serving, lambda: self.api, TIMES, clock)
         self.replicas.append(Replica(managed, clock))
 
     def pass_time(self, seconds: int) -> None:

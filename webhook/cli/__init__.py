@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from certs.errors import CertsError
 from webhook.cli.output import discard, say
 from webhook.cli.parser import parser
 from webhook.errors import WebhookError
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         discard()
         return _BROKEN_PIPE
-    except WebhookError as error:
+    except (CertsError, WebhookError) as error:
         return _fail(str(error))
     except OSError as error:  # of the output: what cannot be read is a WebhookError
         discard()

@@ -6,19 +6,15 @@ import argparse
 import os
 from pathlib import Path
 
-from certs.api import Api
 from certs.ask import ask
 from certs.authorities import Asked
-from certs.errors import CertificateError
-from certs.errors import ClusterError as Unanswered
+from certs.installation import Api, Installation
 from certs.report import report, verify
-from certs.site import Site
 from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, report_text, told
 from webhook.cli.output import say, write_json, write_lines
-from webhook.errors import ClusterError
 
 _GOOD, _NOT_GOOD = 0, 1
 #: Where the manifests install it.
@@ -27,19 +23,16 @@ _NAMESPACE = "rdma-webhook"
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked, and return the exit code."""
-    try:
-        api, site = connect(_kubeconfig(arguments)), _site(arguments)
-        if arguments.what == "rotate":
-            return _rotate(api, site, arguments)
-        if arguments.what == "verify":
-            return _verify(api, site, arguments)
-        return _status(api, site, arguments)
-    except (CertificateError, Unanswered) as error:
-        raise ClusterError(str(error)) from error
+    api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
+    if arguments.what == "rotate":
+        return _rotate(api, installation, arguments)
+    if arguments.what == "verify":
+        return _verify(api, installation, arguments)
+    return _status(api, installation, arguments)
 
 
-def _status(api: Api, site: Site, arguments: argparse.Namespace) -> int:
-    found = report(api, site, arguments.address)
+def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
+    found = report(api, installation, arguments.address)
     if arguments.output == "json":
         write_json({**told(found), "good": found.good})
     else:
@@ -47,8 +40,8 @@ def _status(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     return _GOOD if found.good else _NOT_GOOD
 
 
-def _verify(api: Api, site: Site, arguments: argparse.Namespace) -> int:
-    found = verify(api, site, arguments.address)
+def _verify(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
+    found = verify(api, installation, arguments.address)
     good = bool(found) and not any(one.problem for one in found)
     if arguments.output == "json":
         write_json({"handshakes": [told(one) for one in found], "good": good})
@@ -57,9 +50,9 @@ def _verify(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     return _GOOD if good else _NOT_GOOD
 
 
-def _rotate(api: Api, site: Site, arguments: argparse.Namespace) -> int:
+def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     asked = Asked.REVOKE if arguments.revoke else Asked.ROTATE
-    ask(api, site, asked)
+    ask(api, installation, asked)
     if arguments.output == "json":
         write_json({"asked": asked.value})
     else:
@@ -67,8 +60,8 @@ def _rotate(api: Api, site: Site, arguments: argparse.Namespace) -> int:
     return _GOOD
 
 
-def _site(arguments: argparse.Namespace) -> Site:
-    return Site(
+def _installation(arguments: argparse.Namespace) -> Installation:
+    return Installation(
         namespace=arguments.namespace or own_namespace(os.environ) or _NAMESPACE,
         service=arguments.service,
         ca_secret=arguments.ca_secret,

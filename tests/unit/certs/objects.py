@@ -7,10 +7,10 @@ import threading
 from base64 import b64encode
 from typing import Any
 
+from certs.installation import Installation
 from certs.issue import KeyPair
-from certs.site import Site
 
-SITE = Site(
+INSTALLATION = Installation(
     namespace="rdma-webhook",
     service="rdma-webhook",
     ca_secret="rdma-webhook-ca",

@@ -7,10 +7,10 @@ import pytest
 
 from certs.ask import ask
 from certs.authorities import Asked
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from certs.secret import CaSecret
-from tests.unit.certs.objects import SECRET, SITE, Objects, secret_of
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of
 
 CA = issue_ca()
 
@@ -26,9 +26,9 @@ def _api(**annotations: str) -> Objects:
 def test_what_is_asked_is_what_replicas_read(asked: Asked) -> None:
     """Nothing else of the Secret changes."""
     api = _api(other="a")
-    ask(api, SITE, asked)
+    ask(api, INSTALLATION, asked)
 
-    found = CaSecret(api, SITE.namespace, SITE.ca_secret).read(datetime.now(UTC)).authorities
+    found = CaSecret(api, INSTALLATION).read(datetime.now(UTC)).authorities
     assert found is not None
     assert (found.asked, found.current) == (asked, CA)
     assert api.stored[SECRET]["metadata"]["annotations"]["other"] == "a"
@@ -36,8 +36,8 @@ def test_what_is_asked_is_what_replicas_read(asked: Asked) -> None:
 
 def test_without_a_secret_there_is_nothing_to_exchange() -> None:
     """With cert-manager, or before the first start."""
-    with pytest.raises(ClusterError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
-        ask(Objects(), SITE, Asked.ROTATE)
+    with pytest.raises(ApiError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
+        ask(Objects(), INSTALLATION, Asked.ROTATE)
 
 
 def test_an_immutable_secret_is_refused() -> None:
@@ -45,8 +45,8 @@ def test_an_immutable_secret_is_refused() -> None:
     api = _api()
     api.stored[SECRET]["immutable"] = True
     told = r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
-    with pytest.raises(ClusterError, match=told):
-        ask(api, SITE, Asked.ROTATE)
+    with pytest.raises(ApiError, match=told):
+        ask(api, INSTALLATION, Asked.ROTATE)
     assert api.stored[SECRET]["metadata"]["annotations"] == {}
 
 
@@ -62,6 +62,6 @@ def test_a_replica_was_faster() -> None:
 
     api = Busy()
     api.stored.update(_api().stored)
-    ask(api, SITE, Asked.ROTATE)
-    with pytest.raises(ClusterError, match="changes all the time"):
-        ask(api, SITE, Asked.ROTATE)
+    ask(api, INSTALLATION, Asked.ROTATE)
+    with pytest.raises(ApiError, match="changes all the time"):
+        ask(api, INSTALLATION, Asked.ROTATE)

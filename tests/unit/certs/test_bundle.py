@@ -8,10 +8,10 @@ import pytest
 
 from certs.bundle import Bundle, Published
 from certs.clock import Clock
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import CONFIGURATION, Objects
+from tests.unit.certs.objects import CONFIGURATION, INSTALLATION, Objects
 
 CA, OTHER = issue_ca().certificate, issue_ca().certificate
 
@@ -21,7 +21,7 @@ def _encoded(*pems: bytes) -> str:
 
 
 def _bundle(api: Objects, clock: Clock | None = None) -> Bundle:
-    return Bundle(api, "zz-rdma-webhook", "pods.rdma.lab", clock or Ticking())
+    return Bundle(api, INSTALLATION, clock or Ticking())
 
 
 def _publish(api: Objects, *pems: bytes) -> Published:
@@ -88,7 +88,7 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
     api = Objects()
 
     told = "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
-    with pytest.raises(ClusterError, match=f"^{told}$"):
+    with pytest.raises(ApiError, match=f"^{told}$"):
         _publish(api, CA)
     assert (api.writes, api.stored) == ([], {})
 
@@ -99,7 +99,7 @@ def test_a_webhook_that_is_not_there_is_not_made() -> None:
     api.configure(name="others.rdma.lab")
 
     told = "MutatingWebhookConfiguration zz-rdma-webhook has no webhook pods.rdma.lab yet"
-    with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(ApiError, match=f"^{re.escape(told)}$"):
         _publish(api, CA)
     assert api.writes == []
 
@@ -113,7 +113,7 @@ def test_another_replica_was_faster() -> None:
     api.configure(_encoded(CA))
 
     assert bundle.publish([CA], found).holds(CA)
-    with pytest.raises(ClusterError, match="does not keep what is written to it"):
+    with pytest.raises(ApiError, match="does not keep what is written to it"):
         _bundle(api).publish([OTHER], found)
     assert api.bundle == _encoded(CA)
 
@@ -132,10 +132,10 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     bundle = _bundle(api, clock)
     what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
     for told in ("does not keep what is written to it", "is changed again and again"):
-        with pytest.raises(ClusterError, match=f"^{what} {told}"):
+        with pytest.raises(ApiError, match=f"^{what} {told}"):
             bundle.publish([CA], bundle.read())
     assert len(api.writes) == 1
     clock.tick(1)
-    with pytest.raises(ClusterError, match="does not keep"):
+    with pytest.raises(ApiError, match="does not keep"):
         bundle.publish([CA], bundle.read())
     assert len(api.writes) == 2

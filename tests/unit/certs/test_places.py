@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.places import places
-from tests.unit.certs.objects import SITE, Objects
+from tests.unit.certs.objects import INSTALLATION, Objects
 
 SERVICE = "/api/v1/namespaces/rdma-webhook/services/rdma-webhook"
 SLICES = (
@@ -36,18 +36,18 @@ def test_each_ready_endpoint_once() -> None:
         _slice(["10.0.0.3"], conditions={"ready": False}),
         _slice(["fd00::1"], 9443),
     )
-    assert places(api, SITE) == ["10.0.0.1:8443", "10.0.0.2:8443", "[fd00::1]:9443"]
+    assert places(api, INSTALLATION) == ["10.0.0.1:8443", "10.0.0.2:8443", "[fd00::1]:9443"]
 
 
 def test_nobody_is_there() -> None:
     """No endpoints, no Service."""
-    assert places(_api(), SITE) == []
-    assert places(Objects(), SITE) == []
+    assert places(_api(), INSTALLATION) == []
+    assert places(Objects(), INSTALLATION) == []
 
 
 def test_who_may_not_ask_takes_the_service() -> None:
     """In a pod, where its name is known."""
     api = Objects()
-    api.broken = ClusterError("the API server answered 403: forbidden")
+    api.broken = ApiError("the API server answered 403: forbidden")
 
-    assert places(api, SITE) == ["rdma-webhook.rdma-webhook.svc:443"]
+    assert places(api, INSTALLATION) == ["rdma-webhook.rdma-webhook.svc:443"]

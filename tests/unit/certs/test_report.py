@@ -7,7 +7,7 @@ from certs.authorities import Authorities
 from certs.issue import issue_ca
 from certs.report import report
 from certs.secret import IMMUTABLE, CaSecret
-from tests.unit.certs.objects import SECRET, SITE, Objects
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
 from webhook.cli.certs_text import report_text, told
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -19,7 +19,7 @@ NOWHERE = ["127.0.0.1:1"]
 def _api(authorities: Authorities | None, *trusted: bytes) -> Objects:
     api = Objects()
     if authorities is not None:
-        secret = CaSecret(api, SITE.namespace, SITE.ca_secret)
+        secret = CaSecret(api, INSTALLATION)
         assert secret.write(authorities, secret.read(NOW))
     api.configure()
     webhook = api.stored[next(key for key in api.stored if "mutating" in key)]["webhooks"][0]
@@ -32,7 +32,7 @@ def test_each_ca_by_its_role() -> None:
     authorities = Authorities(current=CA, next=NEXT, previous=(OLD.certificate,), retire_after=NOW)
     stranger = issue_ca().certificate
     api = _api(authorities, CA.certificate, OLD.certificate, stranger)
-    found = report(api, SITE, NOWHERE)
+    found = report(api, INSTALLATION, NOWHERE)
 
     assert [(one.role, one.in_bundle) for one in found.authorities] == [
         ("current", True),
@@ -53,13 +53,13 @@ def test_each_ca_by_its_role() -> None:
 def test_a_stranger_in_the_bundle_is_a_problem() -> None:
     """Whoever put it there could be called."""
     api = _api(Authorities(current=CA), CA.certificate, OLD.certificate)
-    told_ = report(api, SITE, NOWHERE).bundle_problem
+    told_ = report(api, INSTALLATION, NOWHERE).bundle_problem
     assert told_ == "it trusts 1 CA that the Secret does not have"
 
 
 def test_without_a_secret() -> None:
     """As with cert-manager: what is trusted is told all the same."""
-    found = report(_api(None, CA.certificate), SITE, NOWHERE)
+    found = report(_api(None, CA.certificate), INSTALLATION, NOWHERE)
 
     assert found.secret_problem == "there is no CA in Secret rdma-webhook/rdma-webhook-ca"
     assert [one.role for one in found.authorities] == ["unknown"]
@@ -70,7 +70,7 @@ def test_an_immutable_secret_is_a_problem() -> None:
     """Though its CA is in use, and told of as ever."""
     api = _api(Authorities(current=CA), CA.certificate)
     api.stored[SECRET]["immutable"] = True
-    found = report(api, SITE, NOWHERE)
+    found = report(api, INSTALLATION, NOWHERE)
 
     assert found.secret_problem == IMMUTABLE
     assert [one.role for one in found.authorities] == ["current"]
@@ -79,7 +79,7 @@ def test_an_immutable_secret_is_a_problem() -> None:
 
 def test_without_endpoints() -> None:
     """Nobody is reached, so nothing is well."""
-    found = report(_api(Authorities(current=CA), CA.certificate), SITE)
+    found = report(_api(Authorities(current=CA), CA.certificate), INSTALLATION)
     assert found.handshakes == ()
     assert not found.served
     assert "✘ served    by nobody: the Service has no ready endpoint" in report_text(found)
@@ -87,5 +87,5 @@ def test_without_endpoints() -> None:
 
 def test_no_key_is_told() -> None:
     """Certificates' fingerprints and times only."""
-    written = str(told(report(_api(Authorities(current=CA, next=NEXT)), SITE, NOWHERE)))
+    written = str(told(report(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE)))
     assert "PRIVATE" not in written

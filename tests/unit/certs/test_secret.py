@@ -8,7 +8,7 @@ import pytest
 from certs.authorities import Asked, Authorities
 from certs.issue import issue_ca
 from certs.secret import CaSecret
-from tests.unit.certs.objects import SECRET, Objects, secret_of
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
@@ -16,7 +16,7 @@ BEFORE = [OLD.certificate, issue_ca().certificate]
 
 
 def _secret(api: Objects) -> CaSecret:
-    return CaSecret(api, "rdma-webhook", "rdma-webhook-ca")
+    return CaSecret(api, INSTALLATION)
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.issue import KeyPair, issue_ca
 from certs.self_managed import SelfManaged, Status
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import CONFIGURATION, SECRET, SITE, Objects, secret_of
+from tests.unit.certs.objects import CONFIGURATION, INSTALLATION, SECRET, Objects, secret_of
 
-GONE = ClusterError("cannot reach the API server https://10.0.0.1: Connection refused")
+GONE = ApiError("cannot reach the API server https://10.0.0.1: Connection refused")
 
 
 def _managed(api: Objects, clock: Ticking | None = None) -> SelfManaged:
-    return SelfManaged(SITE, ServingContext(clock=clock), lambda: api, clock=clock)
+    return SelfManaged(INSTALLATION, ServingContext(clock=clock), lambda: api, clock=clock)
 
 
 def _issuer(managed: SelfManaged) -> KeyPair | None:

@@ -1,4 +1,4 @@
-"""The API server as `certs` sees it, which knows nothing of `webhook`."""
+"""The API server as `certs`, which does not depend on `webhook`, expects it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certs import errors
-from certs.api import Api, Object
+from certs.errors import ApiError
+from certs.installation import Api
 from webhook.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -16,46 +16,29 @@ if TYPE_CHECKING:
 
 
 def connect(kubeconfig: Path | None) -> Api:
-    """Return the API server of a kubeconfig, or of the pod that this runs in.
+    """Return the API server of a kubeconfig, or that of the pod that this runs in.
 
-    Slow: it imports the Kubernetes client. Raises certs' ClusterError, as its methods do.
+    Slow: it imports the Kubernetes client. Raises ApiError, as the methods of `Api` do.
     """
     from webhook.kube.client import Client  # noqa: PLC0415 -- see there
 
-    with _translated():
+    with _as_api_error():
         return CertificateApi(Client(kubeconfig))
 
 
-class CertificateApi:
-    """Passes requests on, and errors back as those of `certs`."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def read(self, path: str) -> Object | None:
-        """Return the object at a path; None if there is none."""
-        with _translated():
-            return self._client.read(path)
-
-    def create(self, path: str, body: Object) -> bool:
-        """Create an object in a collection; False if one of its name is there already."""
-        with _translated():
-            return self._client.create(path, body)
-
-    def replace(self, path: str, body: Object) -> bool:
-        """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
-        with _translated():
-            return self._client.replace(path, body)
-
-    def apply(self, path: str, body: Object) -> bool:
-        """Apply (server-side, with force) the fields of `body`, and own them."""
-        with _translated():
-            return self._client.apply(path, body)
-
-
 @contextmanager
-def _translated() -> Iterator[None]:
+def _as_api_error() -> Iterator[None]:
     try:
         yield
     except ClusterError as error:
-        raise errors.ClusterError(str(error)) from error
+        raise ApiError(str(error)) from error
+
+
+class CertificateApi:
+    """The requests of a client that `Api` names; a ClusterError becomes an ApiError."""
+
+    def __init__(self, client: Client) -> None:
+        self.read = _as_api_error()(client.read)
+        self.create = _as_api_error()(client.create)
+        self.replace = _as_api_error()(client.replace)
+        self.apply = _as_api_error()(client.apply)

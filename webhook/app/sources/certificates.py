@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from certs.leaf import service_name
+from certs.installation import Installation, server_name
 from certs.self_managed import SelfManaged
 from certs.serving import CertificateFiles, ServingContext
-from certs.site import Site
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import WEBHOOK, ServeOptions
@@ -53,10 +52,11 @@ def certificate_of(
     """Choose by what is given, and have `/readyz` ask it; ConfigError if nothing is."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
-    site = site_of(options, environment)
+    installation = installation_of(options, environment)
     if options.lifetimes.problem:
         raise ConfigError(f"certificates' lifetimes: {options.lifetimes.problem}")
-    managed = SelfManaged(site, serving, partial(connect, options.kubeconfig), options.lifetimes)
+    reach = partial(connect, options.kubeconfig)
+    managed = SelfManaged(installation, serving, reach, options.lifetimes)
     return SelfManagedCertificate(managed, serving, state)
 
 
@@ -65,14 +65,14 @@ def _files(
 ) -> CertificateFiles | None:
     if options.tls_cert and options.tls_key:
         namespace = _known_namespace(options, environment)
-        name = service_name(options.service, namespace) if namespace else None
+        name = server_name(options.service, namespace) if namespace else None
         return CertificateFiles(options.tls_cert, options.tls_key, serving, name)
     if options.tls_cert or options.tls_key:
         raise ConfigError("--tls-cert and --tls-key: one is of no use without the other")
     return None
 
 
-def site_of(options: ServeOptions, environment: Mapping[str, str]) -> Site:
+def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> Installation:
     """Say where the webhook lives; ConfigError where that cannot be known."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         msg = (
@@ -87,7 +87,7 @@ def site_of(options: ServeOptions, environment: Mapping[str, str]) -> Site:
         where = f"{SERVICE_ACCOUNT}/namespace is not there"
         msg = f"which namespace is the webhook in? Give --namespace ({where})"
         raise ConfigError(msg)
-    return Site(
+    return Installation(
         namespace=namespace,
         service=options.service,
         ca_secret=options.ca_secret,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from certs.errors import ClusterError
+from certs.errors import ApiError
 from certs.issue import issue_ca, issue_leaf
 from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.app.client import Lines
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import SECRET, SITE, Objects
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources import certificates
@@ -35,7 +35,7 @@ class Server:
         self.state, self.metrics, self.lines = State(), Metrics(), Lines()
         self.clock = Ticking()
         self.serving = ServingContext(clock=self.clock)
-        self.managed = SelfManaged(SITE, self.serving, lambda: self.api, clock=self.clock)
+        self.managed = SelfManaged(INSTALLATION, self.serving, lambda: self.api, clock=self.clock)
         self.certificate = SelfManagedCertificate(self.managed, self.serving, self.state)
 
     def round(self) -> tuple[bool, str]:
@@ -109,7 +109,7 @@ def test_stays_ready_when_the_api_server_is_gone() -> None:
     server.api.configure()
     server.round()
     server.lines.read()
-    server.api.broken = ClusterError("no route to host")
+    server.api.broken = ApiError("no route to host")
 
     ready, detail = server.round()
     assert ready
@@ -173,8 +173,9 @@ def test_in_a_cluster_it_looks_after_its_own() -> None:
     chosen = certificate_of(options, ServingContext(), State(), {IN_CLUSTER: "10.0.0.1"})
 
     assert isinstance(chosen, SelfManagedCertificate)
-    site = chosen._managed.site
-    assert (site.namespace, site.service, site.webhook) == ("lab", "rdma-webhook", "pods.rdma.lab")
+    installation = chosen._managed.installation
+    assert (installation.namespace, installation.webhook) == ("lab", "pods.rdma.lab")
+    assert installation.service == "rdma-webhook"
     assert chosen.check().detail == "not tried yet"
 
 

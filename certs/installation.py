@@ -1,0 +1,57 @@
+"""One installation in a cluster: its names, and what `certs` needs from its API server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+#: An object as the API server returns it, in JSON types.
+Object = dict[str, Any]
+
+
+class Api(Protocol):
+    """An API server. Every method blocks, and raises ApiError if there is no usable answer."""
+
+    def read(self, path: str) -> Object | None:
+        """Return the object at a path; None if it does not exist."""
+
+    def create(self, path: str, body: Object) -> bool:
+        """Create an object in a collection; False if one of that name already exists."""
+
+    def replace(self, path: str, body: Object) -> bool:
+        """Replace an object; False if its resourceVersion is no longer that of `body`."""
+
+    def apply(self, path: str, body: Object) -> bool:
+        """Apply (server-side, with force) the fields of `body`, and own them.
+
+        False if the object's uid or resourceVersion is no longer that of `body`.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The names of the objects that certificates depend on."""
+
+    namespace: str
+    service: str
+    #: The Secret of the CAs, in that namespace.
+    ca_secret: str
+    #: The MutatingWebhookConfiguration, and the webhook in it, whose `caBundle` is managed.
+    configuration: str
+    webhook: str
+
+    @property
+    def server_name(self) -> str:
+        """The name that the API server verifies when it calls the Service."""
+        return server_name(self.service, self.namespace)
+
+    @property
+    def dns_names(self) -> tuple[str, ...]:
+        """The DNS names of the Service; those after the first are for people and probes."""
+        name, short = self.server_name, f"{self.service}.{self.namespace}"
+        return (name, f"{name}.cluster.local", short, self.service)
+
+
+def server_name(service: str, namespace: str) -> str:
+    """Return the name that the API server verifies when it calls a Service."""
+    return f"{service}.{namespace}.svc"
