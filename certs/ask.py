@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from certs.authorities import Asked
+from certs.authorities import RotationRequest
 from certs.errors import ApiError
 from certs.installation import Api, Installation
 from certs.stored import ROTATE
@@ -12,7 +12,7 @@ from certs.stored import ROTATE
 _TRIES = 5
 
 
-def ask(api: Api, installation: Installation, asked: Asked) -> None:
+def ask(api: Api, installation: Installation, asked: RotationRequest) -> None:
     """Annotate the Secret; ApiError where that cannot be done."""
     path = f"/api/v1/namespaces/{installation.namespace}/secrets/{installation.ca_secret}"
     for _ in repeat(None, _TRIES):

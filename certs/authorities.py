@@ -1,59 +1,121 @@
-"""The CAs of one installation, and how far the exchange of one for the next has come.
+"""The CAs of one installation, and how far the rotation from one to the next has come.
 
-There is no phase in here that could contradict the rest; it follows from what there is:
+There is no stored phase that could contradict the CAs; it follows from which of them exist:
 
     settled      only `current`
-    publishing   `next` too: it is in `caBundle`, and nothing is issued by it yet
-    draining     `previous` too: nothing is issued by it any more, but some may still serve it
+    publishing   also `next`: it is in `caBundle`, but has not issued anything yet
+    draining     also `previous`: they no longer issue, but replicas may still serve their leaves
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from certs.issue import KeyPair
-from certs.pem import distinct, fingerprint_of
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from certs.errors import CertificateError
+from certs.pem import KeyPair, distinct, load_certificates, load_key, pem_fingerprint, to_pem
 
 
-class Asked(StrEnum):
-    """What somebody may ask for, by an annotation of the Secret."""
+class RotationRequest(StrEnum):
+    """What an annotation of the Secret may request."""
 
-    #: A new CA before its time.
+    #: A new CA before it is due.
     ROTATE = "rotate"
-    #: The same, since the keys of these may be in wrong hands: trust them no longer than must be.
+    #: The same, because the keys may be compromised: trust them no longer than necessary.
     REVOKE = "revoke"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorities:
-    """Which CA issues, which one will, and which ones did, as the Secret has them."""
+    """The CA that issues, the one that will, and those that did, as the Secret has them."""
 
     current: KeyPair
     next: KeyPair | None = None
-    #: Certificates only (PEM, one each): their keys are forgotten.
+    #: Certificates only (PEM, one each): their keys are not kept.
     previous: tuple[bytes, ...] = ()
-    #: Before this, `previous` stays, because a replica without the API server may still serve it.
+    #: `previous` stays until then: a replica that cannot reach the API server may still serve it.
     retire_after: datetime | None = None
-    asked: Asked | None = None
-    #: `next` comes because the keys before it may be in wrong hands.
+    #: A request that no replica has acted on yet.
+    requested: RotationRequest | None = None
+    #: `next` exists because the keys before it may be compromised.
     revoking: bool = False
 
     @property
     def phase(self) -> str:
-        """Where the exchange is: settled, publishing or draining."""
+        """The phase of the rotation: settled, publishing or draining."""
         if self.next is not None:
             return "publishing"
         return "draining" if self.previous else "settled"
 
     @property
     def trusted(self) -> tuple[bytes, ...]:
-        """The certificates (PEM, one each) that belong into `caBundle`, each once."""
+        """The certificates (PEM, one each) that belong in `caBundle`, without duplicates."""
         pairs = (self.current, self.next) if self.next is not None else (self.current,)
         return tuple(distinct([*(pair.certificate for pair in pairs), *self.previous]))
 
     def knows(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is one of these."""
-        wanted = fingerprint_of(certificate)
-        return any(fingerprint_of(one) == wanted for one in self.trusted)
+        wanted = pem_fingerprint(certificate)
+        return any(pem_fingerprint(one) == wanted for one in self.trusted)
+
+
+def describe_changes(before: Authorities | None, after: Authorities) -> Iterator[str]:
+    """Yield log messages for what changed; nothing if `before`, the Secret's, was unusable."""
+    if before is None:
+        return
+    if before.current != after.current:
+        yield "issues by the next CA from now on"
+    elif before.next != after.next:
+        why = " since its keys may be in wrong hands" if after.revoking else ""
+        yield f"made the next CA{why}"
+    if not set(before.previous) >= set(after.previous) - {before.current.certificate}:
+        yield "goes on trusting a CA that was in caBundle"
+    if before.previous and not after.previous:
+        yield "retired the previous CA"
+
+
+def check_ca(ca: KeyPair, now: datetime) -> None:
+    """Raise CertificateError unless this CA can issue leaves; its expiry is not checked.
+
+    Checked before use, so that no leaf is issued that the API server would not accept.
+    """
+    certificate = _only_certificate(ca.certificate)
+    key = load_key(ca.key)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise CertificateError("the key is not one for ECDSA")
+    if key.public_key() != certificate.public_key():
+        raise CertificateError("the key does not belong to the certificate")
+    if not _signs_certificates(certificate):
+        raise CertificateError("the certificate is not that of a CA")
+    if certificate.not_valid_before_utc > now:
+        since = certificate.not_valid_before_utc
+        raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
+    """Return, as PEM, those certificates that are CAs and have not expired."""
+    found = load_certificates(pem)
+    valid = [one for one in found if one.not_valid_after_utc > now and _signs_certificates(one)]
+    return list(to_pem(valid))
+
+
+def _only_certificate(pem: bytes) -> x509.Certificate:
+    try:
+        (found,) = x509.load_pem_x509_certificates(pem)
+    except ValueError as error:  # also raised if there is more than one
+        raise CertificateError("the certificate is not one PEM certificate") from error
+    return found
+
+
+def _signs_certificates(certificate: x509.Certificate) -> bool:
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage)
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    return constraints.value.ca and usage.value.key_cert_sign

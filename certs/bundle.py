@@ -17,7 +17,7 @@ from certs.clock import Clock
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation, Object
 from certs.pace import Pace
-from certs.pem import certificates, encoded, fingerprint, fingerprint_of
+from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 KIND = "MutatingWebhookConfiguration"
@@ -45,7 +45,7 @@ class Published:
 
     def holds(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is trusted."""
-        return fingerprint_of(certificate) in self.fingerprints
+        return pem_fingerprint(certificate) in self.fingerprints
 
 
 class Bundle:
@@ -82,7 +82,7 @@ class Bundle:
         if not found.uid:
             raise ApiError(found.problem)
         pems = tuple(wanted)
-        if found.fingerprints == {fingerprint_of(one) for one in pems}:
+        if found.fingerprints == {pem_fingerprint(one) for one in pems}:
             return found
         if self._pace.pause:
             raise ApiError(f"{self} is changed again and again by somebody else")
@@ -111,8 +111,8 @@ def published(bundle: str, metadata: Object) -> Published:
     """Read a `caBundle` (base64 of PEM); one that is garbage in part holds nothing."""
     pem, problem = b"", ""
     try:
-        found = certificates(b64decode(bundle, validate=True)) if bundle else []
-        pem = b"".join(encoded(found))
+        found = load_certificates(b64decode(bundle, validate=True)) if bundle else []
+        pem = b"".join(to_pem(found))
     except (CertificateError, binascii.Error):
         found, problem = [], "it was no base64 of PEM certificates"
     return Published(

@@ -1,40 +1,28 @@
-"""Issue certificates: a CA, and leaves that a Kubernetes API server accepts.
+"""Issue a CA and leaves that a Kubernetes API server accepts, and say when to renew them.
 
-The API server checks subject alternative names only (common names are ignored
-since Go 1.15), wants `serverAuth` among the extended key usages, and a CA with
-`CA:TRUE` and `keyCertSign`. ECDSA P-256 throughout: small, fast, known to all.
+The API server verifies subject alternative names only (Go ignores common names since
+1.15), and requires `serverAuth` in the extended key usages, and a CA with `CA:TRUE` and
+`keyCertSign`. All keys are ECDSA P-256: small, fast and supported everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: How far back certificates are valid: for API servers whose clock is behind, or ours ahead.
+from certs.pem import KeyPair, load_certificates, load_key
+
+#: `notBefore` lies this far in the past, for an API server whose clock is behind ours.
 BACKDATED = timedelta(hours=1)
 CA_LIFETIME = timedelta(days=365)
 LEAF_LIFETIME = timedelta(days=30)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyPair:
-    """A certificate (leaf first, then any intermediates) and its private key, as PEM."""
-
-    certificate: bytes
-    key: bytes = field(repr=False)
 
 
 def issue_ca(
@@ -42,9 +30,9 @@ def issue_ca(
     lifetime: timedelta = CA_LIFETIME,
     now: datetime | None = None,
 ) -> KeyPair:
-    """Issue a self-signed CA that can sign leaves and nothing below them.
+    """Issue a self-signed CA that can sign leaves but no intermediate CAs.
 
-    `now`: when its life begins (default: now), as for a leaf.
+    `now`: when its lifetime begins (default: the current time).
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name)
@@ -65,9 +53,12 @@ def issue_leaf(
     lifetime: timedelta = LEAF_LIFETIME,
     now: datetime | None = None,
 ) -> KeyPair:
-    """Issue a server certificate for these names and addresses; it never outlives its CA."""
+    """Issue a server certificate for these names and addresses; it never outlives its CA.
+
+    `now`: when its lifetime begins (default: the current time).
+    """
     issuer = x509.load_pem_x509_certificate(ca.certificate)
-    signer = load_pem_private_key(ca.key, password=None)
+    signer = load_key(ca.key)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
     subject = _subject(str(names[0].value) if names else "rdma-webhook")
@@ -85,6 +76,27 @@ def issue_leaf(
         .add_extension(authority, critical=False)
     )
     return _pair(builder.sign(signer, SHA256()), key)
+
+
+def expiry(pair: KeyPair) -> datetime:
+    """Return when a certificate expires."""
+    return load_certificates(pair.certificate)[0].not_valid_after_utc
+
+
+def renewal_time(pair: KeyPair) -> datetime:
+    """Return when a certificate is to be renewed: after two thirds of its lifetime.
+
+    The lifetime begins at issuance, not at the earlier `notBefore`.
+    """
+    certificate = load_certificates(pair.certificate)[0]
+    until = certificate.not_valid_after_utc
+    issued = min(certificate.not_valid_before_utc + BACKDATED, until)
+    return until - (until - issued) / 3
+
+
+def renewal_due(pair: KeyPair, now: datetime) -> bool:
+    """Return whether a certificate is to be renewed now."""
+    return now >= renewal_time(pair)
 
 
 def _builder(

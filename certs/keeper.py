@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections import deque
 from itertools import repeat
 
-from certs.authorities import Authorities
-from certs.authority import authorities_in
+from certs.authorities import Authorities, describe_changes, unexpired_cas
 from certs.bundle import Bundle, Published
 from certs.clock import Clock
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
 from certs.lifetimes import Lifetimes
-from certs.notes import told
 from certs.rotation import View, adopt, draining, fresh, step
 from certs.secret import IMMUTABLE, CaSecret, Found
 from certs.served import Served
@@ -126,7 +124,7 @@ class Keeper:
         them. Anybody else knows its own.
         """
         if self.authorities is None or found.authorities is None:
-            return authorities_in(published.pem, self._clock.now()) if published.pem else []
+            return unexpired_cas(published.pem, self._clock.now()) if published.pem else []
         issuer = self.served.issuer
         return [issuer.certificate] if issuer and published.holds(issuer.certificate) else []
 
@@ -135,5 +133,5 @@ class Keeper:
             what = "restored" if self.authorities else "made"
             why = found.problem or "there was none"
             self.notes.append(f"{what} {self._secret}: {why}")
-        self.notes.extend(told(found.authorities, authorities))
+        self.notes.extend(describe_changes(found.authorities, authorities))
         self.authorities = authorities

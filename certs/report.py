@@ -15,8 +15,7 @@ from certs.clock import Clock
 from certs.errors import ApiError
 from certs.handshake import Shaken, shake
 from certs.installation import Api, Installation
-from certs.pair import dns_names
-from certs.pem import certificates, fingerprint
+from certs.pem import dns_names, fingerprint, load_certificates
 from certs.places import places
 from certs.secret import IMMUTABLE, CaSecret, Found
 
@@ -93,7 +92,7 @@ def report(api: Api, installation: Installation, addresses: Sequence[str] = ()) 
         secret_problem=_secret_problem(secret, found),
         bundle_problem=_bundle_problem(authorities, published),
         retire_after=known.retire_after if known else None,
-        asked=(known.asked or "") if known else "",
+        asked=(known.requested or "") if known else "",
         authorities=authorities,
         handshakes=_handshakes(api, installation, addresses, published, roles),
     )
@@ -119,9 +118,9 @@ def _roles(known: Authorities | None, published: Published) -> _Roles:
         pems.append(("current", known.current.certificate))
         pems += [("next", known.next.certificate)] if known.next else []
         pems += [("previous", one) for one in known.previous]
-    found = [(role, one) for role, pem in pems for one in certificates(pem)]
+    found = [(role, one) for role, pem in pems for one in load_certificates(pem)]
     there = {fingerprint(one) for _, one in found}
-    trusted = certificates(published.pem) if published.pem else []
+    trusted = load_certificates(published.pem) if published.pem else []
     return found + [("unknown", one) for one in trusted if fingerprint(one) not in there]
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from certs.authorities import Asked, Authorities
-from certs.due import due, ends
-from certs.issue import KeyPair, issue_ca
+from certs.authorities import Authorities, RotationRequest
+from certs.issue import expiry, issue_ca, renewal_due
 from certs.lifetimes import Lifetimes
-from certs.pem import fingerprint_of
+from certs.pem import KeyPair, pem_fingerprint
 from certs.since import Since
 
 
@@ -49,28 +48,28 @@ def adopt(authorities: Authorities, *strangers: bytes) -> Authorities:
 def step(authorities: Authorities, view: View) -> Authorities:
     """Return the CAs after the one step that is due; the same ones if none is."""
     current, following = authorities.current, authorities.next
-    if authorities.asked is Asked.REVOKE:
-        return replace(authorities, next=fresh(view), asked=None, revoking=True)
-    if ends(current) <= view.now:  # nobody can serve it or issue by it any more
+    if authorities.requested is RotationRequest.REVOKE:
+        return replace(authorities, next=fresh(view), requested=None, revoking=True)
+    if expiry(current) <= view.now:  # nobody can serve it or issue by it any more
         return _promoted(authorities, following or fresh(view), view)
-    if following is None and (authorities.asked or due(current, view.now)):
-        return replace(authorities, next=fresh(view), asked=None)
+    if following is None and (authorities.requested or renewal_due(current, view.now)):
+        return replace(authorities, next=fresh(view), requested=None)
     if following is not None and _seen(following, view, view.lifetimes.propagation):
         return _promoted(authorities, following, view)
     if authorities.previous and _drained(authorities, view):
         return replace(authorities, previous=(), retire_after=None)
-    return replace(authorities, asked=None)  # one is under way
+    return replace(authorities, requested=None)  # one is under way
 
 
 def draining(authorities: Authorities) -> str:
     """Return what a drain waits under: another CA that joins it begins it anew."""
     certificates = (authorities.current.certificate, *authorities.previous)
-    return " ".join(fingerprint_of(one) for one in certificates)
+    return " ".join(pem_fingerprint(one) for one in certificates)
 
 
 def _seen(ca: KeyPair, view: View, least: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for so long."""
-    seen = view.published.lasted(fingerprint_of(ca.certificate))
+    seen = view.published.lasted(pem_fingerprint(ca.certificate))
     return seen is not None and seen >= least
 
 

@@ -14,9 +14,9 @@ from datetime import datetime
 
 from certs.backoff import delays
 from certs.clock import Clock
-from certs.due import ends
 from certs.errors import CertsError
 from certs.installation import Api, Installation
+from certs.issue import expiry
 from certs.keeper import Keeper
 from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
@@ -116,7 +116,7 @@ class SelfManaged:
             problem=problem,
             not_after=self._serving.not_after,
             trusted=trusted,
-            ca_not_after=ends(authorities.current) if authorities else None,
+            ca_not_after=expiry(authorities.current) if authorities else None,
             phase=authorities.phase if authorities else "",
             defect=defect,
         )

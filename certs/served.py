@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from certs.bundle import Published
 from certs.clock import Clock
-from certs.due import due, ends
 from certs.installation import Installation
-from certs.issue import KeyPair, issue_leaf
+from certs.issue import expiry, issue_leaf, renewal_due
 from certs.lifetimes import Lifetimes
-from certs.pem import fingerprint_of
+from certs.pem import KeyPair, pem_fingerprint
 from certs.serving import ServingContext
 from certs.since import Since
 
@@ -41,7 +40,7 @@ class Served:
     def renew(self) -> None:
         """Replace a leaf that is due by one of the same CA; needs no API server."""
         now = self._clock.now()
-        if self.issuer and self.leaf and due(self.leaf, now) and ends(self.issuer) > now:
+        if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
     def follow(self, current: KeyPair, published: Published, since: Since) -> None:
@@ -52,12 +51,12 @@ class Served:
         if self.issuer in (None, current) or not published.holds(current.certificate):
             return
         if self._holds(published):
-            seen = since.lasted(fingerprint_of(current.certificate))
+            seen = since.lasted(pem_fingerprint(current.certificate))
             if seen is None or seen < self._lifetimes.propagation:
                 return
         self.serve(current)
 
     def _holds(self, published: Published) -> bool:
         assert self.issuer is not None
-        lives = ends(self.issuer) > self._clock.now()
+        lives = expiry(self.issuer) > self._clock.now()
         return lives and published.holds(self.issuer.certificate)

@@ -16,8 +16,7 @@ from tempfile import NamedTemporaryFile
 
 from certs.clock import Clock
 from certs.errors import CertificateError
-from certs.issue import KeyPair
-from certs.pair import check_pair
+from certs.pem import KeyPair, check_pair
 
 
 class ServingContext:

@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from certs import pem
-from certs.authorities import Asked, Authorities
-from certs.authority import authorities_in, check_authority
+from certs.authorities import Authorities, RotationRequest, check_ca, unexpired_cas
 from certs.errors import CertificateError
 from certs.installation import Object
-from certs.issue import KeyPair
+from certs.pem import KeyPair
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
 _NEXT_CERTIFICATE, _NEXT_KEY, _PREVIOUS = "next.crt", "next.key", "previous.crt"
@@ -42,7 +41,7 @@ def decoded(secret: Object, now: datetime) -> Authorities:
         next=_optional(data, now),
         previous=_previous(data, now),
         retire_after=_time(annotations.get(_RETIRE_AFTER)),
-        asked=_asked(annotations.get(ROTATE)),
+        requested=_requested(annotations.get(ROTATE)),
         revoking=annotations.get(_REVOKING) == "true",
     )
 
@@ -79,8 +78,8 @@ def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> Ke
     if missing:
         raise CertificateError(f"it has no {' and no '.join(missing)}")
     pair = KeyPair(certificate=_bytes(data, certificate), key=_bytes(data, key))
-    check_authority(pair, now)
-    (canonical,) = pem.encoded(pem.certificates(pair.certificate))  # ends in a newline
+    check_ca(pair, now)
+    (canonical,) = pem.to_pem(pem.load_certificates(pair.certificate))  # ends in a newline
     return KeyPair(certificate=canonical, key=pair.key)
 
 
@@ -102,7 +101,7 @@ def _previous(data: dict[str, Any], now: datetime) -> tuple[bytes, ...]:
     if not data.get(_PREVIOUS):
         return ()
     try:
-        return tuple(authorities_in(_bytes(data, _PREVIOUS), now))
+        return tuple(unexpired_cas(_bytes(data, _PREVIOUS), now))
     except CertificateError:
         return ()
 
@@ -114,9 +113,9 @@ def _time(written: str | None) -> datetime | None:
         return None
 
 
-def _asked(written: str | None) -> Asked | None:
+def _requested(written: str | None) -> RotationRequest | None:
     try:
-        return Asked(written or "")
+        return RotationRequest(written or "")
     except ValueError:
         return None
 
@@ -133,8 +132,8 @@ def _written(authorities: Authorities) -> dict[str, bytes]:
 
 def _told(authorities: Authorities) -> dict[str, str]:
     told = {}
-    if authorities.asked is not None:
-        told[ROTATE] = authorities.asked.value
+    if authorities.requested is not None:
+        told[ROTATE] = authorities.requested.value
     if authorities.retire_after is not None:
         told[_RETIRE_AFTER] = authorities.retire_after.strftime(_TIME)
     if authorities.revoking:

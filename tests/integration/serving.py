@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Self
 
 import uvloop
 
-from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 from webhook.app.preview_worker import child
 from webhook.server import ServeOptions, WebhookServer
 

@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.issue import KeyPair, issue_ca
+from certs.issue import issue_ca
+from certs.pem import KeyPair
 from tests.integration.serving import Certificates, Reply, Running, fabrics, pod, review, send
 
 CLIENTS = issue_ca("clients")

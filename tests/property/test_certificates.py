@@ -18,11 +18,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certs.authorities import Asked
+from certs.authorities import RotationRequest
 from certs.bundle import published
 from certs.errors import ApiError, CertificateError
 from certs.lifetimes import Lifetimes
-from certs.pem import fingerprint_of
+from certs.pem import pem_fingerprint
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
@@ -97,7 +97,7 @@ class Replica:
         keeper = self.managed._keeper
         if keeper is None or keeper.served.issuer is None or not self.managed.status.trusted:
             return ""
-        return fingerprint_of(keeper.served.issuer.certificate)
+        return pem_fingerprint(keeper.served.issuer.certificate)
 
 
 class World:
@@ -154,11 +154,11 @@ class World:
     def _in_secret(self, key: str) -> set[str]:
         data = self.api.stored.get(SECRET, {}).get("data", {})
         try:
-            return {fingerprint_of(b64decode(data.get(key, "")))}
+            return {pem_fingerprint(b64decode(data.get(key, "")))}
         except CertificateError:
             return set()
 
-    def annotate(self, asked: Asked) -> None:
+    def annotate(self, asked: RotationRequest) -> None:
         """Ask for a rotation, as kubectl annotate does."""
         if SECRET in self.api.stored:
             metadata = self.api.stored[SECRET]["metadata"]
@@ -185,7 +185,7 @@ ACTIONS = st.one_of(
     st.tuples(st.just("start"), WRONG),
     st.tuples(st.just("stop"), st.integers(0, 5)),
     st.tuples(st.just("away"), st.integers(0, 5)),
-    st.tuples(st.just("ask"), st.sampled_from(Asked)),
+    st.tuples(st.just("ask"), st.sampled_from(RotationRequest)),
     st.tuples(st.sampled_from(["lose", "overwrite"]), st.none()),
 )
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from shutil import which
 from tempfile import mkdtemp
 
-from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 from webhook.decision.facts import LABEL
 from webhook.fabric.records import Fabrics
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from certs.ask import ask
-from certs.authorities import Asked
+from certs.authorities import RotationRequest
 from certs.installation import Api, Installation
 from certs.report import report, verify
 from webhook.app.options import WEBHOOK
@@ -51,7 +51,7 @@ def _verify(api: Api, installation: Installation, arguments: argparse.Namespace)
 
 
 def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
-    asked = Asked.REVOKE if arguments.revoke else Asked.ROTATE
+    asked = RotationRequest.REVOKE if arguments.revoke else RotationRequest.ROTATE
     ask(api, installation, asked)
     if arguments.output == "json":
         write_json({"asked": asked.value})

@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.places import named
 from tests.e2e.asking import Document

@@ -8,7 +8,7 @@ from base64 import b64encode
 from typing import Any
 
 from certs.installation import Installation
-from certs.issue import KeyPair
+from certs.pem import KeyPair
 
 INSTALLATION = Installation(
     namespace="rdma-webhook",

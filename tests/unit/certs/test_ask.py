@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from certs.ask import ask
-from certs.authorities import Asked
+from certs.authorities import RotationRequest
 from certs.errors import ApiError
 from certs.issue import issue_ca
 from certs.secret import CaSecret
@@ -22,22 +22,22 @@ def _api(**annotations: str) -> Objects:
     return api
 
 
-@pytest.mark.parametrize("asked", Asked)
-def test_what_is_asked_is_what_replicas_read(asked: Asked) -> None:
+@pytest.mark.parametrize("asked", RotationRequest)
+def test_what_is_asked_is_what_replicas_read(asked: RotationRequest) -> None:
     """Nothing else of the Secret changes."""
     api = _api(other="a")
     ask(api, INSTALLATION, asked)
 
     found = CaSecret(api, INSTALLATION).read(datetime.now(UTC)).authorities
     assert found is not None
-    assert (found.asked, found.current) == (asked, CA)
+    assert (found.requested, found.current) == (asked, CA)
     assert api.stored[SECRET]["metadata"]["annotations"]["other"] == "a"
 
 
 def test_without_a_secret_there_is_nothing_to_exchange() -> None:
     """With cert-manager, or before the first start."""
     with pytest.raises(ApiError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
-        ask(Objects(), INSTALLATION, Asked.ROTATE)
+        ask(Objects(), INSTALLATION, RotationRequest.ROTATE)
 
 
 def test_an_immutable_secret_is_refused() -> None:
@@ -46,7 +46,7 @@ def test_an_immutable_secret_is_refused() -> None:
     api.stored[SECRET]["immutable"] = True
     told = r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
     with pytest.raises(ApiError, match=told):
-        ask(api, INSTALLATION, Asked.ROTATE)
+        ask(api, INSTALLATION, RotationRequest.ROTATE)
     assert api.stored[SECRET]["metadata"]["annotations"] == {}
 
 
@@ -62,6 +62,6 @@ def test_a_replica_was_faster() -> None:
 
     api = Busy()
     api.stored.update(_api().stored)
-    ask(api, INSTALLATION, Asked.ROTATE)
+    ask(api, INSTALLATION, RotationRequest.ROTATE)
     with pytest.raises(ApiError, match="changes all the time"):
-        ask(api, INSTALLATION, Asked.ROTATE)
+        ask(api, INSTALLATION, RotationRequest.ROTATE)

@@ -9,8 +9,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from certs.issue import BACKDATED, KeyPair, issue_ca, issue_leaf
+from certs.issue import BACKDATED, expiry, issue_ca, issue_leaf, renewal_due, renewal_time
+from certs.pem import KeyPair
+from tests.unit.certs.clocks import Ticking
 
+NOW = Ticking().now().replace(microsecond=0)
 SERVICE = "rdma-webhook.rdma-webhook.svc"
 
 
@@ -91,3 +94,32 @@ def test_long_names_are_cut_in_the_subject_only() -> None:
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
 
     assert names.get_values_for_type(x509.DNSName) == [name]
+
+
+def _lasting(lifetime: timedelta, ca: timedelta = timedelta(days=365)) -> KeyPair:
+    return issue_leaf(issue_ca(lifetime=ca, now=NOW), ["a"], lifetime=lifetime, now=NOW)
+
+
+@pytest.mark.parametrize("seconds", [24 * 3600, 60, 6])
+def test_after_two_thirds_of_its_life(seconds: int) -> None:
+    """The hour by which it is dated back is no part of it, however short it lives."""
+    leaf = _lasting(timedelta(seconds=seconds))
+
+    assert expiry(leaf) == NOW + timedelta(seconds=seconds)
+    assert renewal_time(leaf) == NOW + timedelta(seconds=seconds) * 2 / 3
+    assert not renewal_due(leaf, renewal_time(leaf) - timedelta(seconds=1))
+    assert renewal_due(leaf, renewal_time(leaf))
+
+
+def test_a_leaf_ends_with_its_ca() -> None:
+    """It is never valid for longer, and what has little left is due soon."""
+    leaf = _lasting(timedelta(hours=24), ca=timedelta(hours=3))
+
+    assert expiry(leaf) == NOW + timedelta(hours=3)
+    assert renewal_time(leaf) == NOW + timedelta(hours=2)
+
+
+def test_one_that_was_over_when_it_was_issued() -> None:
+    """It is due at once, and not at a time after its end."""
+    leaf = _lasting(timedelta(minutes=-30))
+    assert renewal_time(leaf) == expiry(leaf)

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from certs.authorities import Asked, Authorities
+from certs.authorities import Authorities, RotationRequest
 from certs.issue import issue_ca
 from certs.lifetimes import Lifetimes
-from certs.pem import fingerprint_of
+from certs.pem import pem_fingerprint
 from certs.rotation import View, adopt, draining, step
 from certs.since import Since
 from tests.unit.certs.clocks import Ticking
@@ -32,7 +32,7 @@ class Replica:
         most = TIMES.drain.total_seconds()
         for passed in [most] * int(seconds / most) + [seconds % most]:
             self.clock.tick(passed)
-            self.published.look(fingerprint_of(one) for one in self.authorities.trusted)
+            self.published.look(pem_fingerprint(one) for one in self.authorities.trusted)
             self.draining.look([draining(self.authorities)])
         view = View(
             now=self.clock.now(),
@@ -72,25 +72,25 @@ def test_a_whole_rotation() -> None:
     assert replica.step(92) == Authorities(current=began.next)
 
 
-@pytest.mark.parametrize("asked", Asked)
-def test_somebody_asks(asked: Asked) -> None:
+@pytest.mark.parametrize("asked", RotationRequest)
+def test_somebody_asks(asked: RotationRequest) -> None:
     """Then the next CA comes at once, and the request is gone."""
-    began = Replica(Authorities(current=CA, asked=asked)).step()
+    began = Replica(Authorities(current=CA, requested=asked)).step()
 
-    assert (began.phase, began.asked) == ("publishing", None)
-    assert began.revoking is (asked is Asked.REVOKE)
+    assert (began.phase, began.requested) == ("publishing", None)
+    assert began.revoking is (asked is RotationRequest.REVOKE)
 
 
 def test_one_rotation_at_a_time() -> None:
     """Who asks while one is under way has what was asked for."""
-    replica = Replica(Authorities(current=CA, next=NEXT, asked=Asked.ROTATE))
+    replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.ROTATE))
 
     assert replica.step() == Authorities(current=CA, next=NEXT)
 
 
 def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
     """The next CA is made anew too, and the old ones go as soon as replicas have left them."""
-    replica = Replica(Authorities(current=CA, next=NEXT, asked=Asked.REVOKE))
+    replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE))
     began = replica.step()
     assert began.next not in (None, CA, NEXT)
     replica.step()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from certs.authorities import Asked, Authorities
+from certs.authorities import Authorities, RotationRequest
 from certs.issue import issue_ca
 from certs.secret import CaSecret
 from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of
@@ -23,8 +23,8 @@ def _secret(api: Objects) -> CaSecret:
     "authorities",
     [
         Authorities(current=CA),
-        Authorities(current=CA, next=NEXT, asked=Asked.REVOKE),
-        Authorities(current=CA, next=NEXT, revoking=True, asked=Asked.ROTATE),
+        Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE),
+        Authorities(current=CA, next=NEXT, revoking=True, requested=RotationRequest.ROTATE),
         Authorities(current=CA, previous=tuple(BEFORE), retire_after=NOW),
     ],
 )

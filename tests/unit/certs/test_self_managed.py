@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from certs.errors import ApiError
-from certs.issue import KeyPair, issue_ca
+from certs.issue import issue_ca
+from certs.pem import KeyPair
 from certs.self_managed import SelfManaged, Status
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from certs.errors import CertificateError
-from certs.issue import KeyPair, issue_ca, issue_leaf
-from certs.pair import check_pair
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext
 
 NOW = datetime.now(UTC)
@@ -104,49 +103,6 @@ def test_client_ca_must_be_a_certificate() -> None:
     """A wrong file is an error at start, not a server that trusts nobody."""
     with pytest.raises(CertificateError, match="the client CA is no PEM certificate"):
         ServingContext(b"nonsense")
-
-
-@pytest.mark.parametrize(
-    ("pair", "why"),
-    [
-        (KeyPair(certificate=b"", key=b""), "the certificate is no PEM certificate"),
-        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is no PEM private key"),
-        (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
-        (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
-    ],
-)
-def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
-    """Each fault is told apart: no certificate, no key, another's key, expired."""
-    with pytest.raises(CertificateError, match=why):
-        check_pair(pair, NOW)
-
-
-@pytest.mark.parametrize(
-    "names", [[SERVICE], ["a", SERVICE.upper()], [f"*.{SERVICE.partition('.')[2]}"]]
-)
-def test_names_that_the_api_server_accepts(names: list[str]) -> None:
-    """Among others, in any case, or by a wildcard for the first label."""
-    check_pair(issue_leaf(CA, names), NOW, SERVICE)
-
-
-@pytest.mark.parametrize(
-    ("names", "told"),
-    [
-        ([], "none"),
-        (["web.other.svc"], "web.other.svc"),
-        (["*.svc"], "*.svc"),
-        (
-            [f"{SERVICE}.cluster.local", "b", "c", "d", "e", "f"],
-            f"{SERVICE}.cluster.local, b, c, d, e",
-        ),
-    ],
-)
-def test_names_that_it_does_not(names: list[str], told: str) -> None:
-    """A good pair is not replaced by one that would fail every call; nor by a subject's name."""
-    pair = issue_leaf(CA, names, ["127.0.0.1"])
-    why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
-    with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
-        check_pair(pair, NOW, SERVICE)
 
 
 def test_a_bad_pair_leaves_the_last_one_in_place() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext
 from tests.unit.app.client import Lines
 from webhook.app.observe.metrics import Metrics

@@ -6,9 +6,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from certs.authority import authorities_in, check_authority
+from certs.authorities import check_ca, unexpired_cas
 from certs.errors import CertificateError
-from certs.issue import KeyPair, issue_ca, issue_leaf
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair
 
 NOW = datetime.now(UTC)
 CA = issue_ca()
@@ -20,7 +21,7 @@ OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
 
 def test_our_own_ca_is_one() -> None:
     """What is issued here can be read back."""
-    check_authority(CA, NOW)
+    check_ca(CA, NOW)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +49,12 @@ def test_our_own_ca_is_one() -> None:
 def test_what_no_leaf_can_be_issued_by(ca: KeyPair, why: str) -> None:
     """Each fault is told apart."""
     with pytest.raises(CertificateError, match=f"^{why}"):
-        check_authority(ca, NOW)
+        check_ca(ca, NOW)
 
 
 def test_a_clock_that_is_ahead_issues_what_others_accept() -> None:
     """By ten minutes: certificates are dated back by more."""
-    check_authority(issue_ca(now=NOW + timedelta(minutes=10)), NOW)
+    check_ca(issue_ca(now=NOW + timedelta(minutes=10)), NOW)
 
 
 def test_authorities_among_certificates() -> None:
@@ -61,4 +62,4 @@ def test_authorities_among_certificates() -> None:
     ended = issue_ca(now=NOW, lifetime=timedelta(minutes=-1))
     pem = LEAF.certificate + CA.certificate + ended.certificate
 
-    assert authorities_in(pem, NOW) == [CA.certificate]
+    assert unexpired_cas(pem, NOW) == [CA.certificate]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs.errors import CertificateError
+from certs.issue import issue_ca, issue_leaf
+from certs.pem import KeyPair, check_pair
+
+NOW = datetime.now(UTC)
+CA = issue_ca()
+SERVICE = "web.lab.svc"
+
+
+def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
+    return issue_leaf(CA, ["localhost"], lifetime=lifetime)
+
+
+@pytest.mark.parametrize(
+    ("pair", "why"),
+    [
+        (KeyPair(certificate=b"", key=b""), "the certificate is no PEM certificate"),
+        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is no PEM private key"),
+        (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
+        (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
+    ],
+)
+def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
+    """Each fault is told apart: no certificate, no key, another's key, expired."""
+    with pytest.raises(CertificateError, match=why):
+        check_pair(pair, NOW)
+
+
+@pytest.mark.parametrize(
+    "names", [[SERVICE], ["a", SERVICE.upper()], [f"*.{SERVICE.partition('.')[2]}"]]
+)
+def test_names_that_the_api_server_accepts(names: list[str]) -> None:
+    """Among others, in any case, or by a wildcard for the first label."""
+    check_pair(issue_leaf(CA, names), NOW, SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], "none"),
+        (["web.other.svc"], "web.other.svc"),
+        (["*.svc"], "*.svc"),
+        (
+            [f"{SERVICE}.cluster.local", "b", "c", "d", "e", "f"],
+            f"{SERVICE}.cluster.local, b, c, d, e",
+        ),
+    ],
+)
+def test_names_that_it_does_not(names: list[str], told: str) -> None:
+    """A good pair is not replaced by one that would fail every call; nor by a subject's name."""
+    pair = issue_leaf(CA, names, ["127.0.0.1"])
+    why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
+    with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
+        check_pair(pair, NOW, SERVICE)
