@@ -1,18 +1,48 @@
-"""What time it is; tests have their own."""
+"""The clock, which tests replace, and how long something has been seen by it."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 
 
 class Clock:
     """The clock of this machine."""
 
     def now(self) -> datetime:
-        """Return the time of day, for what stands in certificates; it may be wrong, and jump."""
+        """Return the time of day, for certificates; it may be wrong, and may jump."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return seconds that only ever grow, to tell how long something has lasted."""
+        """Return seconds that never decrease, to measure durations."""
         return time.monotonic()
+
+
+class SeenSince:
+    """Remembers since when each item has been seen; an item missed once starts again."""
+
+    def __init__(self, clock: Clock, longest_gap: timedelta) -> None:
+        """`longest_gap`: between two observations; after a longer one, all items start again."""
+        self._clock = clock
+        self._gap = longest_gap.total_seconds()
+        self._first: dict[str, float] = {}
+        self._last = 0.0
+        self._edition = ""
+
+    def observe(self, items: Iterable[str], edition: str = "") -> None:
+        """Record that these items, and no others, are there now.
+
+        `edition`: of the object that holds them. If it has changed, an item may have been
+        removed and put back since the last observation, so all items start again.
+        """
+        now = self._clock.monotonic()
+        unbroken = edition == self._edition and now - self._last <= self._gap
+        known = self._first if unbroken else {}
+        self._first = {item: known.get(item, now) for item in items}
+        self._last, self._edition = now, edition
+
+    def duration(self, item: str) -> timedelta | None:
+        """Return how long an item has been seen; None if the last observation lacked it."""
+        first = self._first.get(item)
+        return None if first is None else timedelta(seconds=self._clock.monotonic() - first)

@@ -12,16 +12,15 @@ from collections import deque
 from itertools import repeat
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
-from certs.bundle import Bundle, Published
-from certs.clock import Clock
+from certs.ca_bundle import CaBundle, Published
+from certs.clock import Clock, SeenSince
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
 from certs.lifetimes import Lifetimes
 from certs.rotation import View, adopt, draining, fresh, step
-from certs.secret import IMMUTABLE, CaSecret, Found
+from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.served import Served
 from certs.serving import ServingContext
-from certs.since import Since
 
 #: Other replicas would have to be faster than this one, again and again.
 _TRIES = 5
@@ -43,9 +42,9 @@ class Keeper:
         self._lifetimes = lifetimes
         self._clock = clock
         self._secret = CaSecret(api, installation)
-        self._bundle = Bundle(api, installation, clock)
+        self._bundle = CaBundle(api, installation, clock)
         gap = lifetimes.drain
-        self._published, self._draining = Since(clock, gap), Since(clock, gap)
+        self._published, self._draining = SeenSince(clock, gap), SeenSince(clock, gap)
         self.served = Served(installation, serving, lifetimes, clock)
         #: As they are in the Secret, as far as known.
         self.authorities: Authorities | None = None
@@ -64,7 +63,7 @@ class Keeper:
         if self.served.issuer is None:
             self.served.serve(authorities.current)
         published = self._publish(authorities, published)
-        self._published.look(published.fingerprints, published.edition)
+        self._published.observe(published.fingerprints, published.edition)
         self.served.follow(authorities.current, published, self._published)
 
     def _publish(self, authorities: Authorities, before: Published) -> Published:
@@ -77,7 +76,7 @@ class Keeper:
         """Have the Secret say what it should; return that, and `caBundle` as it was before."""
         for _ in repeat(None, _TRIES):
             published = self._bundle.read()
-            self._published.look(published.fingerprints, published.edition)
+            self._published.observe(published.fingerprints, published.edition)
             found = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if found.immutable else ""
             authorities = self._wanted(found, published)
@@ -89,11 +88,11 @@ class Keeper:
                 return authorities, published
         raise ApiError(f"{self._secret} is changed all the time by somebody else")
 
-    def _wanted(self, found: Found, published: Published) -> Authorities:
+    def _wanted(self, found: SecretContent, published: Published) -> Authorities:
         authorities = adopt(self._known(found), *self._strangers(found, published))
         if found.immutable:
             return authorities
-        self._draining.look([draining(authorities)])
+        self._draining.observe([draining(authorities)])
         return step(authorities, self._view)
 
     @property
@@ -105,7 +104,7 @@ class Keeper:
             draining=self._draining,
         )
 
-    def _known(self, found: Found) -> Authorities:
+    def _known(self, found: SecretContent) -> Authorities:
         """Return what is in the Secret, else what was, else a new CA."""
         known = found.authorities or self.authorities
         if known is not None:
@@ -117,7 +116,7 @@ class Keeper:
             raise CertificateError(self.warning)
         return Authorities(current=fresh(self._view))
 
-    def _strangers(self, found: Found, published: Published) -> list[bytes]:
+    def _strangers(self, found: SecretContent, published: Published) -> list[bytes]:
         """Return the CAs in `caBundle` that somebody may serve, though the Secret lacks them.
 
         Who has just started, or restores the Secret, cannot know what was before: so all of
@@ -128,7 +127,7 @@ class Keeper:
         issuer = self.served.issuer
         return [issuer.certificate] if issuer and published.holds(issuer.certificate) else []
 
-    def _remember(self, found: Found, authorities: Authorities) -> None:
+    def _remember(self, found: SecretContent, authorities: Authorities) -> None:
         if found.authorities is None:
             what = "restored" if self.authorities else "made"
             why = found.problem or "there was none"

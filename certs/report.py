@@ -10,14 +10,14 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from certs.authorities import Authorities
-from certs.bundle import Bundle, Published
+from certs.ca_bundle import CaBundle, Published
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.handshake import Shaken, shake
 from certs.installation import Api, Installation
 from certs.pem import dns_names, fingerprint, load_certificates
 from certs.places import places
-from certs.secret import IMMUTABLE, CaSecret, Found
+from certs.secret import IMMUTABLE, CaSecret, SecretContent
 
 _Roles = list[tuple[str, x509.Certificate]]
 
@@ -81,7 +81,7 @@ def report(api: Api, installation: Installation, addresses: Sequence[str] = ()) 
     `addresses`: HOST:PORT of replicas, in the place of those that the cluster knows.
     """
     clock = Clock()
-    published = Bundle(api, installation, clock).read()
+    published = CaBundle(api, installation, clock).read()
     secret = CaSecret(api, installation)
     found = secret.read(clock.now())
     known = found.authorities
@@ -103,7 +103,7 @@ def verify(
 ) -> tuple[Handshake, ...]:
     """Only shake hands, with whatever certificates; who may not read the Secret may do it too."""
     clock = Clock()
-    published = Bundle(api, installation, clock).read()
+    published = CaBundle(api, installation, clock).read()
     try:
         known = CaSecret(api, installation).read(clock.now()).authorities
     except ApiError:
@@ -135,7 +135,7 @@ def _authority(role: str, one: x509.Certificate, published: Published) -> Author
     )
 
 
-def _secret_problem(secret: CaSecret, found: Found) -> str:
+def _secret_problem(secret: CaSecret, found: SecretContent) -> str:
     if found.authorities is None:
         return found.problem or f"there is no CA in {secret}"
     return IMMUTABLE if found.immutable else ""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from certs.authorities import Authorities, RotationRequest
+from certs.clock import SeenSince
 from certs.issue import expiry, issue_ca, renewal_due
 from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
-from certs.since import Since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class View:
     now: datetime
     lifetimes: Lifetimes
     #: Fingerprints in `caBundle`, each since it was first seen there.
-    published: Since
+    published: SeenSince
     #: `draining(authorities)`, since it was first seen in the Secret.
-    draining: Since
+    draining: SeenSince
 
 
 def fresh(view: View) -> KeyPair:
@@ -69,7 +69,7 @@ def draining(authorities: Authorities) -> str:
 
 def _seen(ca: KeyPair, view: View, least: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for so long."""
-    seen = view.published.lasted(pem_fingerprint(ca.certificate))
+    seen = view.published.duration(pem_fingerprint(ca.certificate))
     return seen is not None and seen >= least
 
 
@@ -94,5 +94,5 @@ def _drained(authorities: Authorities, view: View) -> bool:
         return False
     if authorities.retire_after is not None and view.now < authorities.retire_after:
         return False
-    lasted = view.draining.lasted(draining(authorities))
+    lasted = view.draining.duration(draining(authorities))
     return lasted is not None and lasted >= view.lifetimes.drain

@@ -1,16 +1,40 @@
-"""The Secret of the CAs. Who writes it has read it: a change that was overtaken is refused."""
+"""The Secret that stores the CAs.
+
+    data         ca.crt, ca.key          the CA that issues
+                 next.crt, next.key      the CA that will issue next
+                 previous.crt            CAs that issued before: certificates only
+    annotations  rdma.lab/retire-after   previous.crt stays until then
+                 rdma.lab/rotate         "rotate" or "revoke": a request for the next CA
+                 rdma.lab/revoking       "true": next.crt exists because of a "revoke"
+
+Each write carries the resourceVersion that was read, so the API server rejects it if
+another replica has written meanwhile.
+"""
 
 from __future__ import annotations
 
+import binascii
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
-from certs.authorities import Authorities
-from certs.errors import CertificateError
+from certs.authorities import Authorities, RotationRequest, check_ca, unexpired_cas
+from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation, Object
-from certs.stored import decoded, encoded, is_empty, same
+from certs.pem import KeyPair, load_certificates, to_pem
 
-#: What is to be done where `Found.immutable`.
+_CERTIFICATE, _KEY = "ca.crt", "ca.key"
+_NEXT_CERTIFICATE, _NEXT_KEY, _PREVIOUS = "next.crt", "next.key", "previous.crt"
+_DATA = (_CERTIFICATE, _KEY, _NEXT_CERTIFICATE, _NEXT_KEY, _PREVIOUS)
+_ROTATE = "rdma.lab/rotate"
+_RETIRE_AFTER, _REVOKING = "rdma.lab/retire-after", "rdma.lab/revoking"
+_ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+#: How often a request for a rotation is written if the Secret changes meanwhile.
+_ATTEMPTS = 5
+#: What to do about a Secret that is `SecretContent.immutable`.
 IMMUTABLE = (
     "it is immutable, so its CA can be neither exchanged nor repaired: delete it, and the replicas"
     " make it again"
@@ -18,24 +42,24 @@ IMMUTABLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What was in the Secret."""
+class SecretContent:
+    """What a read of the Secret found."""
 
-    #: None: there is no Secret.
+    #: None: the Secret does not exist.
     secret: Object | None
-    #: None: there are none, or they cannot be used.
+    #: None: there are none, or they are unusable.
     authorities: Authorities | None = None
-    #: Why they cannot be used; "" if they can, or if there is nothing of a CA.
+    #: Why they are unusable; "" if they are usable, or if the Secret has no CA data at all.
     problem: str = ""
 
     @property
     def immutable(self) -> bool:
-        """Whether its data can never be written again, by nobody (`immutable: true`)."""
+        """Whether nobody can ever write its data again (`immutable: true`)."""
         return bool(self.secret and self.secret.get("immutable"))
 
 
 class CaSecret:
-    """A Secret (Opaque) that holds the CAs of an installation."""
+    """A Secret (type Opaque) that holds the CAs of an installation."""
 
     def __init__(self, api: Api, installation: Installation) -> None:
         self._api = api
@@ -47,22 +71,40 @@ class CaSecret:
     def __str__(self) -> str:
         return f"Secret {self._namespace}/{self._name}"
 
-    def read(self, now: datetime) -> Found:
-        """Return what is there; ApiError where the API server did not answer."""
+    def read(self, now: datetime) -> SecretContent:
+        """Return what is stored; ApiError if the API server does not answer."""
         secret = self._api.read(self._path)
-        if secret is None or is_empty(secret):
-            return Found(secret=secret)
+        if secret is None or _has_no_cas(secret):
+            return SecretContent(secret=secret)
         try:
-            return Found(secret=secret, authorities=decoded(secret, now))
+            return SecretContent(secret=secret, authorities=_decode(secret, now))
         except CertificateError as error:
-            return Found(secret=secret, problem=str(error))
+            return SecretContent(secret=secret, problem=str(error))
 
-    def write(self, authorities: Authorities, found: Found) -> bool:
-        """Store these where they are not yet; False if it is not what was found any more."""
+    def write(self, authorities: Authorities, found: SecretContent) -> bool:
+        """Store these unless they already are; False if the Secret has changed since `found`."""
         if found.secret is None:
-            return self._api.create(self._collection, encoded(authorities, self._new()))
-        secret = encoded(authorities, found.secret)
-        return same(secret, found.secret) or self._api.replace(self._path, secret)
+            return self._api.create(self._collection, _encode(authorities, self._new()))
+        secret = _encode(authorities, found.secret)
+        return _equal(secret, found.secret) or self._api.replace(self._path, secret)
+
+    def request_rotation(self, request: RotationRequest) -> None:
+        """Annotate the Secret so that a replica makes the next CA; its keys are not used here.
+
+        Raises ApiError if the Secret does not exist or cannot be written.
+        """
+        for _ in range(_ATTEMPTS):
+            secret = self._api.read(self._path)
+            if secret is None:
+                raise ApiError(f"there is no {self}")
+            if secret.get("immutable"):
+                what = f"{self} is immutable"
+                raise ApiError(f"{what}: delete it first, and the replicas make it again")
+            annotations = {**_annotations(secret), _ROTATE: request.value}
+            metadata = {**secret["metadata"], "annotations": annotations}
+            if self._api.replace(self._path, {**secret, "metadata": metadata}):
+                return
+        raise ApiError(f"{self} changes all the time")
 
     def _new(self) -> Object:
         return {
@@ -71,3 +113,114 @@ class CaSecret:
             "metadata": {"name": self._name, "namespace": self._namespace},
             "type": "Opaque",
         }
+
+
+def _annotations(secret: Object) -> dict[str, str]:
+    return (secret.get("metadata") or {}).get("annotations") or {}
+
+
+def _has_no_cas(secret: Object) -> bool:
+    """Return whether a Secret has no CA data at all, not even malformed data."""
+    return not any((secret.get("data") or {}).get(key) for key in _DATA)
+
+
+def _equal(one: Object, other: Object) -> bool:
+    """Return whether two Secrets have the same data and annotations."""
+    return (one.get("data") or {}) == (other.get("data") or {}) and _annotations(
+        one
+    ) == _annotations(other)
+
+
+def _decode(secret: Object, now: datetime) -> Authorities:
+    """Read the CAs; CertificateError if the one that issues is not a usable CA.
+
+    Other parts are ignored if they are malformed: the rotation then starts again.
+    """
+    data, annotations = secret.get("data") or {}, _annotations(secret)
+    return Authorities(
+        current=_pair(data, _CERTIFICATE, _KEY, now),
+        next=_next(data, now),
+        previous=_previous(data, now),
+        retire_after=_time(annotations.get(_RETIRE_AFTER)),
+        requested=_request(annotations.get(_ROTATE)),
+        revoking=annotations.get(_REVOKING) == "true",
+    )
+
+
+def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> KeyPair:
+    missing = [one for one in (certificate, key) if not data.get(one)]
+    if missing:
+        raise CertificateError(f"it has no {' and no '.join(missing)}")
+    pair = KeyPair(certificate=_bytes(data, certificate), key=_bytes(data, key))
+    check_ca(pair, now)
+    (canonical,) = to_pem(load_certificates(pair.certificate))  # ends in a newline
+    return KeyPair(certificate=canonical, key=pair.key)
+
+
+def _bytes(data: dict[str, Any], key: str) -> bytes:
+    try:
+        return b64decode(data[key], validate=True)
+    except (TypeError, binascii.Error) as error:  # the API server does not store such a thing
+        raise CertificateError("its data are not base64") from error
+
+
+def _next(data: dict[str, Any], now: datetime) -> KeyPair | None:
+    try:
+        return _pair(data, _NEXT_CERTIFICATE, _NEXT_KEY, now)
+    except CertificateError:
+        return None
+
+
+def _previous(data: dict[str, Any], now: datetime) -> tuple[bytes, ...]:
+    if not data.get(_PREVIOUS):
+        return ()
+    try:
+        return tuple(unexpired_cas(_bytes(data, _PREVIOUS), now))
+    except CertificateError:
+        return ()
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return datetime.strptime(text or "", _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _request(text: str | None) -> RotationRequest | None:
+    try:
+        return RotationRequest(text or "")
+    except ValueError:
+        return None
+
+
+def _encode(authorities: Authorities, secret: Object) -> Object:
+    """Return a Secret with these CAs; everything else in it stays as it is."""
+    data = {key: value for key, value in (secret.get("data") or {}).items() if key not in _DATA} | {
+        key: b64encode(value).decode() for key, value in _data_of(authorities).items()
+    }
+    kept = {key: text for key, text in _annotations(secret).items() if key not in _ANNOTATIONS}
+    metadata: Object = dict(secret.get("metadata") or {})
+    metadata["annotations"] = kept | _annotations_of(authorities)
+    return {**secret, "metadata": metadata, "data": data}
+
+
+def _data_of(authorities: Authorities) -> dict[str, bytes]:
+    data = {_CERTIFICATE: authorities.current.certificate, _KEY: authorities.current.key}
+    if authorities.next is not None:
+        data[_NEXT_CERTIFICATE] = authorities.next.certificate
+        data[_NEXT_KEY] = authorities.next.key
+    if authorities.previous:
+        data[_PREVIOUS] = b"".join(authorities.previous)
+    return data
+
+
+def _annotations_of(authorities: Authorities) -> dict[str, str]:
+    annotations = {}
+    if authorities.requested is not None:
+        annotations[_ROTATE] = authorities.requested.value
+    if authorities.retire_after is not None:
+        annotations[_RETIRE_AFTER] = authorities.retire_after.strftime(_TIME)
+    if authorities.revoking:
+        annotations[_REVOKING] = "true"
+    return annotations

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from certs.bundle import Published
-from certs.clock import Clock
+from certs.ca_bundle import Published
+from certs.clock import Clock, SeenSince
 from certs.installation import Installation
 from certs.issue import expiry, issue_leaf, renewal_due
 from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
 from certs.serving import ServingContext
-from certs.since import Since
 
 
 class Served:
@@ -43,7 +42,7 @@ class Served:
         if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
-    def follow(self, current: KeyPair, published: Published, since: Since) -> None:
+    def follow(self, current: KeyPair, published: Published, since: SeenSince) -> None:
         """Go over to the CA that issues now, as soon as every API server trusts it.
 
         At once where waiting keeps nothing: the CA of this leaf has ended, or is trusted no more.
@@ -51,7 +50,7 @@ class Served:
         if self.issuer in (None, current) or not published.holds(current.certificate):
             return
         if self._holds(published):
-            seen = since.lasted(pem_fingerprint(current.certificate))
+            seen = since.duration(pem_fingerprint(current.certificate))
             if seen is None or seen < self._lifetimes.propagation:
                 return
         self.serve(current)

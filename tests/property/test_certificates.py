@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certs.authorities import RotationRequest
-from certs.bundle import published
+from certs.ca_bundle import parse_ca_bundle
 from certs.errors import ApiError, CertificateError
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
@@ -140,7 +140,7 @@ class World:
 
         But for a CA of a cold start: who knows of no CA makes one and waits for nobody.
         """
-        now = published(self.api.bundle, {}).fingerprints
+        now = parse_ca_bundle(self.api.bundle, {}).fingerprints
         self.announced |= self._in_secret("next.crt")
         self.sudden |= self._in_secret("ca.crt") - self.announced
         self.trusted.append(now)

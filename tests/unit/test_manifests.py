@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from certs import stored
+from certs import secret
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
@@ -137,7 +137,7 @@ def test_the_guard_of_secrets_knows_what_is_stored() -> None:
     """The Secret's name, its keys and its annotations are those that `certs` writes."""
     spec = documents("base/guard-secrets.yaml")[0]["spec"]
     lists = {one["name"]: yaml.safe_load(one["expression"]) for one in spec["variables"][:2]}
-    assert lists == {"keys": list(stored._DATA), "annotations": list(stored._ANNOTATIONS)}
+    assert lists == {"keys": list(secret._DATA), "annotations": list(secret._ANNOTATIONS)}
     assert f"== '{ServeOptions().ca_secret}'" in spec["validations"][0]["expression"]
 
 

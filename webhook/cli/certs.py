@@ -6,10 +6,10 @@ import argparse
 import os
 from pathlib import Path
 
-from certs.ask import ask
 from certs.authorities import RotationRequest
 from certs.installation import Api, Installation
 from certs.report import report, verify
+from certs.secret import CaSecret
 from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
@@ -52,7 +52,7 @@ def _verify(api: Api, installation: Installation, arguments: argparse.Namespace)
 
 def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     asked = RotationRequest.REVOKE if arguments.revoke else RotationRequest.ROTATE
-    ask(api, installation, asked)
+    CaSecret(api, installation).request_rotation(asked)
     if arguments.output == "json":
         write_json({"asked": asked.value})
     else:

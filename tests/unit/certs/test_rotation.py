@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from certs.authorities import Authorities, RotationRequest
+from certs.clock import SeenSince
 from certs.issue import issue_ca
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
 from certs.rotation import View, adopt, draining, step
-from certs.since import Since
 from tests.unit.certs.clocks import Ticking
 
 TIMES = Lifetimes()
@@ -23,8 +23,8 @@ class Replica:
 
     def __init__(self, authorities: Authorities) -> None:
         self.clock = Ticking()
-        self.published = Since(self.clock, TIMES.drain)
-        self.draining = Since(self.clock, TIMES.drain)
+        self.published = SeenSince(self.clock, TIMES.drain)
+        self.draining = SeenSince(self.clock, TIMES.drain)
         self.authorities = authorities
 
     def step(self, seconds: float = 0.0) -> Authorities:
@@ -32,8 +32,8 @@ class Replica:
         most = TIMES.drain.total_seconds()
         for passed in [most] * int(seconds / most) + [seconds % most]:
             self.clock.tick(passed)
-            self.published.look(pem_fingerprint(one) for one in self.authorities.trusted)
-            self.draining.look([draining(self.authorities)])
+            self.published.observe(pem_fingerprint(one) for one in self.authorities.trusted)
+            self.draining.observe([draining(self.authorities)])
         view = View(
             now=self.clock.now(),
             lifetimes=TIMES,
@@ -108,7 +108,7 @@ def test_a_wait_begins_anew_where_the_next_ca_was_away() -> None:
     replica = Replica(Authorities(current=CA, next=NEXT))
     replica.step()
     replica.step(119)
-    replica.published.look([])
+    replica.published.observe([])
     assert replica.step(1).phase == "publishing"
     assert replica.step(119).phase == "publishing"
     assert replica.step(1).phase == "draining"

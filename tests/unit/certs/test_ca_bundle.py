@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from certs.bundle import Bundle, Published
+from certs.ca_bundle import LONGEST_PAUSE, STAYS, CaBundle, Published, WriteLimit
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.issue import issue_ca
@@ -20,8 +20,8 @@ def _encoded(*pems: bytes) -> str:
     return b64encode(b"".join(pems)).decode()
 
 
-def _bundle(api: Objects, clock: Clock | None = None) -> Bundle:
-    return Bundle(api, INSTALLATION, clock or Ticking())
+def _bundle(api: Objects, clock: Clock | None = None) -> CaBundle:
+    return CaBundle(api, INSTALLATION, clock or Ticking())
 
 
 def _publish(api: Objects, *pems: bytes) -> Published:
@@ -139,3 +139,40 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     with pytest.raises(ApiError, match="does not keep"):
         bundle.publish([CA], bundle.read())
     assert len(api.writes) == 2
+
+
+def test_the_first_write_waits_for_nothing() -> None:
+    """The next one for a second."""
+    clock = Ticking()
+    limit = WriteLimit(clock)
+
+    assert limit.pause == 0
+    limit.record_write()
+    assert limit.pause == 1
+    clock.tick(1)
+    assert limit.pause == 0
+
+
+def test_waits_longer_while_others_undo_it() -> None:
+    """Up to a minute, also where it is done a round later; and as at first once it stays."""
+    clock, pauses = Ticking(), []
+    limit = WriteLimit(clock)
+    for _ in range(9):
+        limit.record_write()
+        pauses.append(limit.pause)
+        clock.tick(limit.pause + 5)
+
+    assert pauses == [1, 2, 4, 8, 16, 32, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
+    clock.tick(2 * LONGEST_PAUSE + STAYS)
+    limit.record_write()
+    assert limit.pause == 1
+
+
+def test_who_breaks_it_now_and_then_does_not_count() -> None:
+    """Each time it is written at once."""
+    clock = Ticking()
+    limit = WriteLimit(clock)
+    for _ in range(9):
+        limit.record_write()
+        assert limit.pause == 1
+        clock.tick(20)

@@ -2,26 +2,26 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from certs.since import Since
+from certs.clock import SeenSince
 from tests.unit.certs.clocks import Ticking
 
 
-def _since() -> tuple[Ticking, Since]:
+def _since() -> tuple[Ticking, SeenSince]:
     clock = Ticking()
-    return clock, Since(clock, timedelta(seconds=60))
+    return clock, SeenSince(clock, timedelta(seconds=60))
 
 
 def test_lasts_from_the_first_look() -> None:
     """Until now, and not until the last look."""
     clock, since = _since()
-    since.look(["a"])
+    since.observe(["a"])
     clock.tick(5)
-    since.look(["a", "b"])
+    since.observe(["a", "b"])
     clock.tick(3)
 
-    assert since.lasted("a") == timedelta(seconds=8)
-    assert since.lasted("b") == timedelta(seconds=3)
-    assert since.lasted("c") is None
+    assert since.duration("a") == timedelta(seconds=8)
+    assert since.duration("b") == timedelta(seconds=3)
+    assert since.duration("c") is None
 
 
 def test_what_was_missed_begins_anew() -> None:
@@ -29,27 +29,27 @@ def test_what_was_missed_begins_anew() -> None:
     clock, since = _since()
     for seen in (["a"], [], ["a"]):
         clock.tick(5)
-        since.look(seen)
+        since.observe(seen)
 
-    assert since.lasted("a") == timedelta(0)
+    assert since.duration("a") == timedelta(0)
 
 
 def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
     """It may have been away meanwhile."""
     clock, since = _since()
-    since.look(["a"])
+    since.observe(["a"])
     clock.tick(61)
-    since.look(["a"])
+    since.observe(["a"])
 
-    assert since.lasted("a") == timedelta(0)
+    assert since.duration("a") == timedelta(0)
 
 
 def test_in_another_edition_all_begins_anew() -> None:
     """It may have been away between two looks, and put back."""
     clock, since = _since()
-    since.look(["a"], "1")
+    since.observe(["a"], "1")
     clock.tick(5)
-    since.look(["a"], "1")
-    assert since.lasted("a") == timedelta(seconds=5)
-    since.look(["a"], "2")
-    assert since.lasted("a") == timedelta(0)
+    since.observe(["a"], "1")
+    assert since.duration("a") == timedelta(seconds=5)
+    since.observe(["a"], "2")
+    assert since.duration("a") == timedelta(0)

@@ -1,9 +1,9 @@
 """`caBundle`: what the API server trusts when it calls the webhook.
 
 It is written by server-side apply of that one field, so that whoever installs the
-configuration (kubectl, Helm, Argo) owns the rest. An apply would also create an object that
-is not there, an incomplete one; so it is read first, and its uid and resourceVersion go along:
-the API server refuses an apply with these unless that very object still is as it was read.
+configuration (kubectl, Helm, Argo CD) owns the rest. An apply would also create a missing
+object, with this field alone. The object is therefore read first, and the apply carries its
+uid and resourceVersion: the API server rejects it unless the object is unchanged.
 """
 
 from __future__ import annotations
@@ -16,31 +16,35 @@ from dataclasses import dataclass
 from certs.clock import Clock
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation, Object
-from certs.pace import Pace
 from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 KIND = "MutatingWebhookConfiguration"
 
+#: Seconds between two writes: at first, and at most.
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+#: A write counts as undone if the next one follows within twice the last pause and these seconds.
+STAYS = 15.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What stands in `caBundle`."""
+    """The content of `caBundle`."""
 
-    #: The certificates, PEM; none where it is empty or garbage, of which Go reads less.
+    #: The certificates, PEM; empty if the field is empty or malformed (Go would read a part of it).
     pem: bytes = b""
     fingerprints: frozenset[str] = frozenset()
-    #: Of the object that has it; "" if there is none to write to.
+    #: Of the object that contains the field; "" if there is none to write to.
     uid: str = ""
     version: str = ""
-    #: Changes with every change of what the API server does with that object, and with no other.
+    #: Changes with every change of the object's spec, and with nothing else.
     generation: str = ""
-    #: Why there is none; or what stands there, where it is garbage.
+    #: Why there is no content, or what is wrong with it; "" if nothing is.
     problem: str = ""
 
     @property
     def edition(self) -> str:
-        """What tells whether it was changed between two looks, and perhaps changed back."""
+        """Differs between two reads if the field was changed, even if it was changed back."""
         return f"{self.uid} {self.generation}"
 
     def holds(self, certificate: bytes) -> bool:
@@ -48,7 +52,7 @@ class Published:
         return pem_fingerprint(certificate) in self.fingerprints
 
 
-class Bundle:
+class CaBundle:
     """The `caBundle` of one webhook of a MutatingWebhookConfiguration."""
 
     def __init__(self, api: Api, installation: Installation, clock: Clock) -> None:
@@ -56,13 +60,13 @@ class Bundle:
         self._configuration = installation.configuration
         self._webhook = installation.webhook
         self._path = f"/apis/{API_VERSION}/mutatingwebhookconfigurations/{self._configuration}"
-        self._pace = Pace(clock)
+        self._limit = WriteLimit(clock)
 
     def __str__(self) -> str:
         return f"caBundle of {KIND} {self._configuration}"
 
     def read(self) -> Published:
-        """Return what is there; ApiError where the API server did not answer."""
+        """Return the content; ApiError if the API server does not answer."""
         what = f"{KIND} {self._configuration}"
         found = self._api.read(self._path)
         if found is None:
@@ -70,25 +74,25 @@ class Bundle:
         for webhook in found.get("webhooks") or ():
             if webhook.get("name") == self._webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
-                return published(str(bundle), found["metadata"])
+                return parse_ca_bundle(str(bundle), found["metadata"])
         return Published(problem=f"{what} has no webhook {self._webhook} yet")
 
     def publish(self, wanted: Iterable[bytes], found: Published) -> Published:
-        """Have the API server trust these CAs (PEM, one each) and no others; return what it has.
+        """Have the API server trust exactly these CAs (PEM, one each); return the new content.
 
-        Writes only where that is not so yet. Raises ApiError if there is nothing to
-        write to, or somebody else undoes it.
+        Writes only if `found` differs. Raises ApiError if there is nothing to write to, or if
+        somebody else undoes the write.
         """
         if not found.uid:
             raise ApiError(found.problem)
         pems = tuple(wanted)
         if found.fingerprints == {pem_fingerprint(one) for one in pems}:
             return found
-        if self._pace.pause:
+        if self._limit.pause:
             raise ApiError(f"{self} is changed again and again by somebody else")
-        self._pace.wrote()
+        self._limit.record_write()
         self._api.apply(self._path, self._fields(b"".join(pems), found))
-        again = self.read()  # also where another replica was faster, with the same
+        again = self.read()  # another replica may have written the same first
         if not all(again.holds(one) for one in pems):
             raise ApiError(f"{self} does not keep what is written to it")
         return again
@@ -107,8 +111,8 @@ class Bundle:
         }
 
 
-def published(bundle: str, metadata: Object) -> Published:
-    """Read a `caBundle` (base64 of PEM); one that is garbage in part holds nothing."""
+def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
+    """Parse a `caBundle` (base64 of PEM); one that is malformed in part holds nothing."""
     pem, problem = b"", ""
     try:
         found = load_certificates(b64decode(bundle, validate=True)) if bundle else []
@@ -123,3 +127,26 @@ def published(bundle: str, metadata: Object) -> Published:
         generation=str(metadata.get("generation") or ""),
         problem=problem if bundle else "it was empty",
     )
+
+
+class WriteLimit:
+    """At most one write a second; the pause doubles each time somebody undoes a write."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._delay = SHORTEST_PAUSE
+        self._last: float | None = None
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next write is allowed; 0 if it is now."""
+        if self._last is None:
+            return 0.0
+        return max(0.0, self._last + self._delay - self._clock.monotonic())
+
+    def record_write(self) -> None:
+        """Count a write."""
+        now = self._clock.monotonic()
+        undone = self._last is not None and now - self._last < 2 * self._delay + STAYS
+        self._delay = min(2 * self._delay, LONGEST_PAUSE) if undone else SHORTEST_PAUSE
+        self._last = now
