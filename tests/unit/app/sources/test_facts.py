@@ -167,7 +167,10 @@ def test_facts_stay_while_the_api_server_is_gone() -> None:
         cluster.failures.clear()
         return True
 
-    server.run(server.synced, leave, problem, come_back, lambda: not problem())
+    def current() -> bool:
+        return all(one.lists > 1 and not one.problem for one in server.facts._feed.reflectors)
+
+    server.run(server.synced, leave, problem, come_back, current)
     logged.extend(server.poll())
     assert [one for one in logged if one != "facts not current"] == [
         "facts synced",

@@ -1,0 +1,184 @@
+"""The state of an installation's certificates: the Secret, `caBundle`, and what is served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from certs.authorities import Authorities
+from certs.ca_bundle import CaBundle, Published
+from certs.clock import Clock
+from certs.errors import ApiError
+from certs.installation import Api, Installation
+from certs.pem import dns_names, fingerprint, load_certificates
+from certs.probe import ProbeResult, endpoints, probe
+from certs.secret import IMMUTABLE, CaSecret, SecretContent
+
+_Roles = list[tuple[str, x509.Certificate]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authority:
+    """A CA that is in the Secret or in `caBundle`."""
+
+    #: current, next or previous; unknown if it is in `caBundle` alone.
+    role: str
+    #: SHA-256, in hex.
+    fingerprint: str
+    not_before: datetime
+    not_after: datetime
+    in_bundle: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handshake:
+    """The result of a TLS handshake with one address, as the API server does it."""
+
+    address: str
+    #: Why it failed; "" if it did not.
+    problem: str
+    #: The role of the CA that issued the served certificate; "" if that is not known.
+    issuer: str = ""
+    names: tuple[str, ...] = ()
+    not_after: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """Everything about the certificates at one moment; `certs status -o json` prints its fields."""
+
+    #: settled, publishing or draining; "" if there is no usable CA.
+    phase: str
+    #: What is wrong with the Secret and with `caBundle`; "" if nothing is.
+    secret_problem: str
+    bundle_problem: str
+    #: The previous CA stays until then.
+    retire_after: datetime | None
+    #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
+    asked: str
+    authorities: tuple[Authority, ...]
+    handshakes: tuple[Handshake, ...]
+
+    @property
+    def served(self) -> bool:
+        """Whether an API server can reach every address, and there is at least one."""
+        return bool(self.handshakes) and not any(one.problem for one in self.handshakes)
+
+    @property
+    def good(self) -> bool:
+        """Whether nobody needs to do anything."""
+        return self.served and not self.secret_problem and not self.bundle_problem
+
+
+def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ()) -> Inspection:
+    """Inspect everything; ApiError if the API server does not allow it.
+
+    `addresses`: HOST:PORT of replicas, instead of those that the cluster knows.
+    """
+    clock = Clock()
+    published = CaBundle(api, installation, clock).read()
+    secret = CaSecret(api, installation)
+    found = secret.read(clock.now())
+    known = found.authorities
+    roles = _roles(known, published)
+    authorities = tuple(_authority(role, one, published) for role, one in roles)
+    return Inspection(
+        phase=known.phase if known else "",
+        secret_problem=_secret_problem(secret, found),
+        bundle_problem=_bundle_problem(authorities, published),
+        retire_after=known.retire_after if known else None,
+        asked=(known.requested or "") if known else "",
+        authorities=authorities,
+        handshakes=_handshakes(api, installation, addresses, published, roles),
+    )
+
+
+def verify(
+    api: Api, installation: Installation, addresses: Sequence[str] = ()
+) -> tuple[Handshake, ...]:
+    """Do the handshakes only; works for any certificates, and without access to the Secret."""
+    clock = Clock()
+    published = CaBundle(api, installation, clock).read()
+    try:
+        known = CaSecret(api, installation).read(clock.now()).authorities
+    except ApiError:
+        known = None  # the roles of the issuers are then unknown
+    roles = _roles(known, published)
+    return _handshakes(api, installation, addresses, published, roles)
+
+
+def _roles(known: Authorities | None, published: Published) -> _Roles:
+    """Return every known CA, those of the Secret first."""
+    pems: list[tuple[str, bytes]] = []
+    if known is not None:
+        pems.append(("current", known.current.certificate))
+        pems += [("next", known.next.certificate)] if known.next else []
+        pems += [("previous", one) for one in known.previous]
+    found = [(role, one) for role, pem in pems for one in load_certificates(pem)]
+    in_secret = {fingerprint(one) for _, one in found}
+    trusted = load_certificates(published.pem) if published.pem else []
+    return found + [("unknown", one) for one in trusted if fingerprint(one) not in in_secret]
+
+
+def _authority(role: str, certificate: x509.Certificate, published: Published) -> Authority:
+    mark = fingerprint(certificate)
+    return Authority(
+        role=role,
+        fingerprint=mark,
+        not_before=certificate.not_valid_before_utc,
+        not_after=certificate.not_valid_after_utc,
+        in_bundle=mark in published.fingerprints,
+    )
+
+
+def _secret_problem(secret: CaSecret, found: SecretContent) -> str:
+    if found.authorities is None:
+        return found.problem or f"there is no CA in {secret}"
+    return IMMUTABLE if found.immutable else ""
+
+
+def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:
+    if published.problem:
+        return published.problem
+    missing = [one.role for one in authorities if not one.in_bundle]
+    if missing:
+        return f"it lacks the {' and the '.join(missing)} CA"
+    unknown = sum(one.role == "unknown" for one in authorities)
+    return f"it trusts {unknown} CA that the Secret does not have" if unknown else ""
+
+
+def _handshakes(
+    api: Api,
+    installation: Installation,
+    addresses: Sequence[str],
+    published: Published,
+    roles: _Roles,
+) -> tuple[Handshake, ...]:
+    name = installation.server_name
+    found = addresses or endpoints(api, installation)
+    return tuple(_handshake(probe(one, name, published.pem), roles) for one in found)
+
+
+def _handshake(result: ProbeResult, roles: _Roles) -> Handshake:
+    leaf = result.leaf
+    if leaf is None:
+        return Handshake(address=result.address, problem=result.problem)
+    return Handshake(
+        address=result.address,
+        problem=result.problem,
+        issuer=next((role for role, ca in roles if _issued(leaf, ca)), ""),
+        names=tuple(dns_names(leaf)),
+        not_after=leaf.not_valid_after_utc,
+    )
+
+
+def _issued(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(ca)
+    except (InvalidSignature, TypeError, ValueError):
+        return False
+    return True

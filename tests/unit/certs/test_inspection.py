@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import UTC, datetime
+
+from certs.authorities import Authorities
+from certs.inspection import inspect
+from certs.issue import issue_ca
+from certs.secret import IMMUTABLE, CaSecret
+from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
+from webhook.cli.certs_text import inspection_text, told
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
+#: Nobody listens there.
+NOWHERE = ["127.0.0.1:1"]
+
+
+def _api(authorities: Authorities | None, *trusted: bytes) -> Objects:
+    api = Objects()
+    if authorities is not None:
+        secret = CaSecret(api, INSTALLATION)
+        assert secret.write(authorities, secret.read(NOW))
+    api.configure()
+    webhook = api.stored[next(key for key in api.stored if "mutating" in key)]["webhooks"][0]
+    webhook["clientConfig"]["caBundle"] = b64encode(b"".join(trusted)).decode()
+    return api
+
+
+def test_each_ca_by_its_role() -> None:
+    """The Secret's first, then what only caBundle knows."""
+    authorities = Authorities(current=CA, next=NEXT, previous=(OLD.certificate,), retire_after=NOW)
+    stranger = issue_ca().certificate
+    api = _api(authorities, CA.certificate, OLD.certificate, stranger)
+    found = inspect(api, INSTALLATION, NOWHERE)
+
+    assert [(one.role, one.in_bundle) for one in found.authorities] == [
+        ("current", True),
+        ("next", False),
+        ("previous", True),
+        ("unknown", True),
+    ]
+    assert (found.phase, found.retire_after) == ("publishing", NOW)
+    assert found.bundle_problem == "it lacks the next CA"
+    assert not found.good
+    (handshake,) = found.handshakes
+    assert handshake.problem.startswith("cannot connect: ")
+    text = inspection_text(found)
+    assert f"the previous CA stays until {NOW:%Y-%m-%dT%H:%M:%SZ} at least" in text
+    assert "✘ 127.0.0.1:1 " in text
+
+
+def test_a_stranger_in_the_bundle_is_a_problem() -> None:
+    """Whoever put it there could be called."""
+    api = _api(Authorities(current=CA), CA.certificate, OLD.certificate)
+    told_ = inspect(api, INSTALLATION, NOWHERE).bundle_problem
+    assert told_ == "it trusts 1 CA that the Secret does not have"
+
+
+def test_without_a_secret() -> None:
+    """As with cert-manager: what is trusted is told all the same."""
+    found = inspect(_api(None, CA.certificate), INSTALLATION, NOWHERE)
+
+    assert found.secret_problem == "there is no CA in Secret rdma-webhook/rdma-webhook-ca"
+    assert [one.role for one in found.authorities] == ["unknown"]
+    assert "✘ Secret    there is no CA" in inspection_text(found)
+
+
+def test_an_immutable_secret_is_a_problem() -> None:
+    """Though its CA is in use, and told of as ever."""
+    api = _api(Authorities(current=CA), CA.certificate)
+    api.stored[SECRET]["immutable"] = True
+    found = inspect(api, INSTALLATION, NOWHERE)
+
+    assert found.secret_problem == IMMUTABLE
+    assert [one.role for one in found.authorities] == ["current"]
+    assert "✘ Secret    it is immutable, so its CA can be neither" in inspection_text(found)
+
+
+def test_without_endpoints() -> None:
+    """Nobody is reached, so nothing is well."""
+    found = inspect(_api(Authorities(current=CA), CA.certificate), INSTALLATION)
+    assert found.handshakes == ()
+    assert not found.served
+    assert "✘ served    by nobody: the Service has no ready endpoint" in inspection_text(found)
+
+
+def test_no_key_is_told() -> None:
+    """Certificates' fingerprints and times only."""
+    written = str(told(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE)))
+    assert "PRIVATE" not in written
