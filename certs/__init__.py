@@ -1,1 +1,1 @@
-"""Certificates: issuing and serving them. Knows nothing of pods or of `webhook`."""
+"""Issues, rotates and serves certificates. Independent of pods and of `webhook`."""

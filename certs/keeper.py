@@ -1,35 +1,34 @@
-"""One round of looking after certificates: `caBundle`, the Secret, and the leaf that is served.
+"""One round of certificate maintenance: `caBundle`, the Secret, and the served leaf.
 
-A round starts from what is there, and does what there is to do, so what failed or was undone
-is done again, and a replica that starts late takes the same way as the first. All replicas
-do the same. `caBundle` is read before the Secret, and each is written only as it was read, so
-nobody undoes what another wrote by later knowledge.
+A round starts from the current state and does whatever is missing. So anything that failed or
+was undone is done again, and a replica that starts late follows the same path as the first.
+All replicas do the same. `caBundle` is read before the Secret, and each is written only if it
+is unchanged since the read, so no replica undoes what another wrote with newer knowledge.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from itertools import repeat
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
 from certs.ca_bundle import CaBundle, Published
 from certs.clock import Clock, SeenSince
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
+from certs.leaf import ServedLeaf
 from certs.lifetimes import Lifetimes
-from certs.rotation import View, adopt, draining, fresh, step
+from certs.rotation import View, adopt, drain_key, new_ca, step
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
-from certs.served import Served
 from certs.serving import ServingContext
 
-#: Other replicas would have to be faster than this one, again and again.
-_TRIES = 5
-#: How many notes wait to be logged.
+#: How often a round tries to write the Secret while other replicas are faster.
+_ATTEMPTS = 5
+#: How many notes are kept for the log.
 _NOTES = 50
 
 
 class Keeper:
-    """What one replica knows, and what it does with it."""
+    """The state of one replica, and its rounds."""
 
     def __init__(
         self,
@@ -45,21 +44,21 @@ class Keeper:
         self._bundle = CaBundle(api, installation, clock)
         gap = lifetimes.drain
         self._published, self._draining = SeenSince(clock, gap), SeenSince(clock, gap)
-        self.served = Served(installation, serving, lifetimes, clock)
-        #: As they are in the Secret, as far as known.
+        self.served = ServedLeaf(installation, serving, lifetimes, clock)
+        #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
-        #: What somebody should do though all is trusted; "" if nothing.
+        #: What a person should do although everything is trusted; "" if nothing.
         self.warning = ""
-        #: What was done, for the log; the oldest are lost where nobody reads them.
+        #: What was done, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
     def round(self) -> None:
-        """Do what there is to do; CertificateError or ApiError where that is impossible.
+        """Do whatever is missing; CertificateError or ApiError if that is impossible.
 
         When it returns, the API server trusts the leaf that is served.
         """
         self.served.renew()  # before anything that needs the API server
-        authorities, published = self._settle()
+        authorities, published = self._update_secret()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
         published = self._publish(authorities, published)
@@ -72,15 +71,15 @@ class Keeper:
             self.notes.append(f"wrote {self._bundle}: {before.problem or 'it had others'}")
         return after
 
-    def _settle(self) -> tuple[Authorities, Published]:
-        """Have the Secret say what it should; return that, and `caBundle` as it was before."""
-        for _ in repeat(None, _TRIES):
+    def _update_secret(self) -> tuple[Authorities, Published]:
+        """Bring the Secret up to date; return its CAs, and `caBundle` as read before."""
+        for _ in range(_ATTEMPTS):
             published = self._bundle.read()
             self._published.observe(published.fingerprints, published.edition)
             found = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if found.immutable else ""
             authorities = self._wanted(found, published)
-            if self.warning:  # what is there goes on being issued by, trusted and healed
+            if self.warning:  # go on issuing from, trusting and publishing what it contains
                 self.authorities = authorities
                 return authorities, published
             if self._secret.write(authorities, found):
@@ -89,10 +88,10 @@ class Keeper:
         raise ApiError(f"{self._secret} is changed all the time by somebody else")
 
     def _wanted(self, found: SecretContent, published: Published) -> Authorities:
-        authorities = adopt(self._known(found), *self._strangers(found, published))
+        authorities = adopt(self._known(found), *self._missing_cas(found, published))
         if found.immutable:
             return authorities
-        self._draining.observe([draining(authorities)])
+        self._draining.observe([drain_key(authorities)])
         return step(authorities, self._view)
 
     @property
@@ -105,22 +104,22 @@ class Keeper:
         )
 
     def _known(self, found: SecretContent) -> Authorities:
-        """Return what is in the Secret, else what was, else a new CA."""
+        """Return the CAs in the Secret, else those that were there, else a new one."""
         known = found.authorities or self.authorities
         if known is not None:
             return known
         if found.problem:
             msg = f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
             raise CertificateError(msg)
-        if self.warning:  # and empty: each replica would have a CA of its own
+        if self.warning:  # immutable and empty: each replica would have its own CA
             raise CertificateError(self.warning)
-        return Authorities(current=fresh(self._view))
+        return Authorities(current=new_ca(self._view))
 
-    def _strangers(self, found: SecretContent, published: Published) -> list[bytes]:
-        """Return the CAs in `caBundle` that somebody may serve, though the Secret lacks them.
+    def _missing_cas(self, found: SecretContent, published: Published) -> list[bytes]:
+        """Return CAs in `caBundle` that a replica may serve, although the Secret may lack them.
 
-        Who has just started, or restores the Secret, cannot know what was before: so all of
-        them. Anybody else knows its own.
+        A replica that has just started, or that restores the Secret, cannot know what was there
+        before, so it returns all of them. Any other replica returns the issuer of its own leaf.
         """
         if self.authorities is None or found.authorities is None:
             return unexpired_cas(published.pem, self._clock.now()) if published.pem else []

@@ -1,36 +1,37 @@
-"""How long everything lives, and how long is waited for others to see a change."""
+"""The lifetimes of certificates, and how long a change takes until everybody has seen it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-#: Go's HTTP client drops a connection that was idle for so long (net/http, DefaultTransport).
+#: Go's HTTP client closes a connection that has been idle this long (net/http, DefaultTransport).
 IDLE = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """The times of certificates, each a default that only tests have a reason to change."""
+    """All durations; only tests have a reason to change most of the defaults."""
 
-    #: Of a CA; its successor comes after two thirds of it.
+    #: Of a CA; the next one is issued after two thirds of it.
     ca: timedelta = timedelta(days=365)
-    #: Of what a replica serves; replaced after two thirds of it.
+    #: Of the leaf that a replica serves; renewed after two thirds of it.
     leaf: timedelta = timedelta(hours=24)
-    #: Until every API server uses a `caBundle` that one of them shows. Nobody can observe it.
+    #: Until every API server uses a `caBundle` that one of them returns. It cannot be observed.
     propagation: timedelta = timedelta(minutes=2)
-    #: Between two looks at the Secret and at `caBundle`.
+    #: Between two reads of the Secret and of `caBundle`.
     round: timedelta = timedelta(seconds=5)
+    #: Until an idle connection of the API server is closed.
     idle: timedelta = IDLE
 
     @property
     def drain(self) -> timedelta:
-        """Until every replica that sees the Secret has left an old CA, and its connections too."""
+        """Until every replica that reads the Secret, and every connection, has left an old CA."""
         return self.propagation + 3 * self.round + self.idle
 
     @property
     def problem(self) -> str:
-        """Why these do not go together, as one line; "" if they do."""
+        """Why these durations are inconsistent, as one line; "" if they are not."""
         least = 3 * (self.propagation + 3 * self.round)
         if min(self.ca, self.leaf, self.round) <= timedelta(0) or self.propagation < timedelta(0):
             return "a time that is not above zero"

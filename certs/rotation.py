@@ -1,10 +1,9 @@
-"""The exchange of a CA for the next, one step at a time, so that no handshake ever fails.
+"""The rotation from one CA to the next, one step at a time, so that no handshake fails.
 
 Every replica takes these steps by the same rules, from what the Secret holds and from what
-it has itself seen in `caBundle`; who is first to store a step has taken it for all. How long
-something has been there is measured by each replica's own monotonic clock from when it saw
-it first, so that no clock that is wrong can shorten a wait, and a replica that starts anew
-waits anew.
+it has itself seen in `caBundle`; the first replica to store a step has taken it for all.
+Each replica measures how long something has been there by its own monotonic clock, from when
+it first saw it. So a wrong clock cannot shorten a wait, and a restarted replica waits again.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ from certs.pem import KeyPair, pem_fingerprint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a replica knows besides the Secret."""
+    """What a replica knows besides the content of the Secret."""
 
     now: datetime
     lifetimes: Lifetimes
-    #: Fingerprints in `caBundle`, each since it was first seen there.
+    #: Fingerprints in `caBundle`, and since when each has been there.
     published: SeenSince
-    #: `draining(authorities)`, since it was first seen in the Secret.
+    #: `drain_key(authorities)`, and since when the Secret has had it.
     draining: SeenSince
 
 
-def fresh(view: View) -> KeyPair:
+def new_ca(view: View) -> KeyPair:
     """Issue a CA."""
     return issue_ca(lifetime=view.lifetimes.ca, now=view.now)
 
 
-def adopt(authorities: Authorities, *strangers: bytes) -> Authorities:
-    """Let CAs go on being trusted which somebody may serve, for the time of a drain.
+def adopt(authorities: Authorities, *found: bytes) -> Authorities:
+    """Go on trusting CAs (PEM) that replicas may still serve, until the end of a drain.
 
-    Without it a Secret that was replaced or lost would take the trust from who serves.
+    Otherwise, if the Secret were replaced or lost, those replicas would no longer be trusted.
     """
-    unknown = tuple(one for one in strangers if not authorities.knows(one))
+    unknown = tuple(one for one in found if not authorities.knows(one))
     return replace(authorities, previous=(*authorities.previous, *unknown))
 
 
@@ -49,33 +48,33 @@ def step(authorities: Authorities, view: View) -> Authorities:
     """Return the CAs after the one step that is due; the same ones if none is."""
     current, following = authorities.current, authorities.next
     if authorities.requested is RotationRequest.REVOKE:
-        return replace(authorities, next=fresh(view), requested=None, revoking=True)
-    if expiry(current) <= view.now:  # nobody can serve it or issue by it any more
-        return _promoted(authorities, following or fresh(view), view)
+        return replace(authorities, next=new_ca(view), requested=None, revoking=True)
+    if expiry(current) <= view.now:  # it can neither issue nor be served any more
+        return _promoted(authorities, following or new_ca(view), view)
     if following is None and (authorities.requested or renewal_due(current, view.now)):
-        return replace(authorities, next=fresh(view), requested=None)
-    if following is not None and _seen(following, view, view.lifetimes.propagation):
+        return replace(authorities, next=new_ca(view), requested=None)
+    if following is not None and _published_for(following, view, view.lifetimes.propagation):
         return _promoted(authorities, following, view)
     if authorities.previous and _drained(authorities, view):
         return replace(authorities, previous=(), retire_after=None)
-    return replace(authorities, requested=None)  # one is under way
+    return replace(authorities, requested=None)  # a rotation is already under way
 
 
-def draining(authorities: Authorities) -> str:
-    """Return what a drain waits under: another CA that joins it begins it anew."""
+def drain_key(authorities: Authorities) -> str:
+    """Return the key by which a drain is timed: if another CA joins, the drain starts again."""
     certificates = (authorities.current.certificate, *authorities.previous)
     return " ".join(pem_fingerprint(one) for one in certificates)
 
 
-def _seen(ca: KeyPair, view: View, least: timedelta) -> bool:
-    """Return whether a CA has been in `caBundle` for so long."""
+def _published_for(ca: KeyPair, view: View, least: timedelta) -> bool:
+    """Return whether a CA has been in `caBundle` for at least this long."""
     seen = view.published.duration(pem_fingerprint(ca.certificate))
     return seen is not None and seen >= least
 
 
 def _promoted(authorities: Authorities, following: KeyPair, view: View) -> Authorities:
-    """Let the next CA issue, and keep the old one trusted until its last leaf has ended."""
-    kept = None if authorities.revoking else _last_leaf(view)
+    """Let the next CA issue, and keep the old one trusted until its last leaf has expired."""
+    kept = None if authorities.revoking else _last_leaf_expiry(view)
     return Authorities(
         current=following,
         previous=(authorities.current.certificate, *authorities.previous),
@@ -83,16 +82,16 @@ def _promoted(authorities: Authorities, following: KeyPair, view: View) -> Autho
     )
 
 
-def _last_leaf(view: View) -> datetime:
+def _last_leaf_expiry(view: View) -> datetime:
     until = view.now + view.lifetimes.leaf + view.lifetimes.idle
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 
 def _drained(authorities: Authorities, view: View) -> bool:
-    """Return whether the old CAs can go: nobody serves them, as far as can be known."""
-    if not _seen(authorities.current, view, view.lifetimes.drain):
+    """Return whether the old CAs can go: as far as can be known, no replica serves them."""
+    if not _published_for(authorities.current, view, view.lifetimes.drain):
         return False
     if authorities.retire_after is not None and view.now < authorities.retire_after:
         return False
-    lasted = view.draining.duration(draining(authorities))
+    lasted = view.draining.duration(drain_key(authorities))
     return lasted is not None and lasted >= view.lifetimes.drain

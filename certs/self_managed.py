@@ -1,7 +1,7 @@
-"""Certificates that a replica looks after by itself, in a cluster.
+"""Certificates that a replica in a cluster maintains by itself.
 
-The CA is in a Secret, the same for all replicas; the leaf is this replica's own and only in
-memory. One thread does a round after the other (`certs.keeper`), and says how far it is.
+The CA is in a Secret, shared by all replicas; each replica has its own leaf, in memory only.
+A thread does one round after another (`certs.keeper`) and publishes the status.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from certs.serving import ServingContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far it has come."""
+    """The status after a round."""
 
-    #: What is wrong at the moment, as one line; "" if nothing is.
+    #: What is wrong now, as one line; "" if nothing is.
     problem: str
-    #: The end of the leaf that is served; None while there is none.
+    #: When the served leaf expires; None while there is none.
     not_after: datetime | None = None
     #: Whether the CA of that leaf has been seen in `caBundle`.
     trusted: bool = False
-    #: The end of the CA that issues; None while none is known.
+    #: When the CA that issues expires; None while none is known.
     ca_not_after: datetime | None = None
     #: settled, publishing or draining; "" while no CA is known.
     phase: str = ""
-    #: The exception, where the problem is a defect of ours.
+    #: The exception, if the problem is a defect in this program.
     defect: Exception | None = field(default=None, compare=False)
 
 
 class SelfManaged:
-    """Keeps a serving context in certificates that the API server trusts."""
+    """Keeps a serving context supplied with certificates that the API server trusts."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SelfManaged:
         lifetimes: Lifetimes | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
+        """Prepare only: nothing is done before `start`, not even `connect`, which may be slow."""
         self.installation = installation
         self.lifetimes = lifetimes or Lifetimes()
         self._serving = serving
@@ -60,25 +60,25 @@ class SelfManaged:
         self._keeper: Keeper | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
-        #: Replaced as a whole, so that any thread may read it.
+        #: Replaced as a whole, so any thread may read it.
         self.status = Status(problem="not tried yet")
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End it after the request that may be running; does not wait for that."""
+        """Stop after the current round; does not wait for that."""
         self._stop.set()
 
     def round(self) -> bool:
-        """Do what there is to do, and return whether all of it was done; never raises."""
+        """Do one round, and return whether it was completed; never raises."""
         trusted, problem, defect = self.status.trusted, "", None
         try:
             self._connected().round()
         except CertsError as error:
             problem = str(error)
-        except Exception as error:  # noqa: BLE001 -- this thread is all that renews the leaf
+        except Exception as error:  # noqa: BLE001 -- only this thread renews the leaf
             problem = f"internal error, please report it: {type(error).__name__}"
             defect = error
         else:
@@ -88,7 +88,7 @@ class SelfManaged:
         return not problem
 
     def notes(self) -> list[str]:
-        """Return what was done since the last call; any thread may."""
+        """Return what was done since the last call; any thread may call it."""
         notes = self._keeper.notes if self._keeper else ()
         return [notes.popleft() for _ in range(len(notes))] if notes else []
 

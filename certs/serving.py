@@ -1,8 +1,8 @@
-"""Serve certificates: TLS contexts whose certificate can be replaced while they serve.
+"""TLS contexts whose certificate can be replaced while they serve.
 
-The outer context is made once and never replaced, because version, ALPN and client
-verification are taken from it; each handshake then gets its certificate through
-`sni_callback` (which fires without a server name too). No private key touches a disk.
+The outer context is created once and never replaced, because the TLS version, ALPN and
+client verification come from it. Each handshake gets its certificate through `sni_callback`,
+which is also called if the client sends no server name. On Linux no private key touches a disk.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from certs.pem import KeyPair, check_pair
 
 
 class ServingContext:
-    """A server's TLS, with the certificate of the moment; without one, handshakes fail."""
+    """TLS of a server with the current certificate; without one, handshakes fail."""
 
     def __init__(self, client_ca: bytes | None = None, clock: Clock | None = None) -> None:
-        """Ask clients of `context` for a certificate of `client_ca` (PEM) where it is given."""
+        """`client_ca` (PEM): require clients of `context` to show a certificate from it."""
         self._clock = clock or Clock()
         self.context = _context(client_ca)
-        #: The same certificate for clients who have none of their own.
+        #: Serves the same certificate, to clients without one.
         self.anonymous = self.context if client_ca is None else _context(None)
         self._client_cas = {self.anonymous: None, self.context: client_ca}
         for outer in self._client_cas:
             outer.sni_callback = self._choose
-        #: The end of the certificate's validity; None while there is none.
+        #: When the certificate expires; None while there is none.
         self.not_after: datetime | None = None
         self._current: dict[ssl.SSLContext, ssl.SSLContext] = {}
 
     def use(self, pair: KeyPair, name: str | None = None) -> None:
-        """Serve this pair from the next handshake on; CertificateError keeps the last one.
+        """Serve this pair from the next handshake on; after a CertificateError, the last one.
 
-        `name`: what clients will ask for, where that is known.
+        `name`: the server name that clients verify, if it is known.
         """
         until = check_pair(pair, self._clock.now(), name)
         current = {outer: _context(client_ca) for outer, client_ca in self._client_cas.items()}
@@ -58,25 +58,25 @@ class ServingContext:
 
 
 class CertificateFiles:
-    """A pair in two files that somebody else renews (cert-manager, the kubelet)."""
+    """A pair in two files that something else renews (cert-manager, the kubelet)."""
 
     def __init__(
         self, certificate: Path, key: Path, serving: ServingContext, name: str | None = None
     ) -> None:
-        """`name`: what the certificate must be for; None: that is not known."""
+        """`name`: the name that the certificate must be for; None if it is not known."""
         self._paths = (certificate, key)
         self._serving = serving
         self._name = name
         self._seen: tuple[bytes, bytes] | None = None
-        #: What is wrong with the files as they are; "" while they are served.
+        #: What is wrong with the current files; "" while they are served.
         self.error = ""
 
     def poll(self) -> bool:
-        """Serve the files' pair if their content is new; return whether anything changed.
+        """Serve the pair in the files if their content is new; return whether anything changed.
 
-        The content is compared and not its time, because a mounted Secret is renewed by
-        swapping a symbolic link. Never raises: a pair that cannot be served leaves the
-        last one in place, and `error` says why.
+        Compares the content, not the modification time, because a mounted Secret is updated
+        by swapping a symbolic link. Never raises: if a pair cannot be served, the last one
+        stays in place, and `error` says why.
         """
         certificate, key = self._paths
         try:
@@ -98,20 +98,20 @@ class CertificateFiles:
         return changed
 
 
-#: Of TLS 1.2, as OpenSSL names them; TLS 1.3 has none but such. CBC suites are open to padding
-#: oracles (RFC 7457), and Go, curl and the browsers all speak one of these.
+#: The cipher suites for TLS 1.2, as OpenSSL names them; TLS 1.3 has only AEAD suites anyway. CBC
+#: suites allow padding oracle attacks (RFC 7457), and Go, curl and browsers support these.
 AEAD = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def _context(client_ca: bytes | None) -> ssl.SSLContext:
-    """Make a context; the client CA is needed in the inner ones too, which bring the trust store.
+    """Create a context. The inner ones need the client CA too, since their trust store is used.
 
-    Raises CertificateError for a client CA that is none.
+    Raises CertificateError if the client CA is not a PEM certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(AEAD)
-    # The API server offers nothing else (client-go, rest/transport: NextProtos).
+    # The API server offers only this (client-go, rest/transport: NextProtos).
     context.set_alpn_protocols(["http/1.1"])
     if client_ca is not None:
         _trust_clients(context, client_ca)
@@ -128,7 +128,7 @@ def _trust_clients(context: ssl.SSLContext, client_ca: bytes) -> None:
 
 
 def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Give OpenSSL, which reads from files only, a file that exists in memory only."""
+    """Load the pair through a file in memory, because OpenSSL reads only files."""
     pem = pair.key.rstrip() + b"\n" + pair.certificate
     try:
         if sys.platform == "linux":
@@ -137,7 +137,7 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
                 file.write(pem)
                 file.flush()
                 context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-        else:  # no such files there; this one is the user's alone and goes at once
+        else:  # no memfd; this file is readable by the user only, and removed at once
             with NamedTemporaryFile() as file:
                 file.write(pem)
                 file.flush()

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 
 from certs.authorities import RotationRequest
+from certs.inspection import inspect, verify
 from certs.installation import Api, Installation
-from certs.report import report, verify
 from certs.secret import CaSecret
 from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
-from webhook.cli.certs_text import handshakes_text, report_text, told
+from webhook.cli.certs_text import handshakes_text, inspection_text, told
 from webhook.cli.output import say, write_json, write_lines
 
 _GOOD, _NOT_GOOD = 0, 1
@@ -32,11 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
-    found = report(api, installation, arguments.address)
+    found = inspect(api, installation, arguments.address)
     if arguments.output == "json":
         write_json({**told(found), "good": found.good})
     else:
-        write_lines(report_text(found))
+        write_lines(inspection_text(found))
     return _GOOD if found.good else _NOT_GOOD
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from certs.report import Authority, Handshake, Report
+from certs.inspection import Authority, Handshake, Inspection
 
 _SHORT = 16  # hex digits of a fingerprint, to tell a few CAs apart
 _PHASES = {
@@ -17,9 +17,9 @@ _PHASES = {
 }
 
 
-def report_text(report: Report) -> str:
-    """Render a report for reading."""
-    return "\n".join([*_state(report), "", *_lines(report.handshakes), ""])
+def inspection_text(inspection: Inspection) -> str:
+    """Render an inspection for reading."""
+    return "\n".join([*_state(inspection), "", *_lines(inspection.handshakes), ""])
 
 
 def handshakes_text(handshakes: Sequence[Handshake]) -> str:
@@ -27,28 +27,28 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
     return "\n".join([*_lines(handshakes), ""])
 
 
-def told(record: Report | Authority | Handshake) -> dict[str, Any]:
+def told(record: Inspection | Authority | Handshake) -> dict[str, Any]:
     """Return a record in JSON's types, with names as Kubernetes writes them."""
     return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
 
 
-def _state(report: Report) -> Iterator[str]:
-    if report.secret_problem:
-        yield f"✘ Secret    {report.secret_problem}"
+def _state(inspection: Inspection) -> Iterator[str]:
+    if inspection.secret_problem:
+        yield f"✘ Secret    {inspection.secret_problem}"
     else:
-        yield f"✔ Secret    {report.phase}: {_PHASES[report.phase]}"
-    if report.bundle_problem:
-        yield f"✘ caBundle  {report.bundle_problem}"
+        yield f"✔ Secret    {inspection.phase}: {_PHASES[inspection.phase]}"
+    if inspection.bundle_problem:
+        yield f"✘ caBundle  {inspection.bundle_problem}"
     else:
         yield "✔ caBundle  trusts what the Secret says, and nothing else"
-    for one in report.authorities:
+    for one in inspection.authorities:
         where = "in caBundle" if one.in_bundle else "not in caBundle"
         ends = _moment(one.not_after)
         yield f"    {one.role:<9} {one.fingerprint[:_SHORT]}  until {ends}  {where}"
-    if report.retire_after is not None:
-        yield f"  the previous CA stays until {_moment(report.retire_after)} at least"
-    if report.asked:
-        yield f"  somebody asked to {report.asked}; the next round of a replica begins it"
+    if inspection.retire_after is not None:
+        yield f"  the previous CA stays until {_moment(inspection.retire_after)} at least"
+    if inspection.asked:
+        yield f"  somebody asked to {inspection.asked}; the next round of a replica begins it"
 
 
 def _lines(handshakes: Sequence[Handshake]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, (Report, Authority, Handshake)):
+    if isinstance(value, (Inspection, Authority, Handshake)):
         return told(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]

@@ -10,7 +10,7 @@ from certs.clock import SeenSince
 from certs.issue import issue_ca
 from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
-from certs.rotation import View, adopt, draining, step
+from certs.rotation import View, adopt, drain_key, step
 from tests.unit.certs.clocks import Ticking
 
 TIMES = Lifetimes()
@@ -33,7 +33,7 @@ class Replica:
         for passed in [most] * int(seconds / most) + [seconds % most]:
             self.clock.tick(passed)
             self.published.observe(pem_fingerprint(one) for one in self.authorities.trusted)
-            self.draining.observe([draining(self.authorities)])
+            self.draining.observe([drain_key(self.authorities)])
         view = View(
             now=self.clock.now(),
             lifetimes=TIMES,
