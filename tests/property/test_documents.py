@@ -16,8 +16,8 @@ from webhook.pod.path import Path, pointer
 from webhook.workloads.patch import patched
 from webhook.workloads.templates import not_kubernetes, notes_of, templates_of
 from webhook.yamltext.documents import Document, joined, read_documents
+from webhook.yamltext.edit.scalar_text import inline
 from webhook.yamltext.edit.splice import splice
-from webhook.yamltext.scalars import inline
 
 _WORDS = [
     "",

@@ -16,8 +16,8 @@ from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
-from webhook.config.load import load_fabrics
-from webhook.config.read import Limits, read_documents
+from webhook.config.load import LIMITS, load_fabrics
+from webhook.config.read import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events
@@ -45,7 +45,7 @@ CONTAINER: dict[str, Any] = POD["containers"][0]
 def test_files_are_yaml_without_repeated_keys(file: Path) -> None:
     """Every file parses, and says nothing twice."""
     text = file.read_text(encoding="utf-8")
-    assert all(one.data for one in read_documents(text, file.name, Limits()))
+    assert all(one.data for one in parse_yaml(text, file.name, LIMITS))
 
 
 def test_every_file_is_used() -> None:

@@ -20,7 +20,7 @@ from webhook.render.diff import diff
 from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides
 from webhook.render.text import text
-from webhook.yamltext.documents import LONGEST, Document, joined, read_documents
+from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, joined, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 #: What a directory is searched for, as kubectl does.
@@ -117,9 +117,9 @@ def _data(name: str) -> bytes:
     """Read one byte more than a document may have: that is refused, whatever the file is."""
     try:
         if name == "-":
-            return read_stdin(LONGEST + 1)
+            return read_stdin(DOCUMENT_LIMITS.octets + 1)
         with Path(name).open("rb") as file:
-            return file.read(LONGEST + 1)
+            return file.read(DOCUMENT_LIMITS.octets + 1)
     except (OSError, ValueError) as error:
         raise unreadable(name, error) from None
 

@@ -14,13 +14,14 @@ from typing import Any
 
 from webhook.config.explain import shown
 from webhook.config.findings import refused
-from webhook.config.read import Limits, decode, read_documents, read_file
+from webhook.config.read import decode, parse_yaml, read_file
 from webhook.decision.facts import Facts
 from webhook.errors import ShapeError
+from webhook.yamltext.tree import TextLimits
 
 KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")
 #: 10,000 nodes with their images are about 150 MB.
-_LIMITS = Limits(octets=256 << 20, nodes=20_000_000)
+_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _HOW = "give what `kubectl get ns,limitrange,quota,node -A -o yaml` prints"
 
 
@@ -40,14 +41,14 @@ def load_facts(path: File) -> Facts:
 def _documents(text: str, name: str) -> Iterator[Any]:
     """Read JSON, which is many times faster for a large cluster, or else YAML."""
     if not text.lstrip().startswith("{"):
-        yield from (document.data for document in read_documents(text, name, _LIMITS))
+        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
         return
     try:
         yield json.loads(text)
     except RecursionError:
         raise refused(name, "is nested too deeply") from None
     except ValueError:  # YAML that begins with a brace, or several documents
-        yield from (document.data for document in read_documents(text, name, _LIMITS))
+        yield from (document.data for document in parse_yaml(text, name, _LIMITS))
 
 
 def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:

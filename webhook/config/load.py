@@ -20,12 +20,14 @@ from webhook.config.findings import (
     refused,
 )
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
-from webhook.config.read import Document, Limits, decode, read_documents, read_file
+from webhook.config.read import LocatedData, decode, parse_yaml, read_file
 from webhook.config.rules import RULES, Parts
 from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
+from webhook.yamltext.tree import TextLimits
 
-LIMITS = Limits()
+#: etcd stores no larger ConfigMap; a thousand fabrics have about so many values.
+LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 #: A cluster has a few; with so many a file is still judged in a second.
 MOST_FABRICS = 4_000
 #: Of what is said of one finding, in characters.
@@ -74,10 +76,10 @@ def parse_fabrics(text: str, name: str) -> Loaded:
     return Loaded(compile_fabrics(sound.model), findings, text, more)
 
 
-def _only_document(text: str, name: str) -> Document:
+def _only_document(text: str, name: str) -> LocatedData:
     """Read the one document of a file, if it is a fabrics file at all."""
     documents = [
-        document for document in read_documents(text, name, LIMITS) if document.data is not None
+        document for document in parse_yaml(text, name, LIMITS) if document.data is not None
     ]
     if not documents:
         raise refused(name, f"is empty: begin with apiVersion: {API_VERSION} and kind: {KIND}")
@@ -96,7 +98,7 @@ def _only_document(text: str, name: str) -> Document:
     return document
 
 
-def _foreign(document: Document) -> Iterator[_Told]:
+def _foreign(document: LocatedData) -> Iterator[_Told]:
     """Say what else the file is, so that nothing is said of its other fields."""
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = document.data.get(key)
@@ -185,7 +187,7 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
     return below
 
 
-def _in_order(document: Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
+def _in_order(document: LocatedData, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
     """Make findings of what is told, in the order of lines; on one line, in that of paths."""
     placed = sorted(told, key=lambda one: (document.line(one.path), _steps(one.path)))
     chosen, more = foremost(placed)

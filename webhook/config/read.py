@@ -1,69 +1,60 @@
-"""Read YAML that people wrote: safe, bounded, with lines, and without YAML 1.1's surprises.
+"""Read a YAML file of our own: the fabrics file, the facts file; every value with its line.
 
-Plain words become null, true, false or a decimal whole number; everything else
-stays the string that was written: `on`, `2024-01-01`, `1:30`, `010`, `0x10`,
-`1.5`. So every scalar can be turned back into its text. A repeated key, a tag,
-a merge key (`<<`) and a key that is no word are errors.
-
-The data is built from parser events, without recursion: PyYAML's composers
-overflow the stack on deep input, the C one by a segmentation fault.
+`webhook.yamltext` parses and keeps the limits. Here are the file itself, the rules that these files
+keep besides (a repeated key, a tag, a merge key and a key that is not a plain word are errors), and
+the words for everything that can be wrong.
 """
 
 from __future__ import annotations
 
-import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path as File
-from typing import Any, NamedTuple
-
-import yaml
+from typing import Any
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.pod.path import Path
-from webhook.yamltext.directives import REFUSAL, directive
+from webhook.yamltext.positions import LineIndex
+from webhook.yamltext.scalars import literal_value
+from webhook.yamltext.tree import (
+    TAG,
+    AliasError,
+    NotYamlError,
+    OverLimitError,
+    Root,
+    TextLimits,
+    UnreadableTextError,
+    YamlNode,
+    roots_of,
+)
 
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    "true": True,
-    "false": False,
-}
-#: Up to 18 digits: what turns back into the same text, and fits 64 bits.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_STRING_TAGS = (None, "!", "tag:yaml.org,2002:str")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEPTH = 100
-
-
-class Limits(NamedTuple):
-    """How much of a file is read."""
-
-    octets: int = 1 << 20  #: etcd holds no larger ConfigMap; aliases counted as often as used
-    nodes: int = 35_000  #: a thousand fabrics; aliases counted as often as they are used
+_STRING_TAGS = (None, "!", f"{TAG}str")
+#: id of a mapping or list → key or index → offset of that key or item in the text.
+_Places = dict[int, dict[str | int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One YAML document, with the line of every key and item."""
+class LocatedData:
+    """The data of one YAML document, and the line of every key and item in it."""
 
     data: Any
     first_line: int
-    #: id of a mapping or list in `data` → key or index → line.
-    marks: dict[int, dict[str | int, int]]
+    lines: LineIndex
+    places: _Places
 
     def line(self, path: Path) -> int:
         """Return the line of what is at the path, or of the nearest thing around it."""
         node, line = self.data, self.first_line
         for step in path:
-            known = self.marks.get(id(node), {})
+            known = self.places.get(id(node), {})
             if step not in known:
                 break
-            node, line = node[step], known[step]
+            node, line = node[step], self.lines.line(known[step])
         return line
 
 
-def read_file(path: File, limits: Limits) -> bytes:
-    """Read a regular file; InvalidConfiguration says why it cannot be."""
+def read_file(path: File, limits: TextLimits) -> bytes:
+    """Read a regular file; InvalidConfiguration says why it cannot be read."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -93,164 +84,122 @@ def decode(content: bytes, name: str) -> str:
         raise refused(name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line) from None
 
 
-def read_documents(text: str, name: str, limits: Limits) -> list[Document]:
+def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
     """Read every document of a YAML text; InvalidConfiguration lists what is wrong with it."""
-    builder = _Builder(name, limits)
-    if (offset := directive(text)) is not None:
-        raise refused(name, REFUSAL, text.count("\n", 0, offset) + 1)
+    lines = LineIndex(text)
+    findings: list[Finding] = []
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            builder.take(event)
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise _not_yaml(name, error) from None
-    if builder.findings:
-        raise InvalidConfiguration(name, *foremost(builder.findings))
-    return builder.documents
+        documents = [_Reading(lines, findings).document(root) for root in roots_of(text, limits)]
+    except UnreadableTextError as error:
+        raise _refused(name, error, lines, limits) from None
+    if findings:
+        raise InvalidConfiguration(name, *foremost(findings))
+    return documents
 
 
-def _not_yaml(name: str, error: Exception) -> InvalidConfiguration:
-    if not isinstance(error, yaml.MarkedYAMLError):  # a character that YAML forbids
-        reason = getattr(error, "reason", None) or error
-        return refused(name, f"is not YAML: {reason}")
-    problem = f"is not YAML: {error.problem or error.context}"
-    if "cannot start any token" in problem:
-        problem += " (quote what begins with @, % or a backquote; indent with spaces)"
-    mark: Any = error.problem_mark or error.context_mark
-    begun: Any = error.context_mark
-    if begun and begun.line != mark.line:
-        problem += f", {error.context} that begins on line {begun.line + 1}"
-    return refused(name, problem, mark.line + 1 if mark else None)
+class _Reading:
+    """Makes the data of one document; adds what is wrong, but can be passed over, to `findings`."""
 
+    def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
+        self._lines = lines
+        self._findings = findings
+        self._places: _Places = {}
+        self._anchored: dict[YamlNode, Any] = {}
 
-class _Size(NamedTuple):
-    """How many values something is, and how many characters, with aliases expanded."""
+    def document(self, root: Root) -> LocatedData:
+        data = self._of(root.node)
+        return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
 
-    nodes: int
-    characters: int
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A mapping or a list that is being filled."""
-
-    node: Any
-    line: int
-    anchor: str | None
-    before: _Size
-    lines: dict[str | int, int] = field(default_factory=dict)
-    key: str | None = None  #: of a mapping, once read
-
-
-class _Builder:
-    """Builds documents out of events; `findings` holds what can be told and passed over."""
-
-    def __init__(self, name: str, limits: Limits) -> None:
-        self.documents: list[Document] = []
-        self.findings: list[Finding] = []
-        self._name = name
-        self._limits = limits
-        self._size = _Size(0, 0)
-        self._stack: list[_Frame] = []
-        self._marks: dict[int, dict[str | int, int]] = {}
-        #: Anchor → its value, and how large that is.
-        self._anchors: dict[str, tuple[Any, _Size]] = {}
-
-    def take(self, event: yaml.Event) -> None:
-        mark: Any = event.start_mark
-        line = mark.line + 1
-        match event:
-            case yaml.ScalarEvent():
-                self._count(_Size(1, len(event.value)), line)
-                self._check_tag(event.tag, line)
-                self._scalar(event, line)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._check_tag(event.tag, line, collection=True)
-                self._open(event, line)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._close()
-            case yaml.AliasEvent():
-                self._alias(event.anchor or "", line)
-            case yaml.DocumentStartEvent():
-                self._anchors, self._marks = {}, {}
-            case _:
-                pass
-
-    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
-        frame = self._stack[-1] if self._stack else None
-        if frame and frame.node.__class__ is dict and frame.key is None:
-            self._key(frame, event, line)
-            return
-        value: Any = event.value
-        if event.implicit[0] and event.tag is None:
-            value = _WORDS.get(value, value)
-            if value.__class__ is str and _INTEGER.fullmatch(value):
-                value = int(value)
-        self._put(value, line, event.anchor, _Size(1, len(event.value)))
-
-    def _key(self, frame: _Frame, event: yaml.ScalarEvent, line: int) -> None:
-        key = frame.key = event.value
-        if key == "<<" and event.implicit[0]:
-            self._say(line, "merge keys (<<) are not read: repeat what they would merge")
-        elif key in frame.lines:
-            self._say(line, f"{key!r:.80} stands here and on line {frame.lines[key]}: remove one")
+    def _of(self, node: YamlNode) -> Any:
+        """Return the data of a node; an anchor and its aliases share it."""
+        if node.kind == "alias":
+            node = node.children[0]
+        if node in self._anchored:
+            return self._anchored[node]
+        if node.kind == "scalar":
+            data = self._scalar(node)
         else:
-            frame.lines[key] = line
+            data = self._mapping(node) if node.kind == "mapping" else self._sequence(node)
+        if node.anchor is not None:
+            self._anchored[node] = data
+        return data
 
-    def _open(self, event: yaml.CollectionStartEvent, line: int) -> None:
-        parent = self._stack[-1] if self._stack else None
-        if parent and parent.node.__class__ is dict and parent.key is None:
-            raise refused(self._name, "a key must be a word, not a list or a mapping", line)
-        self._count(_Size(1, 0), line)
-        if len(self._stack) >= _DEPTH:
-            raise refused(self._name, f"is nested deeper than {_DEPTH} levels", line)
-        node: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._stack.append(_Frame(node, line, event.anchor, self._size))
+    def _scalar(self, node: YamlNode) -> Any:
+        self._check_tag(node)
+        return literal_value(node.text) if node.plain and node.tag is None else node.text
 
-    def _close(self) -> None:
-        frame = self._stack.pop()
-        self._marks[id(frame.node)] = frame.lines
-        nodes, characters = self._size
-        size = _Size(nodes - frame.before.nodes + 1, characters - frame.before.characters)
-        self._put(frame.node, frame.line, frame.anchor, size)
+    def _mapping(self, node: YamlNode) -> dict[str, Any]:
+        self._check_tag(node)
+        data: dict[str, Any] = {}
+        places: dict[str | int, int] = {}
+        for key_node, value_node in node.pairs:
+            key = self._key(key_node)
+            if key == "<<" and key_node.plain:
+                self._say(key_node, "merge keys (<<) are not read: repeat what they would merge")
+            elif key in places:
+                first = self._lines.line(places[key])
+                self._say(key_node, f"{key!r:.80} stands here and on line {first}: remove one")
+            else:
+                places[key] = key_node.start
+            data[key] = self._of(value_node)
+        self._places[id(data)] = places
+        return data
 
-    def _alias(self, anchor: str, line: int) -> None:
-        if anchor not in self._anchors:
-            raise refused(self._name, f"alias *{anchor:.80} has no anchor before it", line)
-        value, size = self._anchors[anchor]
-        self._count(size, line)
-        frame = self._stack[-1]  # the parser takes no alias as a document
-        if frame.node.__class__ is dict and frame.key is None:
-            raise refused(self._name, f"alias *{anchor:.80} cannot be a key: write the word", line)
-        self._put(value, line, None, size)
+    def _sequence(self, node: YamlNode) -> list[Any]:
+        self._check_tag(node)
+        data = [self._of(item) for item in node.children]
+        self._places[id(data)] = {at: item.start for at, item in enumerate(node.children)}
+        return data
 
-    def _put(self, value: Any, line: int, anchor: str | None, size: _Size) -> None:
-        if anchor is not None:
-            self._anchors[anchor] = (value, size)
-        if not self._stack:
-            self.documents.append(Document(value, line, self._marks))
-            return
-        frame = self._stack[-1]
-        if frame.node.__class__ is list:
-            frame.lines[len(frame.node)] = line
-            frame.node.append(value)
-            return
-        assert frame.key is not None
-        frame.node[frame.key] = value
-        frame.key = None
+    def _key(self, node: YamlNode) -> str:
+        if node.kind == "alias":
+            message = f"alias *{node.anchor:.80} cannot be a key: write the word"
+            raise UnreadableTextError(node.start, message)
+        if node.kind != "scalar":
+            message = "a key must be a word, not a list or a mapping"
+            raise UnreadableTextError(node.start, message)
+        self._check_tag(node)
+        return node.text
 
-    def _count(self, size: _Size, line: int) -> None:
-        nodes, characters = self._size
-        self._size = now = _Size(nodes + size.nodes, characters + size.characters)
-        if now.nodes > self._limits.nodes:
-            raise refused(self._name, f"holds more than {self._limits.nodes:,} values", line)
-        if now.characters > self._limits.octets:
-            most = f"{self._limits.octets:,} characters"
-            raise refused(self._name, f"holds more than {most} with aliases expanded", line)
+    def _check_tag(self, node: YamlNode) -> None:
+        tag = node.tag
+        if tag is not None and (node.kind != "scalar" or tag not in _STRING_TAGS):
+            self._say(
+                node, f"the tag {tag.replace(TAG, '!!'):.80} is not read: write the plain value"
+            )
 
-    def _check_tag(self, tag: str | None, line: int, *, collection: bool = False) -> None:
-        if tag is not None and (collection or tag not in _STRING_TAGS):
-            shown = tag.replace("tag:yaml.org,2002:", "!!")
-            self._say(line, f"the tag {shown:.80} is not read: write the plain value")
+    def _say(self, node: YamlNode, message: str) -> None:
+        self._findings.append(Finding("error", "", self._lines.line(node.start), message))
 
-    def _say(self, line: int, message: str) -> None:
-        self.findings.append(Finding("error", "", line, message))
+
+def _refused(
+    name: str, error: UnreadableTextError, lines: LineIndex, limits: TextLimits
+) -> InvalidConfiguration:
+    """Say what is wrong with a text that cannot be read any further."""
+    if isinstance(error, NotYamlError):
+        return refused(name, _not_yaml(error), error.line)
+    line = None if error.offset is None else lines.line(error.offset)
+    return refused(name, _sentence(error, limits), line)
+
+
+def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
+    match error:
+        case AliasError():
+            return f"alias *{error.anchor:.80} has no anchor before it"
+        case OverLimitError(exceeded="nodes"):
+            return f"holds more than {limits.nodes:,} values"
+        case OverLimitError(exceeded="octets"):
+            return f"holds more than {limits.octets:,} characters with aliases expanded"
+        case OverLimitError(exceeded="depth"):
+            return f"is nested deeper than {limits.depth} levels"
+        case _:
+            return str(error)
+
+
+def _not_yaml(error: NotYamlError) -> str:
+    said = f"is not YAML: {error.problem}"
+    if "cannot start any token" in said:
+        said += " (quote what begins with @, % or a backquote; indent with spaces)"
+    if error.context_line not in (None, error.line):
+        said += f", {error.context} that begins on line {error.context_line}"
+    return said

@@ -1,7 +1,7 @@
-"""What must be known of a YAML text before a parser reads it.
+"""Find directives (%YAML, %TAG) in a YAML text before a parser reads it.
 
-Only scanners are run here: they look at each character once. libyaml's parser compares each
-`%TAG` with all before it, in one call that nothing can interrupt.
+libyaml's parser compares each `%TAG` with all before it, in one call that nothing can interrupt.
+Only scanners run here, which look at each character once.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: YAML 1.1 has five line breaks (5.4); behind one a `%` may be text as well.
+#: YAML 1.1 has five line breaks (5.4). A `%` behind one begins a directive, or is text.
 _BREAKS = "\n\r\x85\u2028\u2029"
-#: In front of all that is no comment, where it is nothing else.
+#: Where only comments and blank lines stand in front of a `%`, it begins a directive.
 _IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
 
 REFUSAL = "directives (%YAML, %TAG and others) are not read: remove the line"
 
 
 def directive(text: str) -> int | None:
-    """Return the offset of the first directive of a YAML stream, None where it has none.
+    """Return the offset of the first directive of a YAML stream; None if there is none.
 
-    A `%` at the beginning of a line inside a string is none. A text that is no YAML up to
-    there has none either: its parser says what is wrong.
+    A line inside a string may begin with `%` too. None is also returned where the text in front
+    is not YAML: the parser then says what is wrong.
     """
     if "%" not in text:
         return None

@@ -1,4 +1,4 @@
-"""Read YAML or JSON that nobody vouches for: within limits, as kubectl does, with lines.
+"""Read YAML or JSON from anybody: within limits, as kubectl reads it, with line numbers.
 
 Every failure is a DocumentError of one line, such as
 `pod.yaml: document 2, line 14: not YAML: mapping values are not allowed in this context`.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NoReturn
 
 from webhook.errors import DocumentError
 from webhook.pod.manifest import describe
 from webhook.yamltext.json_text import read_json
-from webhook.yamltext.tree import Root, UnreadableError, roots_of
+from webhook.yamltext.positions import LineIndex
+from webhook.yamltext.tree import Root, TextLimits, UnreadableTextError, roots_of
 from webhook.yamltext.values import Duplicate, Values
 
-LONGEST = 8 * 1024 * 1024  # bytes; the cap of a request body, too
+#: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
+#: seconds of work.
+DOCUMENT_LIMITS = TextLimits(octets=8 << 20, nodes=200_000, depth=200)
 
-# All that YAML 1.1 allows in a stream (5.1), as libyaml checks it.
+# All but what YAML 1.1 allows in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
 _OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
@@ -32,50 +35,50 @@ _MOST_PROBLEMS = 20  # of one document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document that is not empty."""
+    """One document of an input; empty ones are left out."""
 
     name: str  #: of the input: a file's name or "<stdin>"
     index: int  #: counted from 0 in the input, empty documents included
-    value: dict[str, Any]  #: JSON; aliases of one anchor share one value
+    value: dict[str, Any]  #: JSON; an anchor and its aliases share one value
     line: int  #: of its first value, counted from 1 in the input
     text: str  #: its part of the input, with its own `---`: all parts together are the input
     syntax: Literal["yaml", "json"]
-    #: Sentences on what is readable and hardly meant: a key written twice.
+    #: Sentences about what can be read but is probably a mistake: a key written twice.
     problems: tuple[str, ...] = ()
 
 
 def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
-    """Read a stream of YAML documents, or one of JSON; an input without any gives an empty list.
+    """Read a stream of YAML documents, or one JSON text; an empty input gives an empty list.
 
-    `name` stands before every message. Raises DocumentError for an input that is longer than 8
-    MiB, deeper than 200 levels or of more than 200,000 values, that is not UTF-8, or neither YAML
-    nor JSON, and for a document that is no mapping.
+    `name` stands before every message. Raises DocumentError for an input that exceeds
+    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON, and for a document that is not a
+    mapping.
     """
     text = _decoded(data, name)
     if text.lstrip()[:1] != "{":
         return _read_yaml(text, name)
+    lines = LineIndex(text)
     try:
-        value, duplicates = read_json(text)
-    except UnreadableError as error:
-        _fail(name, 0, _Place(text), error)
+        value, duplicates = read_json(text, DOCUMENT_LIMITS)
+    except UnreadableTextError as error:
+        _fail(name, 0, text, error)
     except ValueError as syntax:
         return _read_flow(text, name, syntax)
-    whole = _Place(text)
     return [
         Document(
             name=name,
             index=0,
             value=value,
-            line=whole.moved(len(text) - len(text.lstrip())).line,
+            line=lines.line(len(text) - len(text.lstrip())),
             text=text,
             syntax="json",
-            problems=_problems(name, 0, whole, duplicates),
+            problems=_problems(name, 0, lines, duplicates),
         )
     ]
 
 
 def joined(texts: list[str]) -> str:
-    """Put documents' texts together again, with `---` between those that have none of their own."""
+    """Join the texts of documents, with `---` before each that does not begin with its own."""
     parts: list[str] = []
     for text in texts:
         last = next((part for part in reversed(parts) if part), "")
@@ -90,7 +93,7 @@ def joined(texts: list[str]) -> str:
 def _decoded(data: bytes | str, name: str) -> str:
     try:
         encoded = data.encode() if isinstance(data, str) else data
-        if len(encoded) > LONGEST:
+        if len(encoded) > DOCUMENT_LIMITS.octets:
             raise DocumentError(f"{name}: longer than 8 MiB, which is not read")
         text = data if isinstance(data, str) else data.decode()
     except UnicodeEncodeError as error:
@@ -105,53 +108,52 @@ def _decoded(data: bytes | str, name: str) -> str:
 
 
 def _read_flow(text: str, name: str, syntax: ValueError) -> list[Document]:
-    """Read what begins with `{` and is no JSON: YAML has this form, too."""
+    """Read what begins with `{` and is not JSON: a flow mapping of YAML begins like that, too."""
     try:
         return _read_yaml(text, name)
     except DocumentError:
         if not _MEANT_AS_JSON.match(text):
             raise
         offset, problem = getattr(syntax, "pos", 0), getattr(syntax, "msg", str(syntax))
-        _fail(name, 0, _Place(text), UnreadableError(offset, f"not JSON: {problem}"))
+        _fail(name, 0, text, UnreadableTextError(offset, f"not JSON: {problem}"))
 
 
 def _read_yaml(text: str, name: str) -> list[Document]:
     _check_characters(text, name)
     found: list[Document] = []
     starts: list[int] = []
-    index, place = 0, _Place(text)
+    index, lines = 0, LineIndex(text)
     try:
-        for root in roots_of(text):
-            place = place.moved(root.node.start)
-            document = _document(name, index, root, place)
+        for root in roots_of(text, DOCUMENT_LIMITS):
+            document = _document(name, index, root, lines)
             index += 1
             if document is not None:
                 found.append(document)
                 starts.append(root.start)
-    except UnreadableError as error:
-        _fail(name, index, place, error)
-    # What stands before the first document is the first one's, too.
+    except UnreadableTextError as error:
+        _fail(name, index, text, error)
+    # What stands before the first document belongs to its text.
     bounds = [0, *starts[1:], len(text)]
     parts = [text[bounds[number] : bounds[number + 1]] for number in range(len(found))]
     return [replace(document, text=part) for document, part in zip(found, parts, strict=True)]
 
 
-def _document(name: str, index: int, root: Root, place: _Place) -> Document | None:
-    """Make the document without its part of the input; None for an empty one."""
+def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document | None:
+    """Make a document, as yet without its part of the input; None for an empty one."""
     values = Values()
     value = values.of(root.node)
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise UnreadableError(root.node.start, _NO_MAPPING.format(describe(value)))
+        raise UnreadableTextError(root.node.start, _NO_MAPPING.format(describe(value)))
     return Document(
         name=name,
         index=index,
         value=value,
-        line=place.line,
+        line=lines.line(root.node.start),
         text="",
         syntax="yaml",
-        problems=_problems(name, index, place, list(values.duplicates)),
+        problems=_problems(name, index, lines, values.duplicates),
     )
 
 
@@ -159,38 +161,29 @@ def _check_characters(text: str, name: str) -> None:
     match = _FORBIDDEN.search(text)
     if match:
         what = f"the control character U+{ord(match[0]):04X} is not allowed in YAML"
-        _fail(name, None, _Place(text), UnreadableError(match.start(), what))
+        _fail(name, None, text, UnreadableTextError(match.start(), what))
 
 
-def _problems(name: str, index: int, place: _Place, duplicates: list[Duplicate]) -> tuple[str, ...]:
+def _problems(
+    name: str, index: int, lines: LineIndex, duplicates: list[Duplicate]
+) -> tuple[str, ...]:
     return tuple(
-        f"{_where(name, index, place.moved(offset).line)}: the key {_shown(key)} stands there a "
+        f"{_where(name, index, lines.line(offset))}: the key {_shown(key)} stands there a "
         f"second time in one mapping; the last one counts"
         for offset, key in duplicates[:_MOST_PROBLEMS]
     )
 
 
-def _fail(name: str, index: int | None, place: _Place, error: UnreadableError) -> NoReturn:
-    line = place.moved(error.offset).line
-    message = f"{_where(name, index, line)}: {error}{_hint(place.text, error.offset)}"
+def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -> NoReturn:
+    offset = error.offset or 0
+    where = _where(name, index, LineIndex(text).line(offset))
+    message = f"{where}: {error}{_hint(text, offset)}"
     raise DocumentError(" ".join(message.split())) from None
 
 
 def _where(name: str, index: int | None, line: int) -> str:
     document = "" if index is None else f"document {index + 1}, "
     return f"{name}: {document}line {line}"
-
-
-class _Place(NamedTuple):
-    """An offset with its line, from which others are counted: a stream may have many documents."""
-
-    text: str
-    offset: int = 0
-    line: int = 1
-
-    def moved(self, offset: int) -> _Place:
-        offset = max(offset, self.offset)
-        return _Place(self.text, offset, self.line + self.text.count("\n", self.offset, offset))
 
 
 def _hint(text: str, offset: int) -> str:

@@ -1,4 +1,4 @@
-"""Read one JSON text strictly: no NaN, no half surrogate pairs, bounded, duplicate keys told."""
+"""Read one JSON text strictly: without NaN, within limits, and with its duplicate keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from webhook.yamltext.tree import DEEPEST, MOST_NODES, UnreadableError
+from webhook.yamltext.tree import OverLimitError, TextLimits, UnreadableTextError
 from webhook.yamltext.values import Duplicate
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
@@ -14,18 +14,18 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _INFINITE = float("inf")
 
 
-def read_json(text: str) -> tuple[Any, list[Duplicate]]:
+def read_json(text: str, limits: TextLimits) -> tuple[Any, list[Duplicate]]:
     """Return the value of a JSON text, and the keys that its objects repeat.
 
-    Raises json.JSONDecodeError where the text is no JSON, and UnreadableError where it is
-    JSON to Python alone (NaN, 1e999, half a surrogate pair) or is over the limits.
+    Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for one that
+    only Python takes for JSON (NaN, 1e999, half a surrogate pair) or that is over the limits.
     """
-    repeated: list[str] = []
+    repeats = False
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
         made = dict(pairs)
-        if len(made) < len(pairs):
-            repeated.append("")
+        repeats = repeats or len(made) < len(pairs)
         return made
 
     try:
@@ -33,37 +33,37 @@ def read_json(text: str) -> tuple[Any, list[Duplicate]]:
             text, object_pairs_hook=mapping, parse_constant=_constant, parse_float=_finite
         )
     except RecursionError:
-        raise _too_deep() from None
+        raise OverLimitError(0, limits, "depth") from None
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # an integer of more than 4300 digits
-        raise UnreadableError(0, f"a number that cannot be read: {error}") from None
-    _check_size(value)
+        raise UnreadableTextError(0, f"a number that cannot be read: {error}") from None
+    _check_size(value, limits)
     _check_surrogates(text, value)
-    return value, _duplicates(text) if repeated else []
+    return value, _duplicates(text) if repeats else []
 
 
 def _constant(word: str) -> NoReturn:
-    raise UnreadableError(0, f"{word} is no number that JSON has")
+    raise UnreadableTextError(0, f"{word} is no number that JSON has")
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if abs(value) == _INFINITE:
-        raise UnreadableError(0, f"{digits:.30} is too large a number")
+        raise UnreadableTextError(0, f"{digits:.30} is too large a number")
     return value
 
 
-def _check_size(value: Any) -> None:
+def _check_size(value: Any, limits: TextLimits) -> None:
     level, count = [value], 0
-    for _ in range(DEEPEST + 1):
+    for _ in range(limits.depth + 1):
         count += len(level)
-        if count > MOST_NODES:
-            raise UnreadableError(0, f"more than {MOST_NODES} values are not read")
+        if count > limits.nodes:
+            raise UnreadableTextError(0, f"more than {limits.nodes} values are not read")
         level = [inner for outer in level for inner in _inner(outer)]
         if not level:
             return
-    raise _too_deep()
+    raise OverLimitError(0, limits, "depth")
 
 
 def _inner(value: Any) -> Any:
@@ -72,23 +72,19 @@ def _inner(value: Any) -> Any:
     return value if isinstance(value, list) else ()
 
 
-def _too_deep() -> UnreadableError:
-    return UnreadableError(0, f"nested deeper than {DEEPEST} levels")
-
-
 def _check_surrogates(text: str, value: Any) -> None:
-    r"""Refuse `"\ud800"`: no UTF-8 can say it, so an answer that holds it cannot be sent."""
+    r"""Reject `"\ud800"`: UTF-8 cannot encode it, so an answer that holds it cannot be sent."""
     if "\\ud" not in text and "\\uD" not in text:
         return
     if _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         offset = min(index for index in (text.find("\\ud"), text.find("\\uD")) if index >= 0)
-        raise UnreadableError(offset, "half a surrogate pair in a string")
+        raise UnreadableTextError(offset, "half a surrogate pair in a string")
 
 
 def _duplicates(text: str) -> list[Duplicate]:
-    """Find the repeated keys of a text that is known to be JSON."""
+    """Find the repeated keys in a text that is known to be JSON."""
     found: list[Duplicate] = []
-    seen: list[set[str] | None] = []  # of the objects around; None for an array
+    seen: list[set[str] | None] = []  # keys of the objects around; None for an array
     key_next = False
     for match in _TOKEN.finditer(text):
         part = match[0]

@@ -1,18 +1,25 @@
-"""What a plain YAML scalar means to kubectl, and how a value is written so that it means the same.
+"""What a plain scalar means: a word without quotes, tag or block.
 
-kubectl reads YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`). It
-differs from PyYAML, so its rules are written down here: `yes`, `on` and also `y` are booleans,
-`1e9` is a number, while dates and `1:30` stay the strings that they are. (Compared with what
-`kubectl label --local -o json` v1.32 prints; only `!!binary`, which it decodes, stays as it is.)
+There are two rules, since two readers look at such words, and they must differ:
+
+- `kubectl_value`, for documents. A preview has to decide on what kubectl would send. kubectl reads
+  YAML with sigs.k8s.io/yaml, a fork of go-yaml v2 (`goyaml.v2/resolve.go`), which differs from
+  PyYAML: `yes`, `on` and `y` are booleans, `010` is 8 and `1e9` a number, while dates and `1:30`
+  stay the strings that they are. (Compared with what `kubectl label --local -o json` v1.32 prints;
+  only `!!binary`, which kubectl decodes, stays as it is.)
+- `literal_value`, for the fabrics file and the facts file. A device may be called `on`, and a
+  partition key is written `0x8001`: nothing is converted that could not be turned back into the
+  text that was written. docs/configuration.md promises it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 
-_WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+_NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+#: What go-yaml v2 takes for null, true or false.
+KUBECTL_WORDS: dict[str, bool | None] = {
+    **_NULLS,
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
@@ -31,13 +38,25 @@ _EXACT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives a
 _INFINITE = float("inf")
 
 
-def resolve(text: str) -> str | float | bool | None:  # an int is a float to a type checker
+_LITERAL_WORDS = {**_NULLS, "true": True, "false": False}
+#: Up to 18 digits: these turn back into the same text, and fit 64 bits.
+_LITERAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def literal_value(text: str) -> str | int | bool | None:
+    """Return null, true, false or a decimal integer; any other word is a string."""
+    if text in _LITERAL_WORDS:
+        return _LITERAL_WORDS[text]
+    return int(text) if _LITERAL_INTEGER.fullmatch(text) else text
+
+
+def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is a float
     """Return what kubectl makes of a plain scalar without a tag.
 
-    ValueError for an infinity or NaN, which JSON has not.
+    Raises ValueError for an infinity or NaN, which JSON does not have.
     """
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in KUBECTL_WORDS:
+        return KUBECTL_WORDS[text]
     if text[0] not in _NUMERIC:
         return text
     if text in _NOT_FINITE:
@@ -63,60 +82,3 @@ def _number(text: str) -> str | float:
 def _integer(sign: str, digits: str) -> int:
     octal = len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567"
     return int(sign + digits, 8 if octal else 0)
-
-
-# Words that this or another reader of YAML takes for something else stay out of _PLAIN's reach.
-_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][A-Za-z0-9_./=~-]*|[0-9]+(?:[KMGTPE]i|m)")
-_PLAIN_IN_BLOCK = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)+")
-# What neither YAML nor a terminal shows as it is; JSON escapes them, and YAML reads JSON's escapes.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_INVISIBLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_NO_LITERAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-
-
-def inline(value: str | float | bool | None, *, flow: bool = False) -> str:
-    """Write a scalar on one line so that it reads as the same value.
-
-    Plain where no reader of YAML can mistake it, in single quotes where it holds
-    double ones (JSON), else in double quotes. In a flow collection `:` is quoted too.
-    """
-    if not isinstance(value, str):
-        return json.dumps(value)
-    if _is_plain(value, flow=flow):
-        return value
-    if ('"' in value or "\\" in value) and not _INVISIBLE.search(value):
-        return "'" + value.replace("'", "''") + "'"
-    return quoted(value)
-
-
-def _is_plain(value: str, *, flow: bool) -> bool:
-    if value in _WORDS:
-        return False
-    return bool(_PLAIN.fullmatch(value) or (not flow and _PLAIN_IN_BLOCK.fullmatch(value)))
-
-
-def quoted(value: str) -> str:
-    """Write a string in double quotes, as both JSON and YAML read it."""
-    return escaped(json.dumps(value, ensure_ascii=False))
-
-
-def escaped(text: str) -> str:
-    """Escape in a JSON text what YAML refuses, or takes for a line break, and JSON does not."""
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def literal_header(value: str) -> str | None:
-    """Return `|` or `|-` where a string can be written as a literal block, else None."""
-    content = value.removesuffix("\n")
-    if "\n" not in value or not content or content.endswith("\n"):
-        return None
-    first = content.lstrip("\n")
-    if first[0] in " \t" or _NO_LITERAL.search(value):
-        return None
-    return "|" if value.endswith("\n") else "|-"
-
-
-def literal_lines(value: str, indent: str) -> list[str]:
-    """Return the lines below the header of a literal block."""
-    content = value.removesuffix("\n")
-    return [indent + line if line else "" for line in content.split("\n")]

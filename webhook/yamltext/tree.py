@@ -1,6 +1,9 @@
-"""A YAML text as a tree whose nodes know where they stand, built within limits.
+"""The one reader of YAML: parser events become a tree with positions, within limits.
 
-The tree is built from parser events, without recursion: the composer of PyYAML's C loader
+The fabrics file, the facts file and previewed documents are all read through `roots_of`. They
+differ in limits, in what a scalar means (`scalars`), and in the words for what is wrong.
+
+The tree is built without recursion and no alias is expanded: the composer of PyYAML's C loader
 overflows the C stack on 50,000 nested `[`, and any loader expands an alias bomb.
 """
 
@@ -13,29 +16,83 @@ import yaml
 
 from webhook.yamltext.directives import REFUSAL, directive
 
-DEEPEST = 200
-MOST_NODES = 200_000  # about a thousand pods, or two seconds of work
-MOST_EXPANDED = 8 << 20  # characters of strings, with aliases expanded: as many as a text may have
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TAG = "tag:yaml.org,2002:"
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BLOCK_SCALARS = ("|", ">")
+
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
+Limit = Literal["octets", "nodes", "depth"]
 
 
-class UnreadableError(Exception):
-    """The text cannot be read from `offset` on; becomes a DocumentError with a line."""
+class TextLimits(NamedTuple):
+    """How much of a text is read; an alias counts as what it stands for, each time it is used."""
 
-    def __init__(self, offset: int, message: str) -> None:
+    octets: int  #: bytes of the text, and characters of its scalars
+    nodes: int  #: scalars, keys included, and collections
+    depth: int  #: levels of collections
+
+
+class UnreadableTextError(Exception):
+    """A text cannot be read; `str()` is the sentence that a preview shows.
+
+    `offset` is where the mistake is, in characters; None if the parser does not say.
+    """
+
+    def __init__(self, offset: int | None, message: str) -> None:
         super().__init__(message)
         self.offset = offset
 
 
-class Node:
+class NotYamlError(UnreadableTextError):
+    """The text breaks the rules of YAML."""
+
+    def __init__(self, error: Exception) -> None:
+        #: In the parser's own words.
+        self.problem: str = (
+            getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        )
+        #: What the parser was reading then, such as "while parsing a flow sequence"; or None.
+        self.context: str | None = getattr(error, "context", None)
+        begun: Any = getattr(error, "context_mark", None)
+        mark: Any = getattr(error, "problem_mark", None) or begun
+        #: The lines, from 1, that the mistake and what was being read begin on, as the parser
+        #: counts: behind the last line it reports one more.
+        self.line: int | None = mark.line + 1 if mark else None
+        self.context_line: int | None = begun.line + 1 if begun else None
+        super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
+
+
+class AliasError(UnreadableTextError):
+    """An alias has no anchor before it, or stands inside its own."""
+
+    def __init__(self, offset: int, message: str, anchor: str) -> None:
+        super().__init__(offset, message)
+        self.anchor = anchor
+
+
+class OverLimitError(UnreadableTextError):
+    """The text exceeds one of its limits."""
+
+    def __init__(self, offset: int, limits: TextLimits, exceeded: Limit) -> None:
+        super().__init__(offset, _over(limits)[exceeded])
+        self.exceeded = exceeded
+
+
+def _over(limits: TextLimits) -> dict[Limit, str]:
+    most = f"{limits.octets >> 20} MiB"
+    return {
+        "octets": f"longer than {most} with aliases expanded, which is not read",
+        "nodes": f"more than {limits.nodes} values, with aliases expanded, are not read",
+        "depth": f"nested deeper than {limits.depth} levels",
+    }
+
+
+class YamlNode:
     """A node of the tree; offsets count characters of the text."""
 
     __slots__ = (
-        "children", "depth", "end", "flow", "kind", "length", "plain",
+        "anchor", "children", "depth", "end", "flow", "kind", "length", "plain",
         "size", "start", "style", "tag", "text",
     )  # fmt: skip
 
@@ -43,19 +100,26 @@ class Node:
         self.kind = kind
         self.start: int = event.start_mark.index  #: of its anchor or tag, where it has one
         self.end: int = event.end_mark.index  #: of a block collection: the next token's start
-        self.tag: str | None = getattr(event, "tag", None)
-        self.text: str = getattr(event, "value", "")
-        self.style: str = getattr(event, "style", None) or ""  #: one of '"|> or nothing
-        self.flow: bool = bool(getattr(event, "flow_style", False))
-        self.plain: bool = kind == "scalar" and bool(event.implicit[0])
-        #: Keys and values in turn, items, or what an alias stands for.
-        self.children: list[Node] = []
-        self.size = 1  # nodes, with aliases expanded
-        self.length = len(self.text)  # characters of scalars, with aliases expanded
-        self.depth = 0  # levels of collections, with aliases expanded; -1 while it is open
+        self.anchor: str | None = event.anchor  #: its own, or the one that an alias names
+        self.tag: str | None = None
+        self.text = ""
+        self.style = ""  #: one of '"|> for a scalar that is not plain
+        self.plain = False  #: whether nothing but its words says what a scalar means
+        self.flow = False
+        if kind == "scalar":
+            self.tag, self.text, self.style = event.tag, event.value, event.style or ""
+            self.plain = event.implicit[0]
+        elif kind != "alias":
+            self.tag, self.flow = event.tag, bool(event.flow_style)
+        #: Keys and values in turn, items, or the node that an alias stands for.
+        self.children: list[YamlNode] = []
+        # Of the three measures each includes what aliases stand for.
+        self.size = 1  #: nodes
+        self.length = len(self.text)  #: characters of scalars
+        self.depth = 0  #: levels of collections; -1 while the node is open
 
     @property
-    def pairs(self) -> Iterator[tuple[Node, Node]]:
+    def pairs(self) -> Iterator[tuple[YamlNode, YamlNode]]:
         """The keys of a mapping with their values."""
         flat = iter(self.children)
         return zip(flat, flat, strict=True)
@@ -63,10 +127,9 @@ class Node:
     @property
     def is_block(self) -> bool:
         """Whether its lines are its own: a block collection, or a literal or folded string."""
-        return bool(self.children and not self.flow and self.kind != "alias") or self.style in (
-            "|",
-            ">",
-        )
+        if self.style in _BLOCK_SCALARS:
+            return True
+        return bool(self.children) and not self.flow and self.kind != "alias"
 
     @property
     def merges(self) -> bool:
@@ -74,15 +137,15 @@ class Node:
         return self.text == "<<" and (self.plain or self.tag == f"{TAG}merge")
 
     def content_end(self, text: str) -> int:
-        """Return where the last character of its content ends.
+        """Return the offset behind the last character of its content.
 
-        The mark of a block collection is at the token that follows, and that of a literal or
+        The end mark of a block collection is at the token that follows, and that of a literal or
         folded string is below the blank lines that follow.
         """
         node = self
         while node.children and not node.flow and node.kind != "alias":
             node = node.children[-1]
-        if node.style not in ("|", ">"):
+        if node.style not in _BLOCK_SCALARS:
             return node.end
         source = text[node.start : node.end]
         keeps = "+" in source.partition("\n")[0].partition("#")[0]
@@ -92,18 +155,18 @@ class Node:
 class Root(NamedTuple):
     """One document of a stream."""
 
-    start: int  #: of its `---` or directive; of its first token where it has neither
-    node: Node
+    start: int  #: of its `---`; of its first token where it has none
+    node: YamlNode
 
 
-def roots_of(text: str) -> Iterator[Root]:
-    """Parse a stream of documents one by one, empty ones included.
+def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
+    """Parse a stream of documents one by one, empty ones included; the limits are the stream's.
 
-    Raises UnreadableError for what is not YAML and for what is over the limits.
+    Raises NotYamlError, AliasError or OverLimitError, and UnreadableTextError for a directive.
     """
     if (offset := directive(text)) is not None:
-        raise UnreadableError(offset, REFUSAL)
-    grower = _Grower()
+        raise UnreadableTextError(offset, REFUSAL)
+    grower = _Grower(limits)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
@@ -112,24 +175,19 @@ def roots_of(text: str) -> Iterator[Root]:
                 yield Root(grower.start, grower.root[0])
             else:
                 grower.take(event)
-    except yaml.YAMLError as error:
-        raise _syntax_error(error) from None
-
-
-def _syntax_error(error: yaml.YAMLError) -> UnreadableError:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return UnreadableError(mark.index if mark else 0, f"not YAML: {problem}")
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise NotYamlError(error) from None
 
 
 class _Grower:
     """Grows the tree of one document at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: TextLimits) -> None:
         self.start = 0
-        self.root: list[Node] = []
-        self._open: list[Node] = []
-        self._anchors: dict[str, Node] = {}
+        self.root: list[YamlNode] = []
+        self._limits = limits
+        self._open: list[YamlNode] = []
+        self._anchors: dict[str, YamlNode] = {}
         self._nodes = 0
         self._length = 0
 
@@ -140,64 +198,63 @@ class _Grower:
 
     def take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
-            self._add(self._named(Node("scalar", event), event))
+            self._attach(self._counted(YamlNode("scalar", event)))
         elif isinstance(event, yaml.MappingStartEvent):
-            self._down(self._named(Node("mapping", event), event))
+            self._descend(YamlNode("mapping", event))
         elif isinstance(event, yaml.SequenceStartEvent):
-            self._down(self._named(Node("sequence", event), event))
+            self._descend(YamlNode("sequence", event))
         elif isinstance(event, yaml.CollectionEndEvent):
-            self._up(event)
+            self._ascend(event)
         elif isinstance(event, yaml.AliasEvent):
-            self._add(self._alias(event))
+            self._attach(self._alias(event))
 
-    def _named(self, node: Node, event: Any) -> Node:
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
-        return node
-
-    def _down(self, node: Node) -> None:
-        if len(self._open) >= DEEPEST:
-            raise _too_deep(node)
+    def _descend(self, node: YamlNode) -> None:
+        if len(self._open) >= self._limits.depth:
+            raise OverLimitError(node.start, self._limits, "depth")
+        self._open.append(self._counted(node))
         node.depth = -1
-        self._open.append(node)
 
-    def _up(self, event: Any) -> None:
+    def _ascend(self, event: Any) -> None:
         node = self._open.pop()
         node.end = event.end_mark.index
         node.depth = 1 + max((child.depth for child in node.children), default=0)
-        self._add(node)
+        self._attach(node)
 
-    def _alias(self, event: Any) -> Node:
-        node = Node("alias", event)
-        target = self._anchors.get(event.anchor)
+    def _alias(self, event: Any) -> YamlNode:
+        node, anchor = YamlNode("alias", event), event.anchor
+        target = self._anchors.get(anchor)
         if target is None:
-            raise UnreadableError(node.start, f"not YAML: no anchor &{event.anchor} for this alias")
+            message = f"not YAML: no anchor &{anchor} for this alias"
+            raise AliasError(node.start, message, anchor)
         if target.depth < 0:
-            raise UnreadableError(node.start, f"the alias *{event.anchor} stands inside itself")
+            raise AliasError(node.start, f"the alias *{anchor} stands inside itself", anchor)
         node.children = [target]
         node.size, node.length, node.depth = target.size, target.length, target.depth
-        if len(self._open) + node.depth > DEEPEST:
-            raise _too_deep(node)
+        if len(self._open) + node.depth > self._limits.depth:
+            raise OverLimitError(node.start, self._limits, "depth")
+        self._count(node)
         return node
 
-    def _add(self, node: Node) -> None:
-        self._nodes += node.size if node.kind == "alias" else 1
-        if self._nodes > MOST_NODES:
-            raise UnreadableError(
-                node.start, f"more than {MOST_NODES} values, with aliases expanded, are not read"
-            )
-        self._length += node.length if node.kind in ("alias", "scalar") else 0
-        if self._length > MOST_EXPANDED:
-            raise UnreadableError(
-                node.start, "longer than 8 MiB with aliases expanded, which is not read"
-            )
-        if self._open:
-            self._open[-1].children.append(node)
-            self._open[-1].size += node.size
-            self._open[-1].length += node.length
-        else:
+    def _counted(self, node: YamlNode) -> YamlNode:
+        """Count a node that is no alias, and remember its anchor."""
+        self._count(node)
+        if node.anchor is not None:
+            self._anchors[node.anchor] = node
+        return node
+
+    def _count(self, node: YamlNode) -> None:
+        self._nodes += node.size
+        self._length += node.length
+        if self._nodes > self._limits.nodes:
+            raise OverLimitError(node.start, self._limits, "nodes")
+        if self._length > self._limits.octets:
+            raise OverLimitError(node.start, self._limits, "octets")
+
+    def _attach(self, node: YamlNode) -> None:
+        if not self._open:
             self.root.append(node)
-
-
-def _too_deep(node: Node) -> UnreadableError:
-    return UnreadableError(node.start, f"nested deeper than {DEEPEST} levels")
+            return
+        parent = self._open[-1]
+        parent.children.append(node)
+        parent.size += node.size
+        parent.length += node.length

@@ -1,11 +1,11 @@
-"""The JSON values that the nodes of a YAML text stand for, as kubectl makes them."""
+"""JSON values: those that the nodes of a YAML text stand for, as kubectl makes them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.yamltext.scalars import resolve
-from webhook.yamltext.tree import TAG, Node, UnreadableError
+from webhook.yamltext.scalars import kubectl_value
+from webhook.yamltext.tree import TAG, UnreadableTextError, YamlNode
 
 _TYPED: dict[str, tuple[type, ...]] = {
     f"{TAG}int": (int,),
@@ -13,90 +13,110 @@ _TYPED: dict[str, tuple[type, ...]] = {
     f"{TAG}bool": (bool,),
     f"{TAG}null": (type(None),),
 }
-_WORDS = {"mapping": "mapping", "sequence": "list"}
+_NAMES = {"mapping": "mapping", "sequence": "list"}
 
 
 class Duplicate(NamedTuple):
-    """A key that its mapping has already."""
+    """A key that its mapping already has."""
 
     offset: int
     key: str
 
 
 class Values:
-    """Makes the JSON values that nodes stand for; aliases of one anchor share one value."""
+    """Makes the JSON values that nodes stand for; an anchor and its aliases share one value."""
 
     def __init__(self) -> None:
-        self.duplicates: dict[Duplicate, None] = {}  # in the order of the text, each once
-        self._made: dict[Node, Any] = {}  # what aliases stand for
+        self.duplicates: list[Duplicate] = []  # in the order of the text
+        self._anchored: dict[YamlNode, Any] = {}
 
-    def of(self, node: Node) -> Any:
-        """Return the value of a node, or raise UnreadableError."""
+    def of(self, node: YamlNode) -> Any:
+        """Return the value of a node; UnreadableTextError for what JSON cannot say."""
+        if node.kind == "alias":
+            node = node.children[0]
+        if node in self._anchored:
+            return self._anchored[node]
+        value: Any
         if node.kind == "scalar":
-            return _scalar(node)
-        if node.kind == "mapping":
-            return self._mapping(node)
-        if node.kind == "sequence":
-            return [self.of(child) for child in node.children]
-        return self._shared(node.children[0])
+            value = _scalar(node)
+        elif node.kind == "mapping":
+            value = self._mapping(node)
+        else:
+            value = [self.of(child) for child in node.children]
+        if node.anchor is not None:
+            self._anchored[node] = value
+        return value
 
-    def _shared(self, target: Node) -> Any:
-        if target not in self._made:
-            self._made[target] = self.of(target)
-        return self._made[target]
-
-    def _mapping(self, node: Node) -> dict[str, Any]:
+    def _mapping(self, node: YamlNode) -> dict[str, Any]:
         made: dict[str, Any] = {}
-        merged: list[Node] = []
+        merged: list[tuple[YamlNode, Any]] = []
         for key_node, value_node in node.pairs:
             if key_node.merges:
-                merged.append(value_node)
+                merged.append((value_node, self.of(value_node)))
                 continue
-            key = key_of(key_node)
+            key = mapping_key(key_node)
             if key in made:
-                self.duplicates[Duplicate(key_node.start, key)] = None
+                self.duplicates.append(Duplicate(key_node.start, key))
             made[key] = self.of(value_node)
-        for value_node in merged:
-            self._merge(value_node, made)
+        for value_node, value in merged:
+            _merge(value_node, value, made)
         return made
 
-    def _merge(self, node: Node, made: dict[str, Any]) -> None:
-        value = self.of(node)
-        for source in value if isinstance(value, list) else [value]:
-            if not isinstance(source, dict):
-                raise UnreadableError(node.start, "`<<` merges mappings, and this is none")
-            for key, inner in source.items():
-                made.setdefault(key, inner)
+
+def _merge(node: YamlNode, value: Any, made: dict[str, Any]) -> None:
+    """Add the keys of `<<` that the mapping does not have itself; the first mapping wins."""
+    for source in value if isinstance(value, list) else [value]:
+        if not isinstance(source, dict):
+            raise UnreadableTextError(node.start, "`<<` merges mappings, and this is none")
+        for key, inner in source.items():
+            made.setdefault(key, inner)
 
 
-def key_of(node: Node) -> str:
-    """Return the key that a node stands for, as a string as kubectl does: 1 is "1".
+def mapping_key(node: YamlNode) -> str:
+    """Return the key that a node stands for, as a string like kubectl: 1 is "1".
 
-    Raises UnreadableError for null and for collections, as an unrendered `{{ name }}` is.
+    Raises UnreadableTextError for null and for collections, as an unrendered `{{ name }}` is.
     """
     node = node.children[0] if node.kind == "alias" else node
     if node.kind != "scalar":
-        raise UnreadableError(node.start, f"a key must be a string, but is a {_WORDS[node.kind]}")
+        message = f"a key must be a string, but is a {_NAMES[node.kind]}"
+        raise UnreadableTextError(node.start, message)
     key = _scalar(node)
     if key is None:
-        raise UnreadableError(node.start, "a key must be a string, but is null")
+        raise UnreadableTextError(node.start, "a key must be a string, but is null")
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key)
 
 
-def _scalar(node: Node) -> str | float | bool | None:
-    """Return a scalar's value; a tag of no JSON type leaves the text as it is."""
+def same_json(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal; `true`, `1` and `1.0` are three values.
+
+    What is one object in both, as all that a patch leaves alone, is not looked into.
+    """
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
+
+
+def _scalar(node: YamlNode) -> str | float | bool | None:
+    """Return a scalar's value; a tag that is not a JSON type leaves the text as it is."""
     if node.tag is None and not node.plain:
         return node.text
     wanted = _TYPED.get(node.tag or "")
     if node.tag is not None and wanted is None:
         return node.text
     try:
-        value = resolve(node.text)
+        value = kubectl_value(node.text)
     except ValueError as error:
-        raise UnreadableError(node.start, str(error)) from None
-    if wanted and type(value) not in wanted:
+        raise UnreadableTextError(node.start, str(error)) from None
+    if wanted and type(value) not in wanted:  # a bool is an int to isinstance
         short = (node.tag or "").removeprefix(TAG)
-        raise UnreadableError(node.start, f"{node.text!r:.60} is no !!{short}")
+        raise UnreadableTextError(node.start, f"{node.text!r:.60} is no !!{short}")
     return value

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.read import Limits, decode, read_documents, read_file
+from webhook.config.load import LIMITS
+from webhook.config.read import decode, parse_yaml, read_file
 
 
 def read(text: str, **limits: int) -> Any:
     """Read the only document of a text."""
-    (document,) = read_documents(text, "f.yaml", Limits(**limits))
+    (document,) = parse_yaml(text, "f.yaml", LIMITS._replace(**limits))
     return document.data
 
 
 def problem(text: str, **limits: int) -> str:
     """Return what is said of a text that cannot be read."""
     with pytest.raises(InvalidConfiguration) as caught:
-        read_documents(text, "f.yaml", Limits(**limits))
+        parse_yaml(text, "f.yaml", LIMITS._replace(**limits))
     return str(caught.value)
 
 
@@ -80,7 +81,7 @@ def test_plain_words_of_json_are_values(written: str, value: object) -> None:
 def test_lines_are_those_of_keys_and_items() -> None:
     """A path leads to the line of its key or item, an unknown one to what is around it."""
     text = "# head\na: 1\nb:\n  - x\n  - c: >\n      y\n    d: &d\n      e: 1\nf: *d\n"
-    (document,) = read_documents(text, "f.yaml", Limits())
+    (document,) = parse_yaml(text, "f.yaml", LIMITS)
     paths: dict[tuple[str | int, ...], int] = {
         (): 2, ("a",): 2, ("b",): 3, ("b", 0): 4, ("b", 1): 5, ("b", 1, "c"): 5,
         ("b", 1, "d", "e"): 8, ("f",): 9, ("f", "e"): 8, ("b", 1, "zzz"): 5, ("zzz", 0): 2,
@@ -95,6 +96,7 @@ def test_aliases_are_read() -> None:
         "c": [1, {"b": 2}],
         "d": [1, {"b": 2}],
     }
+    assert read("&k a: 1\nb: *k") == {"a": 1, "b": "a"}
 
 
 @pytest.mark.parametrize(
@@ -158,11 +160,28 @@ def test_values_are_counted_with_aliases_as_often_as_used() -> None:
     assert problem("[1, 2]", nodes=2) == "f.yaml:1: holds more than 2 values"
 
 
+def test_values_are_counted_where_they_stand() -> None:
+    """The line is that of the value which is one too many, also where that is a list."""
+    assert problem("- 1\n- [\n  2]\n", nodes=2) == "f.yaml:2: holds more than 2 values"
+
+
+def test_aliases_count_for_the_depth() -> None:
+    """A list of lists of lists may not be deeper by anchors than it may be by brackets."""
+    deeper = "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 200))
+    assert problem(f"a0: &a0 [x]\n{deeper}") == "f.yaml:100: is nested deeper than 100 levels"
+
+
+def test_a_mistake_below_an_anchor_is_told_once() -> None:
+    """However often its aliases are used."""
+    said = "f.yaml:1: 'b' stands here and on line 1: remove one"
+    assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == said
+
+
 def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
     """A byte order mark is passed over; another encoding is told with the line and the byte."""
     path = tmp_path / "f"
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9")
-    assert decode(read_file(path, Limits()), "f") == "a: é"
+    assert decode(read_file(path, LIMITS), "f") == "a: é"
     with pytest.raises(InvalidConfiguration, match=r"^f:2: byte 0xe9 is not UTF-8: save it as"):
         decode(b"a: 1\nb: \xe9", "f")
 
@@ -181,7 +200,7 @@ def test_what_is_no_readable_file_is_told(tmp_path: Path) -> None:
     }
     for path, message in said.items():
         with pytest.raises(InvalidConfiguration) as caught:
-            read_file(path, Limits(octets=4))
+            read_file(path, LIMITS._replace(octets=4))
         assert str(caught.value) == f"{path}: {message}"
     with pytest.raises(InvalidConfiguration, match="is no file name: embedded null"):
-        read_file(Path("a\0b"), Limits())
+        read_file(Path("a\0b"), LIMITS)

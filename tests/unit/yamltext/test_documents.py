@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import DocumentError
-from webhook.yamltext.documents import LONGEST, joined, read_documents
+from webhook.yamltext.documents import DOCUMENT_LIMITS, joined, read_documents
 
 
 def refusal(data: bytes | str) -> str:
@@ -71,7 +71,7 @@ def test_aliases_are_shared_and_merges_are_merged() -> None:
         "a: &a {w: 1, x: 1}\nb: &b {x: 2, z: 2}\nc: *a\n"
         "d: {<<: [*a, *b], w: 0}\ne: {<<: *b}\n'<<': {k: 1}\n"
     )
-    assert value["c"] == value["a"]
+    assert value["c"] is value["a"]
     assert value["d"] == {"w": 0, "x": 1, "z": 2}
     assert value["e"] == {"x": 2, "z": 2}
     assert value["<<"] == {"k": 1}
@@ -80,6 +80,7 @@ def test_aliases_are_shared_and_merges_are_merged() -> None:
 def test_an_alias_can_be_a_key() -> None:
     """As everything else in YAML can."""
     assert value_of("a: &k name\n*k : 1\n") == {"a": "name", "name": 1}
+    assert value_of("&k name: *k\n") == {"name": "name"}
 
 
 def test_a_repeated_key_is_told_with_its_line() -> None:
@@ -206,8 +207,11 @@ def test_many_values_are_refused() -> None:
 
 def test_a_long_input_is_refused() -> None:
     """One byte over 8 MiB is one too many."""
-    assert refusal(b"#" * (LONGEST + 1)) == "pod.yaml: longer than 8 MiB, which is not read"
-    assert read_documents(b"#" * LONGEST) == []
+    assert (
+        refusal(b"#" * (DOCUMENT_LIMITS.octets + 1))
+        == "pod.yaml: longer than 8 MiB, which is not read"
+    )
+    assert read_documents(b"#" * DOCUMENT_LIMITS.octets) == []
 
 
 def test_a_number_of_thousands_of_digits_is_refused() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.yamltext.scalars import inline, literal_header, resolve
+from webhook.yamltext.edit.scalar_text import inline, literal_header
+from webhook.yamltext.scalars import kubectl_value, literal_value
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ from webhook.yamltext.scalars import inline, literal_header, resolve
 )
 def test_words_and_numbers_are_what_go_yaml_makes_of_them(text: str, value: object) -> None:
     """The YAML 1.1 booleans, octal numbers, underscores and exponents of go-yaml v2 count."""
-    found = resolve(text)
+    found = kubectl_value(text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -69,14 +70,43 @@ def test_words_and_numbers_are_what_go_yaml_makes_of_them(text: str, value: obje
 )
 def test_dates_times_and_quantities_stay_strings(text: str) -> None:
     """PyYAML would make a date, 90 minutes and more of these; kubectl does not."""
-    assert resolve(text) == text
+    assert kubectl_value(text) == text
 
 
 @pytest.mark.parametrize("text", [".inf", "-.INF", ".NaN"])
 def test_infinities_are_refused(text: str) -> None:
     """JSON has no such number, so the API server cannot be sent one."""
     with pytest.raises(ValueError, match="no number that JSON has"):
-        resolve(text)
+        kubectl_value(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "to_kubectl"),
+    [
+        ("on", True),
+        ("y", True),
+        ("TRUE", True),
+        ("010", 8),
+        ("0x8001", 32769),
+        ("1_000", 1000),
+        ("+1", 1),
+        ("1e3", 1000),
+        ("1.50", 1.5),
+        ("9" * 19, 9999999999999999999),
+    ],
+)
+def test_a_fabrics_file_keeps_what_kubectl_converts(text: str, to_kubectl: object) -> None:
+    """The one cannot be turned back into its text; the other is what the API server gets."""
+    assert (literal_value(text), kubectl_value(text)) == (text, to_kubectl)
+
+
+@pytest.mark.parametrize("text", ["", "~", "Null", "true", "false", "0", "-12", "9" * 18, "a"])
+def test_most_words_are_the_same_to_both(text: str) -> None:
+    """Null, true, false, decimal integers, and what is a string to everybody."""
+    assert (literal_value(text), type(literal_value(text))) == (
+        kubectl_value(text),
+        type(kubectl_value(text)),
+    )
 
 
 @pytest.mark.parametrize(

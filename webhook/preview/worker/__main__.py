@@ -13,7 +13,7 @@ from webhook.config import EXAMPLE
 from webhook.preview.worker.confinement import allow_seconds, confine
 from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Answer, Operations
-from webhook.yamltext.documents import LONGEST
+from webhook.yamltext.documents import DOCUMENT_LIMITS
 
 #: What is decided, with names that have to be escaped, and what is no YAML.
 _REHEARSED = (
@@ -37,7 +37,7 @@ def work(requests: BinaryIO, answers: BinaryIO) -> None:
     """Say that it is ready, then answer one request after the other until there are no more."""
     operations = Operations()
     _send(answers, Answer({"status": 200}))
-    while (request := read_frame(requests.read, LONGEST)) is not None:
+    while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:
         allow_seconds()
         _send(answers, operations.answer(*request))
 

@@ -9,10 +9,11 @@ from webhook.yamltext.edit.edits import Edits
 from webhook.yamltext.edit.flow import FlowRewriter
 from webhook.yamltext.edit.folded import insert_words
 from webhook.yamltext.edit.mapping_diff import Entries
-from webhook.yamltext.edit.pairing import pairs_of, same
+from webhook.yamltext.edit.pairing import pairs_of
+from webhook.yamltext.edit.scalar_text import literal_header
 from webhook.yamltext.edit.write import Style, mapping_lines, sequence_lines, under_dash, under_key
-from webhook.yamltext.scalars import literal_header
-from webhook.yamltext.tree import Node
+from webhook.yamltext.tree import YamlNode
+from webhook.yamltext.values import same_json
 
 _DASH = re.compile(r"\n *(-)(?=\s|\Z)")
 _LITERAL = re.compile(r"\|-?(?=[ \r\n])")
@@ -23,7 +24,7 @@ Span = tuple[int, int]
 class Slot(NamedTuple):
     """Where a value stands in block style: behind a key's colon or behind a dash."""
 
-    node: Node
+    node: YamlNode
     after: int  #: the offset behind the colon or the dash
     column: int  #: of the key or the dash
     dash: bool
@@ -38,7 +39,7 @@ class Rewriter:
         self._fine = fine
         self._flow = FlowRewriter(edits)
 
-    def change_root(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def change_root(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
         """Turn the document's mapping `old` into `new`."""
         if not self._descends(node, old, new):
             column = self.edits.column(node.start)
@@ -47,10 +48,10 @@ class Rewriter:
             self.edits.replace(node.start, self._end(node), newline.join(lines).lstrip(" "))
 
     def _change(self, slot: Slot, old: Any, new: Any) -> None:
-        if not same(old, new) and not self._descends(slot.node, old, new):
+        if not same_json(old, new) and not self._descends(slot.node, old, new):
             self._replace(slot, old, new)
 
-    def _descends(self, node: Node, old: Any, new: Any) -> bool:
+    def _descends(self, node: YamlNode, old: Any, new: Any) -> bool:
         """Edit below `node` where something of it stays; say whether that was done."""
         if node.flow:
             return self._flow.descends(node, old, new)
@@ -60,7 +61,7 @@ class Rewriter:
             return self._sequence(node, old, new)
         return False
 
-    def _mapping(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
@@ -75,7 +76,7 @@ class Rewriter:
         self._insert_below(below, column, mapping_lines(entries.added, column, self._style))
         return True
 
-    def _sequence(self, node: Node, old: list[Any], new: list[Any]) -> bool:
+    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
@@ -95,10 +96,10 @@ class Rewriter:
             self._insert_below(ends[before], column, lines)
         return True
 
-    def _end(self, node: Node) -> int:
+    def _end(self, node: YamlNode) -> int:
         return node.content_end(self.edits.text)
 
-    def _dashes(self, node: Node) -> list[int]:
+    def _dashes(self, node: YamlNode) -> list[int]:
         text = self.edits.text
         low = node.start
         dashes: list[int] = []
@@ -153,7 +154,7 @@ class Rewriter:
             edits.replace(slot.after, node.end, spaced)
         edits.insert_lines(node.end, lines)
 
-    def _edit_string(self, node: Node, old: str, new: str) -> bool:
+    def _edit_string(self, node: YamlNode, old: str, new: str) -> bool:
         if not self._fine or node.kind != "scalar":
             return False
         header = _LITERAL.match(self.edits.text, node.start)
@@ -162,7 +163,7 @@ class Rewriter:
             return True
         return node.style != "|" and insert_words(self.edits, node, old, new)
 
-    def _edit_literal(self, node: Node, old: str, new: str) -> None:
+    def _edit_literal(self, node: YamlNode, old: str, new: str) -> None:
         """Replace the lines of a literal block that differ, at least one by at least one."""
         edits = self.edits
         was, now = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")

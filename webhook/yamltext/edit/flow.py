@@ -6,9 +6,10 @@ from typing import Any
 
 from webhook.yamltext.edit.edits import Edits
 from webhook.yamltext.edit.mapping_diff import Entries
-from webhook.yamltext.edit.pairing import pairs_of, same
+from webhook.yamltext.edit.pairing import pairs_of
 from webhook.yamltext.edit.write import flow, json_lines
-from webhook.yamltext.tree import Node
+from webhook.yamltext.tree import YamlNode
+from webhook.yamltext.values import same_json
 
 Span = tuple[int, int]
 _JSON_STEP = 2
@@ -20,7 +21,7 @@ class FlowRewriter:
     def __init__(self, edits: Edits) -> None:
         self._edits = edits
 
-    def descends(self, node: Node, old: Any, new: Any) -> bool:
+    def descends(self, node: YamlNode, old: Any, new: Any) -> bool:
         """Edit below a flow collection where something of it stays; say whether that was done."""
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
             return self._mapping(node, old, new)
@@ -28,7 +29,7 @@ class FlowRewriter:
             return self._sequence(node, old, new)
         return False
 
-    def _mapping(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> bool:
+    def _mapping(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
@@ -44,7 +45,7 @@ class FlowRewriter:
         self._insert_behind(spans, entries.last_kept, added)
         return True
 
-    def _sequence(self, node: Node, old: list[Any], new: list[Any]) -> bool:
+    def _sequence(self, node: YamlNode, old: list[Any], new: list[Any]) -> bool:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
@@ -63,8 +64,8 @@ class FlowRewriter:
             self._insert_behind(spans, before, written[after + 1 : until])
         return True
 
-    def _change(self, node: Node, old: Any, new: Any, *, as_json: bool) -> None:
-        if same(old, new) or self.descends(node, old, new):
+    def _change(self, node: YamlNode, old: Any, new: Any, *, as_json: bool) -> None:
+        if same_json(old, new) or self.descends(node, old, new):
             return
         absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
         self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
@@ -99,7 +100,7 @@ class FlowRewriter:
         return f"{self._edits.newline}{' ' * indent}".join(json_lines(value, _JSON_STEP))
 
 
-def _quotes(node: Node) -> bool:
+def _quotes(node: YamlNode) -> bool:
     """Say whether a node or its first key is written as JSON writes it."""
     while node.kind in ("mapping", "sequence") and node.children:
         node = node.children[0]

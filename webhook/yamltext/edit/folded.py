@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from webhook.yamltext.edit.edits import Edits
-from webhook.yamltext.tree import Node
+from webhook.yamltext.tree import YamlNode
 
 _SPACE = " \t\r\n"
 
 
-def insert_words(edits: Edits, node: Node, old: str, new: str) -> bool:
+def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     """Edit a folded (`>`) or plain string of several lines; say whether that was done.
 
     Folding keeps all but white space, so the place is where as many other characters

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.yamltext.edit.pairing import same
-from webhook.yamltext.tree import Node
-from webhook.yamltext.values import key_of
+from webhook.yamltext.tree import YamlNode
+from webhook.yamltext.values import mapping_key, same_json
 
 
 class Entries:
     """Which entries stay, and which are added; of a key that stands twice, the last one counts."""
 
-    def __init__(self, node: Node, old: dict[str, Any], new: dict[str, Any]) -> None:
+    def __init__(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
         self.pairs = list(node.pairs)
-        self._names = [None if key.merges else key_of(key) for key, _ in self.pairs]
+        self._names = [None if key.merges else mapping_key(key) for key, _ in self.pairs]
         written = set(self._names)
         #: For each pair whether it stays; `<<` always does.
         self.stays = [name is None or name in new for name in self._names]
@@ -23,7 +22,7 @@ class Entries:
         self.added = {
             key: value
             for key, value in new.items()
-            if key not in written and not (key in old and same(old[key], value))
+            if key not in written and not (key in old and same_json(old[key], value))
         }
 
     @property
@@ -31,7 +30,7 @@ class Entries:
         """The index of the last pair that stays."""
         return max(index for index, stays in enumerate(self.stays) if stays)
 
-    def kept(self) -> Iterator[tuple[str, Node, Node]]:
+    def kept(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
         """Yield name, key and value of the entries that stay, changed or not."""
         last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
         for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):

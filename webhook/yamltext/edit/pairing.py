@@ -6,25 +6,11 @@ import json
 from difflib import SequenceMatcher
 from typing import Any
 
+from webhook.yamltext.values import same_json
+
 Pairs = list[tuple[int, int]]
 
 _LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMatcher is cubic
-
-
-def same(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are equal, `true`, `1` and `1.0` being three values.
-
-    What a patch did not touch is one object in both, and not looked into.
-    """
-    if one is other:
-        return True
-    if one.__class__ is not other.__class__:
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
 
 
 def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
@@ -46,10 +32,10 @@ def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
     """Return the runs of equal items, the last one empty and at both ends."""
     shorter = min(len(old), len(new))
     top = 0
-    while top < shorter and same(old[top], new[top]):
+    while top < shorter and same_json(old[top], new[top]):
         top += 1
     bottom = 0
-    while bottom < shorter - top and same(old[-1 - bottom], new[-1 - bottom]):
+    while bottom < shorter - top and same_json(old[-1 - bottom], new[-1 - bottom]):
         bottom += 1
     ends = len(old) - bottom, len(new) - bottom
     runs = [(0, 0, top)]

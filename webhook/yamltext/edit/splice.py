@@ -12,12 +12,12 @@ import re
 from typing import Any, NamedTuple
 
 from webhook.errors import DocumentError
-from webhook.yamltext.documents import Document, read_documents
+from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 from webhook.yamltext.edit.block import Rewriter
 from webhook.yamltext.edit.edits import Edits
-from webhook.yamltext.edit.pairing import same
 from webhook.yamltext.edit.write import Style, flow, json_lines, mapping_lines
-from webhook.yamltext.tree import Node, UnreadableError, roots_of
+from webhook.yamltext.tree import UnreadableTextError, YamlNode, roots_of
+from webhook.yamltext.values import same_json
 
 _ANEW = (
     "written anew, without its comments and layout: aliases or unusual syntax stand where the "
@@ -35,7 +35,7 @@ class Spliced(NamedTuple):
 
 def splice(document: Document, value: dict[str, Any]) -> Spliced:
     """Return the document's text, edited where its value has to become another one."""
-    if same(value, document.value):
+    if same_json(value, document.value):
         return Spliced(document.text, plain=False, warning="")
     root = _root(document.text)
     if root is not None:
@@ -50,20 +50,23 @@ def splice(document: Document, value: dict[str, Any]) -> Spliced:
     return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)
 
 
-def _edited(document: Document, root: Node, value: dict[str, Any], *, fine: bool) -> str:
+def _edited(document: Document, root: YamlNode, value: dict[str, Any], *, fine: bool) -> str:
     edits = Edits(document.text)
     Rewriter(edits, _style(edits, root), fine=fine).change_root(root, document.value, value)
     return edits.result()
 
 
-def _root(text: str) -> Node | None:
+def _root(text: str) -> YamlNode | None:
     try:
-        return next((root.node for root in roots_of(text) if root.node.kind == "mapping"), None)
-    except UnreadableError:  # JSON that is no YAML: it has escapes of its own
+        return next(
+            (root.node for root in roots_of(text, DOCUMENT_LIMITS) if root.node.kind == "mapping"),
+            None,
+        )
+    except UnreadableTextError:  # JSON that is no YAML: it has escapes of its own
         return None
 
 
-def _style(edits: Edits, root: Node) -> Style:
+def _style(edits: Edits, root: YamlNode) -> Style:
     """Learn how a document indents: the first level's step, and what most lists do."""
     step, deeper, level = 0, 0, 0
     stack = [root]
@@ -88,7 +91,7 @@ def _reads_as(text: str, document: Document, value: Any) -> bool:
         read = read_documents(text, document.name)
     except DocumentError:
         return False
-    return len(read) == 1 and same(read[0].value, value)
+    return len(read) == 1 and same_json(read[0].value, value)
 
 
 def _json(text: str, value: Any) -> str:
@@ -99,7 +102,7 @@ def _json(text: str, value: Any) -> str:
     return "\n".join(json_lines(value, indent[1])) + "\n"
 
 
-def _anew(text: str, root: Node, value: dict[str, Any]) -> str:
+def _anew(text: str, root: YamlNode, value: dict[str, Any]) -> str:
     """Write a document plainly, between the comments in front of it and those behind it."""
     head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
     above = "" if not head or head.endswith("\n") else "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from webhook.yamltext.scalars import escaped, inline, literal_header, literal_lines
+from webhook.yamltext.edit.scalar_text import escaped, inline, literal_header, literal_lines
 
 
 class Style(NamedTuple):

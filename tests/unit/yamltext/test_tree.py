@@ -1,0 +1,82 @@
+"""The one reader of YAML: what it counts, and where it says that a text goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.yamltext.tree import (
+    AliasError,
+    NotYamlError,
+    OverLimitError,
+    TextLimits,
+    UnreadableTextError,
+    roots_of,
+)
+
+LIMITS = TextLimits(octets=20, nodes=8, depth=3)
+
+
+def failure(text: str) -> UnreadableTextError:
+    """Return the error of a text that cannot be read."""
+    with pytest.raises(UnreadableTextError) as caught:
+        list(roots_of(text, LIMITS))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "exceeded", "offset"),
+    [
+        ("[1,2,3,4,5,6,7,8]", "nodes", 15),
+        ("[1,2,3,4,5,6,7]", "", 0),
+        ("- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- [1]", "nodes", 30),
+        ("[&a [1,2],*a,*a]", "nodes", 13),
+        ("1\n--- 2\n--- [3,4,5,6,7,8]", "nodes", 23),
+        ("- aaaaaaaaaaa\n- aaaaaaaaaa", "octets", 16),
+        ("- &a aaaaaaaaaaa\n- *a", "octets", 19),
+        ("[[[]]]", "", 0),
+        ("[[[[]]]]", "depth", 3),
+        ("- &a [[]]\n- *a", "", 0),
+        ("- &a [[]]\n- [*a]", "depth", 13),
+    ],
+)
+def test_a_limit_is_told_where_it_is_exceeded(text: str, exceeded: str, offset: int) -> None:
+    """Aliases count as what they stand for; a collection counts where it begins."""
+    if not exceeded:
+        assert list(roots_of(text, LIMITS))
+        return
+    error = failure(text)
+    assert isinstance(error, OverLimitError)
+    assert (error.exceeded, error.offset) == (exceeded, offset)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("*a", "not YAML: no anchor &a for this alias"),
+        ("&a 1\n--- *a", "not YAML: no anchor &a for this alias"),
+        ("&a [*a]", "the alias *a stands inside itself"),
+        ("- &a 1\n- &a [*a]", "the alias *a stands inside itself"),
+    ],
+)
+def test_an_alias_needs_an_anchor_that_is_complete(text: str, message: str) -> None:
+    """Of the same document; of two of one name it means the later one (YAML 1.1, 3.2.2.2)."""
+    error = failure(text)
+    assert isinstance(error, AliasError)
+    assert (str(error), error.anchor, error.offset) == (message, "a", text.index("*a"))
+
+
+def test_a_mistake_is_told_with_what_was_being_read() -> None:
+    """In the parser's words; a text that breaks off does so on the line behind its last one."""
+    error = failure("a:\n  [1")
+    assert isinstance(error, NotYamlError)
+    assert str(error) == "not YAML: did not find expected ',' or ']'"
+    assert (error.context, error.context_line) == ("while parsing a flow sequence", 2)
+    assert (error.line, error.offset) == (3, 7)
+
+
+@pytest.mark.parametrize("text", ["a: \x07", "a: \ud800"])
+def test_a_character_that_yaml_forbids_has_no_place(text: str) -> None:
+    """The parser does not give one; who wants one looks before it."""
+    error = failure(text)
+    assert isinstance(error, NotYamlError)
+    assert (error.line, error.offset) == (None, None)
