@@ -27,7 +27,6 @@ SERVER_MODULES = (
     "cryptography",
     "fastapi",
     "httptools",
-    "jsonpatch",
     "kubernetes",
     "prometheus_client",
     "ssl",

@@ -1,10 +1,9 @@
-"""What the webhook would do with the pods in some documents; command line and HTTP call this.
+"""What the webhook would do with the pods in some documents, for the command line and over HTTP.
 
-A document is decided on as it is written: a missing request counts as its limit,
-so the patch of a template and the patch of a pod made from it come to the same.
-Nothing is learned of a cluster but through `PreviewOptions.facts`; a face whose
-callers may not know what is in the cluster, such as the HTTP preview, leaves
-them out, and no answer can hold what the caller did not send.
+A document is decided on as it is written. A missing request counts as its limit, so the patch of a
+template has the same effect as the patch of a pod made from it. Nothing is known of a cluster but
+what `PreviewOptions.facts` holds; the HTTP preview, whose callers may not know what is in the
+cluster, gives none, and no answer can hold what the caller did not send.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from webhook.fabric.records import Fabrics
 from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
-from webhook.pod.path import Path, pointer
+from webhook.pod.path import pointer
+from webhook.preview.proof import prove, proven_pod
 from webhook.render.json_form import LONGEST
 from webhook.render.report import NO_TEMPLATE, Preview, Report
 from webhook.workloads.opt_in import OptInHints
@@ -44,11 +44,11 @@ class PreviewOptions:
     facts: Facts | None = None
     #: The namespace of objects that name none.
     namespace: str = "default"
-    #: Labels that the pods' namespaces have besides, or instead of, those in `facts`.
+    #: Labels of every pod's namespace; they win over those in `facts`.
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     #: Decide as if every pod had opted in.
     enable: bool = False
-    #: So many pods and pod templates, and no more; None: any number.
+    #: At most so many pods and pod templates; None: any number.
     most: int | None = None
 
 
@@ -60,7 +60,7 @@ class Rewritten(NamedTuple):
 
 
 class _Home(NamedTuple):
-    """The document of some templates, which of all it is, and what its metadata seem to mean."""
+    """The document of some templates, its number, and what its metadata seem to ask for."""
 
     document: Document
     number: int
@@ -68,9 +68,10 @@ class _Home(NamedTuple):
 
 
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
-    """Decide on every pod and pod template in the documents, of one input or of several.
+    """Decide on every pod and pod template in the documents of one input or of several.
 
-    Raises DocumentError for a document that is a `stranger`, and for more pods than `most`.
+    Raises DocumentError for a document that is a `stranger` and for more pods than
+    `options.most`, and UnprovenPatchError where jsonpatch does not come to the pod of a decision.
     """
     inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
     previews: list[Preview] = []
@@ -90,7 +91,10 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
 
 
 def stranger(document: Document) -> str | None:
-    """Say why a document is none for a preview, in a line that begins with the input's name."""
+    """Say why a document cannot be previewed, in a line that begins with the input's name.
+
+    None if it can be.
+    """
     if document.value.get("kind") == FABRICS_KIND:
         where = f"{document.name}: line {document.line}"
         return f"{where}: this is a fabrics file: give it with -c, or use check-config"
@@ -98,7 +102,7 @@ def stranger(document: Document) -> str | None:
 
 
 def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
-    """Return the RFC 6902 patch of each document as a whole; empty where nothing changes."""
+    """Return the RFC 6902 patch of each whole document; empty where nothing changes."""
     found: list[list[PatchOp]] = [[] for _ in documents]
     for preview in report.previews:
         base = pointer(preview.steps)
@@ -112,16 +116,16 @@ def rewrite(
 ) -> list[Rewritten]:
     """Return the text of each document with the patches in it, comments and order kept.
 
-    Raises DocumentError where all have more than `most` characters: one that is written anew is
-    longer than it was, by its indentation and by what aliases stand for.
+    Raises DocumentError if the texts have more than `most` characters: a document that is written
+    anew grows by its indentation and by what its aliases stand for.
     """
-    edits: list[list[tuple[Path, Sequence[PatchOp]]]] = [[] for _ in documents]
+    changed: list[list[Preview]] = [[] for _ in documents]
     for preview in report.previews:
         if preview.decision.patch:
-            edits[preview.document].append((preview.steps, preview.decision.patch))
+            changed[preview.document].append(preview)
     found: list[Rewritten] = []
     length = 0
-    for document, own in zip(documents, edits, strict=True):
+    for document, own in zip(documents, changed, strict=True):
         found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
         length += len(found[-1].text)
         if most is not None and length > most:
@@ -129,8 +133,11 @@ def rewrite(
     return found
 
 
-def _rewritten(document: Document, edits: list[tuple[Path, Sequence[PatchOp]]]) -> Rewritten:
-    spliced = splice(document, patched(document.value, edits))
+def _rewritten(document: Document, previews: Sequence[Preview]) -> Rewritten:
+    value = patched(document.value, [(one.steps, one.decision.patch) for one in previews])
+    for preview in previews:
+        prove(preview.pod, at(value, preview.steps))
+    spliced = splice(document, value)
     return Rewritten(spliced.text, spliced.warning)
 
 
@@ -165,6 +172,7 @@ def _preview(
         called=verdict[0],
         called_because=verdict[1],
         decision=decision,
+        pod=proven_pod(template.pod, decision),
         hint=home.hints.of(template) if asleep else "",
     )
 
@@ -179,7 +187,7 @@ def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
 def _called(
     document: Document, template: Template, namespace: NamespaceFacts, *, enable: bool
 ) -> tuple[bool | None, str]:
-    """Say whether the API server calls us; for an AdmissionReview it has."""
+    """Say whether the API server calls the webhook, and why; for an AdmissionReview it does."""
     if document.value.get("kind") != KIND:
         return called(_as_if(template.pod, enable=enable), namespace)
     try:
@@ -190,9 +198,9 @@ def _called(
 
 
 def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:
-    """Return the pod with the annotation that `enable` supposes; as it is where it has no shape."""
+    """Return the pod with the annotation that `enable` supposes; a misshapen pod as it is."""
     metadata = at(pod, ("metadata",)) or {}
     annotations = at(metadata, ("annotations",)) or {}
-    if not enable or metadata.__class__ is not dict or annotations.__class__ is not dict:
+    if not enable or not isinstance(metadata, dict) or not isinstance(annotations, dict):
         return pod
     return {**pod, "metadata": {**metadata, "annotations": {**annotations, ENABLE: "true"}}}

@@ -69,7 +69,7 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "outcomes": [_outcome(outcome) for outcome in decision.outcomes],
         "warnings": list(decision.warnings),
         "patch": list(decision.patch),
-        "object": decision.pod,
+        "object": preview.pod,
     }
 
 

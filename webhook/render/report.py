@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from webhook.decision.outcome import Decision
+from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path, dotted
 from webhook.visible import visible
 
@@ -31,6 +32,8 @@ class Preview:
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
     decision: Decision
+    #: The pod after the patch, as jsonpatch makes it of the one in the document.
+    pod: PodManifest
     #: What looks like opting in, where the pod has not; "" where nothing does.
     hint: str = ""
 

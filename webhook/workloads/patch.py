@@ -1,4 +1,10 @@
-"""A workload's value with the patches of its pods applied; what they do not touch stays shared."""
+"""Apply the patches of a document's pods to its value, for the YAML editor.
+
+Copies are made along the edited paths only. So what is not patched stays the same object, which
+the editor need not look into; and what an anchor and its aliases share is copied where one of them
+is patched, instead of being patched for all: with jsonpatch, two pods that share a list of
+variables get each of ours twice.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ from webhook.pod.path import Path
 
 
 def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
-    """Return the value with the operations applied; what they do not touch stays shared."""
+    """Return the value with operations applied; `edits` pairs a pod's path with its patch."""
     draft = Draft(value)
     for base, ops in edits:
         for op in ops:

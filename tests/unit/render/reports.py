@@ -63,5 +63,6 @@ def preview(decision: Decision, **more: Any) -> Preview:
         "called": True,
         "called_because": "namespace lab has the label",
         "decision": decision,
+        "pod": decision.pod,
     }
     return Preview(**{**given, **more})

@@ -1,0 +1,140 @@
+"""A preview shows the pod that another library makes of the operations, or nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from webhook.config import EXAMPLE
+from webhook.decision.outcome import Decision, PatchOp
+from webhook.fabric.records import Fabric, RdmaResource, index
+from webhook.pipeline.decide import decide
+from webhook.pipeline.reasons import PATCHED
+from webhook.pod.manifest import PodManifest
+from webhook.preview import documents as preview
+from webhook.preview.documents import PreviewOptions, preview_documents, rewrite
+from webhook.preview.proof import UnprovenPatchError, proven_pod
+from webhook.preview.worker.operations import Operations
+from webhook.render.json_form import form
+from webhook.yamltext.documents import read_documents
+
+OPTIONS = PreviewOptions(
+    fabrics=index((Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)), enable=True
+)
+SHARING = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: a}
+  spec:
+    containers:
+    - name: a
+      resources: {limits: &limits {nvidia.com/gpu: 1}, requests: *limits}
+      env: &env [{name: A, value: x}]
+    - name: b
+      resources: {limits: *limits}
+      env: *env
+"""
+
+
+def decided(pod: PodManifest, *ops: PatchOp) -> Decision:
+    """Make the decision for a pod, with operations that may be others."""
+    return Decision(allowed=True, reason=PATCHED, pod=pod, patch=ops)
+
+
+def containers_of(value: Any) -> set[int]:
+    """Return the ids of all mappings and lists in a value."""
+    if isinstance(value, dict):
+        return {id(value)}.union(*map(containers_of, value.values()))
+    return {id(value)}.union(*map(containers_of, value)) if isinstance(value, list) else set()
+
+
+def test_the_pod_that_is_shown_is_made_by_jsonpatch() -> None:
+    """Of what came in, with the operations that go out; it shares nothing with the decision."""
+    (document,) = read_documents(SHARING)
+    report = preview_documents([document], OPTIONS)
+    (one,) = report.previews
+    before = json.loads(json.dumps(document.value["items"][0]))
+    (shown,) = form(report)["decisions"]
+
+    assert one.decision.patch
+    assert shown["object"] == jsonpatch.apply_patch(before, one.decision.patch)
+    assert not containers_of(shown["object"]) & containers_of(one.decision.pod)
+    assert document.value == read_documents(SHARING)[0].value
+
+
+def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
+    """There is nothing to prove, and nothing is copied."""
+    (document,) = read_documents("apiVersion: v1\nkind: Pod\nspec: {containers: []}\n")
+    report = preview_documents([document], PreviewOptions(fabrics=OPTIONS.fabrics))
+    assert report.previews[0].pod is document.value
+
+
+@pytest.mark.parametrize(
+    ("op", "pod"),
+    [
+        ({"op": "add", "path": "/a", "value": 1}, {"a": 2}),
+        ({"op": "add", "path": "/a", "value": 1}, {"a": True}),
+        ({"op": "add", "path": "/a", "value": 1}, {"a": 1, "b": 1}),
+        ({"op": "add", "path": "/a", "value": 1}, {}),
+    ],
+    ids=["another value", "another type", "more", "less"],
+)
+def test_operations_that_make_another_pod_are_a_defect(op: PatchOp, pod: PodManifest) -> None:
+    """`true`, `1` and `1.0` are three values."""
+    with pytest.raises(UnprovenPatchError):
+        proven_pod({}, decided(pod, op))
+
+
+def test_a_change_without_an_operation_is_a_defect() -> None:
+    """The API server would not make it."""
+    with pytest.raises(UnprovenPatchError):
+        proven_pod({}, decided({"a": 1}))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        {"op": "remove", "path": "/a"},
+        {"op": "replace", "path": "/a", "value": 1},
+        {"op": "add", "path": "/a/b", "value": 1},
+    ],
+    ids=lambda op: str(op["op"]),
+)
+def test_operations_that_do_not_apply_are_a_defect(op: PatchOp) -> None:
+    """As for the API server, which would refuse the pod."""
+    with pytest.raises((jsonpatch.JsonPatchException, jsonpatch.JsonPointerException)):
+        proven_pod({}, decided({"a": 1}, op))
+
+
+def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The editor's value is made by code of ours, so it is held against the proven one."""
+    documents = read_documents(SHARING)
+    report = preview_documents(documents, OPTIONS)
+    assert rewrite(documents, report)
+    monkeypatch.setattr(preview, "patched", lambda value, _: value)
+    with pytest.raises(UnprovenPatchError):
+        rewrite(documents, report)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "text"])
+def test_the_worker_tells_a_defect(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A 500 with its trace for the log, and no preview: neither the pod nor the rest."""
+
+    def broken(*given: Any) -> Any:
+        return decide(*given)._replace(pod={"metadata": {"name": "hunter2"}})
+
+    monkeypatch.setattr(preview, "decide", broken)
+    worker = Operations()
+    worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
+    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "form": form}
+    answer = worker.answer({"operation": "preview", **asked}, SHARING.encode())
+
+    assert (answer.head["status"], answer.head["error"]) == (500, "UnprovenPatchError")
+    assert any("proof.py" in line for line in answer.head["trace"])
+    assert (answer.body, "hunter2" in str(answer)) == (b"", False)
