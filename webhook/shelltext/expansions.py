@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from webhook.shelltext import patterns, state
-from webhook.shelltext.state import Context, Document, Scan, unclear
+from webhook.shelltext.state import Context, HereDocument, Scan, unclear
 
 _QUOTING = frozenset("'\"\\")
 
@@ -177,7 +177,7 @@ def here_document(scan: Scan, operator: str) -> None:
     delimiter = unquoted(raw) if literal else raw
     if not delimiter or len(delimiter) > _LONGEST or delimiter[0] == "\t":
         unclear(scan)
-    scan.documents.append(Document(delimiter, operator == "<<-", literal))
+    scan.documents.append(HereDocument(delimiter, operator == "<<-", literal))
     scan.pos = word.end()
 
 
@@ -236,7 +236,7 @@ def close_document(scan: Scan) -> None:
     here_documents(scan)
 
 
-def _end_of(document: Document, scan: Scan) -> int:
+def _end_of(document: HereDocument, scan: Scan) -> int:
     """Find the line that ends a here-document; give where it begins."""
     text, start, limit = scan.text, scan.pos, scan.limit
     if document.tabs:
@@ -270,7 +270,7 @@ def _end_behind_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
     return -1
 
 
-def _ends_in_parenthesis(text: str, start: int, end: int, document: Document) -> bool:
+def _ends_in_parenthesis(text: str, start: int, end: int, document: HereDocument) -> bool:
     """Whether bash may take `E)` for the end of a here-document in a substitution."""
     margin = ("\n", "\t") if document.tabs else ("\n",)
     return any(text.find(f"{at}{document.delimiter})", start - 1, end) >= 0 for at in margin)

@@ -67,7 +67,7 @@ IN_QUOTED_PARAMETER = Mode(patterns.PARAMETER_IN_QUOTES)
 IN_ARITHMETIC = Mode(patterns.ARITHMETIC)
 
 
-class Document(NamedTuple):
+class HereDocument(NamedTuple):
     """A here-document whose text is still to come."""
 
     delimiter: str
@@ -95,7 +95,7 @@ class Context:
         self.depth = 0  #: of parentheses in arithmetic
         #: What the surrounding context has, where this one has its own.
         self.limit = -1
-        self.documents: deque[Document] = deque()
+        self.documents: deque[HereDocument] = deque()
         self.resume = 0
 
 
@@ -117,7 +117,7 @@ class Scan:
         self.limit = len(text)
         self.context = Context(SCRIPT, START, 0)
         self.outer: list[Context] = []
-        self.documents: deque[Document] = deque()  #: that begin behind this line
+        self.documents: deque[HereDocument] = deque()  #: that begin behind this line
         self.places = places  #: where sought words stand, ascending
         #: Of commands that hold a sought word: where that stands, begin and end.
         self.commands: list[tuple[int, int, int]] = []
