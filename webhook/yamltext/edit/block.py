@@ -1,4 +1,4 @@
-"""Find the edits that make a YAML text mean another value: the part for block style."""
+"""Find the edits that give a YAML text another value: in block style."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Span = tuple[int, int]
 
 
 class Slot(NamedTuple):
-    """Where a value stands in block style: behind a key's colon or behind a dash."""
+    """Where a value stands in block style: after a key's colon or after a dash."""
 
     node: YamlNode
-    after: int  #: the offset behind the colon or the dash
+    after: int  #: the offset after the colon or the dash
     column: int  #: of the key or the dash
     dash: bool
 
 
 class Rewriter:
-    """Edits a text so that it reads as a new value; `fine` edits inside of long strings, too."""
+    """Edits a text so that it reads as a new value; with `fine`, inside long strings as well."""
 
     def __init__(self, edits: Edits, style: Style, *, fine: bool) -> None:
         self.edits = edits
@@ -52,7 +52,7 @@ class Rewriter:
             self._replace(slot, old, new)
 
     def _descends(self, node: YamlNode, old: Any, new: Any) -> bool:
-        """Edit below `node` where something of it stays; say whether that was done."""
+        """Edit inside `node` if part of it stays; return whether that was done."""
         if node.flow:
             return self._flow.descends(node, old, new)
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
@@ -110,7 +110,7 @@ class Rewriter:
         return dashes
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:
-        """Remove entries that do not stay, with their lines; some entry stays."""
+        """Remove the entries that do not stay, with their lines; at least one stays."""
         edits = self.edits
         first = 0
         if not stays[0] and not edits.first_on_line(spans[0][0]):  # `- name: x`: the dash stays
@@ -148,7 +148,7 @@ class Rewriter:
             below = "".join(edits.newline + line for line in lines)
             edits.replace(slot.after, edits.line_end(self._end(node)), spaced + below)
             return
-        if edits.text[slot.after : node.start].strip():  # a comment, the value below it
+        if edits.text[slot.after : node.start].strip():  # a comment; the value is on a later line
             edits.replace(node.start, node.end, head)
         else:
             edits.replace(slot.after, node.end, spaced)
@@ -164,7 +164,7 @@ class Rewriter:
         return node.style != "|" and insert_words(self.edits, node, old, new)
 
     def _edit_literal(self, node: YamlNode, old: str, new: str) -> None:
-        """Replace the lines of a literal block that differ, at least one by at least one."""
+        """Replace the lines of a literal block that differ, at least one with at least one."""
         edits = self.edits
         was, now = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
         shorter = min(len(was), len(now)) - 1
@@ -183,7 +183,7 @@ class Rewriter:
 
 
 def common(one: list[str], other: list[str], most: int) -> int:
-    """Count the items that both lists begin with, up to `most`."""
+    """Count the items that two lists have in common at the start, up to `most`."""
     count = 0
     while count < most and one[count] == other[count]:
         count += 1

@@ -1,4 +1,4 @@
-"""Replacements in a text, collected in any order and made at once, and arithmetic of its lines."""
+"""Replacements in a text, collected in any order and made at once; where its lines are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_left
 
 
 class Edits:
-    """A text, and what is to be replaced in it; all offsets are those of the text as it was."""
+    """A text and the replacements in it; every offset is one in the original text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -16,18 +16,18 @@ class Edits:
         self._edits: list[tuple[int, int, str]] = []
 
     def replace(self, start: int, end: int, new: str) -> None:
-        """Put `new` in the place of what stands from `start` to `end`."""
+        """Replace what stands from `start` to `end` with `new`."""
         self._edits.append((start, end, new))
 
     def insert_lines(self, offset: int, lines: list[str]) -> None:
-        """Put lines below the one that `offset` is in; a second call for it puts its own last."""
+        """Insert lines below the line of `offset`; those of a later call come after them."""
         end = self.line_end(offset)
         self.replace(end, end, "".join(self.newline + line for line in lines))
 
     def remove_lines(self, start: int, end: int) -> None:
         """Remove the lines from that of `start` to that of `end`.
 
-        What goes is the line break above and not the one below, where lines may be put in.
+        The line break above them goes, and the one below stays: lines may be inserted there.
         """
         above = self.line_start(start)
         if above == 0:
@@ -66,17 +66,17 @@ class Edits:
         return self._breaks[below] if below < len(self._breaks) else len(self.text)
 
     def skip(self, offset: int, characters: str) -> int:
-        """Return the offset of the first character from here on that is none of these."""
+        """Return the offset of the first character, from `offset` on, not among `characters`."""
         while offset < len(self.text) and self.text[offset] in characters:
             offset += 1
         return offset
 
     def column(self, offset: int) -> int:
-        """Return how many characters stand before `offset` on its line."""
+        """Return the number of characters before `offset` on its line."""
         return offset - self.line_start(offset)
 
     def first_on_line(self, offset: int) -> bool:
-        """Say whether nothing but spaces stands before `offset` on its line."""
+        """Return whether only spaces stand before `offset` on its line."""
         start = self.line_start(offset)
         while offset > start and self.text[offset - 1] in " \t":
             offset -= 1
@@ -85,7 +85,7 @@ class Edits:
     def after_comments(self, offset: int, column: int) -> int:
         """Return the end of the line of `offset`, or of the comments below it deeper than `column`.
 
-        Such a comment, often a field that is commented out, belongs to what stands above it.
+        Such a comment is often a field that is commented out; it belongs to the entry above it.
         """
         end = self.line_end(offset)
         while (start := self.next_line(end)) < len(self.text):
@@ -97,7 +97,7 @@ class Edits:
         return end
 
     def before_comments(self, offset: int) -> int:
-        """Return the start of the line of `offset`, or of the comments right above it."""
+        """Return the start of the line of `offset`, or of the comments directly above it."""
         start = self.line_start(offset)
         while start > 0:
             above = self.line_start(start - 1)

@@ -1,4 +1,4 @@
-"""Find the edits that make a YAML text mean another value: the part for `{}`, `[]` and JSON."""
+"""Find the edits that give a YAML text another value: in `{}`, `[]` and JSON."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _JSON_STEP = 2
 
 
 class FlowRewriter:
-    """Edits collections in flow style; what it puts in takes quotes and lines as neighbours do."""
+    """Edits collections in flow style; new entries look like their neighbours."""
 
     def __init__(self, edits: Edits) -> None:
         self._edits = edits
 
     def descends(self, node: YamlNode, old: Any, new: Any) -> bool:
-        """Edit below a flow collection where something of it stays; say whether that was done."""
+        """Edit inside a flow collection if part of it stays; return whether that was done."""
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
             return self._mapping(node, old, new)
         if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
@@ -71,7 +71,7 @@ class FlowRewriter:
         self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:
-        """Remove entries that do not stay, each with one comma; some entry stays."""
+        """Remove the entries that do not stay, each with one comma; at least one stays."""
         last = max(index for index, kept in enumerate(stays) if kept)
         for index, kept in enumerate(stays[:last]):
             if not kept:
@@ -85,7 +85,7 @@ class FlowRewriter:
         self._edits.replace(end, end, "".join(between + item for item in written))
 
     def _separator(self, spans: list[Span]) -> str:
-        """Return what stands between two entries: a line break where the first has its own line."""
+        """Return what separates two entries, with a line break if the first has its own line."""
         indent = self._indent(spans)
         return ", " if indent is None else f",{self._edits.newline}{' ' * indent}"
 
@@ -101,7 +101,7 @@ class FlowRewriter:
 
 
 def _quotes(node: YamlNode) -> bool:
-    """Say whether a node or its first key is written as JSON writes it."""
+    """Return whether a node, or its first key, is in double quotes, as in JSON."""
     while node.kind in ("mapping", "sequence") and node.children:
         node = node.children[0]
     return node.style == '"'

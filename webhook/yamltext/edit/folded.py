@@ -1,4 +1,4 @@
-"""Insert words into a string that is written over several lines, and keep those lines."""
+"""Insert words into a string that is written over several lines, and keep its line breaks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SPACE = " \t\r\n"
 
 
 def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
-    """Edit a folded (`>`) or plain string of several lines; say whether that was done.
+    """Edit a folded (`>`) or plain string of several lines; return whether that was done.
 
-    Folding keeps all but white space, so the place is where as many other characters
-    stand before it. A wrong guess is found when the text is read again.
+    Folding changes white space only, so the place is found by counting the other characters
+    before it. A wrong guess shows when the text is read back.
     """
     source = edits.text[node.start : node.end]
     if "\n" not in source.rstrip() or node.style not in ("", ">"):
@@ -37,7 +37,7 @@ def _common_start(one: str, other: str) -> str:
 
 
 def _behind(text: str, offset: int, count: int) -> int:
-    """Return the offset behind `count` characters that are no white space."""
+    """Return the offset after `count` characters other than white space."""
     while count and offset < len(text):
         count -= not text[offset].isspace()
         offset += 1

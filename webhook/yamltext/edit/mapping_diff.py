@@ -1,4 +1,4 @@
-"""The entries of a mapping in a text, beside the mapping that it is to become."""
+"""Compare the entries of a mapping in a text with the mapping that it is to become."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from webhook.yamltext.values import mapping_key, same_json
 
 
 class Entries:
-    """Which entries stay, and which are added; of a key that stands twice, the last one counts."""
+    """Which entries stay and which are added; of a repeated key, the last entry counts."""
 
     def __init__(self, node: YamlNode, old: dict[str, Any], new: dict[str, Any]) -> None:
         self.pairs = list(node.pairs)
         self._names = [None if key.merges else mapping_key(key) for key, _ in self.pairs]
         written = set(self._names)
-        #: For each pair whether it stays; `<<` always does.
+        #: Whether each pair stays; `<<` always does.
         self.stays = [name is None or name in new for name in self._names]
-        #: What the text does not have, other than what `<<` merges in.
+        #: The entries that the text lacks, other than those that `<<` merges in unchanged.
         self.added = {
             key: value
             for key, value in new.items()
@@ -31,7 +31,7 @@ class Entries:
         return max(index for index, stays in enumerate(self.stays) if stays)
 
     def kept(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
-        """Yield name, key and value of the entries that stay, changed or not."""
+        """Yield name, key node and value node of the entries that stay, changed or not."""
         last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
         for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):
             if name is not None and stays and value is last[name]:

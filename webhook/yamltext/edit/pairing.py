@@ -1,4 +1,4 @@
-"""Which items of a changed list are which items of the old one."""
+"""Find which items of a changed list are which items of the old one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMat
 
 
 def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
-    """Pair indexes of items that stayed, changed or not, in rising order.
+    """Pair the indexes of items that stayed, changed or not, in rising order.
 
-    Equal items pair as in a diff. Between them, as many old as new items pair one by one;
-    else those of one `name`, as containers, volumes and variables have.
+    Equal items pair as in a diff. The items between them pair one by one if there are as many old
+    as new ones, else by `name`, which containers, volumes and variables have.
     """
     pairs: Pairs = []
     before = after = 0
@@ -29,7 +29,10 @@ def pairs_of(old: list[Any], new: list[Any]) -> Pairs:
 
 
 def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
-    """Return the runs of equal items, the last one empty and at both ends."""
+    """Return the runs of equal items: where in the old list, where in the new one, how many.
+
+    The first run is at the start and the last one at the end; either may be empty.
+    """
     shorter = min(len(old), len(new))
     top = 0
     while top < shorter and same_json(old[top], new[top]):
@@ -39,13 +42,13 @@ def _equal(old: list[Any], new: list[Any]) -> list[tuple[int, int, int]]:
         bottom += 1
     ends = len(old) - bottom, len(new) - bottom
     runs = [(0, 0, top)]
-    if ends[0] != ends[1]:  # else they were changed in their places
+    if ends[0] != ends[1]:  # else the items in between changed in place
         runs += _runs(old[top : ends[0]], new[top : ends[1]], top)
     return [*runs, (*ends, bottom)]
 
 
 def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, int]]:
-    """Match equal items of two lists, which are compared by what they are as text."""
+    """Match equal items of two lists, compared as JSON text."""
     if len(old) * len(new) > _LARGEST:
         return []
     was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
@@ -54,7 +57,7 @@ def _runs(old: list[Any], new: list[Any], offset: int) -> list[tuple[int, int, i
 
 
 def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
-    """Pair items of two stretches that have no equal ones."""
+    """Pair the items of two stretches in which no item is equal."""
     if was[1] - was[0] == now[1] - now[0]:
         return list(zip(range(*was), range(*now), strict=True))
     names = {_name(new[index]): index for index in range(*now)}
@@ -67,6 +70,6 @@ def _changed(old: list[Any], new: list[Any], was: tuple[int, int], now: tuple[in
 
 
 def _name(item: Any) -> Any:
-    """Return the name that an item goes by; one of its own for an item without."""
+    """Return the `name` of an item; for an item without one, a value that no other has."""
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else id(item)

@@ -19,8 +19,8 @@ _NO_LITERAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\u
 def inline(value: str | float | bool | None, *, flow: bool = False) -> str:
     """Write a scalar on one line so that it reads as the same value.
 
-    Plain where no reader of YAML can mistake it, in single quotes where it holds
-    double ones (JSON), else in double quotes. In a flow collection `:` is quoted too.
+    It is plain if no reader of YAML can mistake it, in single quotes if it contains double ones
+    (JSON), else in double quotes. In a flow collection, a string with `:` is quoted too.
     """
     if not isinstance(value, str):
         return json.dumps(value)
@@ -43,12 +43,12 @@ def double_quoted(value: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape in a JSON text what YAML refuses, or takes for a line break, and JSON does not."""
+    """Escape in a JSON text what is legal there but forbidden, or a line break, in YAML."""
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def literal_header(value: str) -> str | None:
-    """Return `|` or `|-` where a string can be written as a literal block, else None."""
+    """Return `|` or `|-` if a string can be written as a literal block, else None."""
     content = value.removesuffix("\n")
     if "\n" not in value or not content or content.endswith("\n"):
         return None

@@ -1,8 +1,7 @@
-"""Give the text of a document another value, so that everything untouched stays to the byte.
+"""Give the text of a document another value; what need not change stays to the byte.
 
-Where old and new value differ, the text is edited: comments, order, quotes and
-indentation of the rest stay. The result is always read again and compared; where
-aliases or other unusual syntax made it mean something else, the document is
+The text is edited where the old and the new value differ. The result is always read back and
+compared; where aliases or other unusual syntax make it mean something else, the document is
 written anew, and the answer says so.
 """
 
@@ -26,7 +25,7 @@ _ANEW = (
 
 
 class Spliced(NamedTuple):
-    """The text of a document that was given another value."""
+    """The text of a document after it was given another value."""
 
     text: str
     plain: bool  #: whether the document was written anew
@@ -34,7 +33,7 @@ class Spliced(NamedTuple):
 
 
 def splice(document: Document, value: dict[str, Any]) -> Spliced:
-    """Return the document's text, edited where its value has to become another one."""
+    """Return the document's text, edited so that it has another value."""
     if same_json(value, document.value):
         return Spliced(document.text, plain=False, warning="")
     root = _root(document.text)
@@ -44,7 +43,7 @@ def splice(document: Document, value: dict[str, Any]) -> Spliced:
             text = _edited(document, root, value, fine=fine)
             if text != tried and _reads_as(text, document, value):
                 return Spliced(text, plain=False, warning="")
-            tried = text  # the same again, where no string was edited inside
+            tried = text  # the second text is the same if no string was edited inside
     if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
     return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)
@@ -58,17 +57,16 @@ def _edited(document: Document, root: YamlNode, value: dict[str, Any], *, fine: 
 
 def _root(text: str) -> YamlNode | None:
     try:
-        return next(
-            (root.node for root in roots_of(text, DOCUMENT_LIMITS) if root.node.kind == "mapping"),
-            None,
-        )
-    except UnreadableTextError:  # JSON that is no YAML: it has escapes of its own
+        nodes = (root.node for root in roots_of(text, DOCUMENT_LIMITS))
+        return next((node for node in nodes if node.kind == "mapping"), None)
+    except UnreadableTextError:  # JSON that is not YAML: it has escapes of its own
         return None
 
 
 def _style(edits: Edits, root: YamlNode) -> Style:
-    """Learn how a document indents: the first level's step, and what most lists do."""
-    step, deeper, level = 0, 0, 0
+    """Find how a document indents: the step of its first level, and the style of most lists."""
+    step = 0
+    indented: list[bool] = []  # of each list
     stack = [root]
     while stack:
         node = stack.pop()
@@ -81,9 +79,8 @@ def _style(edits: Edits, root: YamlNode) -> Style:
             if value.is_block and value.kind == "mapping" and not step:
                 step = edits.column(value.children[0].start) - edits.column(key.start)
             elif value.is_block and value.kind == "sequence":
-                indented = edits.column(value.start) > edits.column(key.start)
-                deeper, level = deeper + indented, level + (not indented)
-    return Style(step if step > 0 else 2, indented_lists=deeper > level)
+                indented.append(edits.column(value.start) > edits.column(key.start))
+    return Style(step if step > 0 else 2, indented_lists=sum(indented) > len(indented) / 2)
 
 
 def _reads_as(text: str, document: Document, value: Any) -> bool:
@@ -95,7 +92,7 @@ def _reads_as(text: str, document: Document, value: Any) -> bool:
 
 
 def _json(text: str, value: Any) -> str:
-    """Write JSON with the indentation that the text has, on one line where it has none."""
+    """Write JSON with the indentation of the text; on one line if it has none."""
     indent = re.match(r"\s*\{\r?\n([ \t]+)", text)
     if indent is None:
         return flow(value, as_json=True) + "\n"
@@ -103,8 +100,9 @@ def _json(text: str, value: Any) -> str:
 
 
 def _anew(text: str, root: YamlNode, value: dict[str, Any]) -> str:
-    """Write a document plainly, between the comments in front of it and those behind it."""
+    """Write a document from its value; the comments before and after it stay."""
     head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
     above = "" if not head or head.endswith("\n") else "\n"
     lines = "\n".join([f"# {_ANEW}", *mapping_lines(value, 0, Style())])
-    return f"{head}{above}{lines}\n{tail.partition(chr(10))[2]}"
+    _, _, below = tail.partition("\n")
+    return f"{head}{above}{lines}\n{below}"

@@ -16,7 +16,7 @@ class Style(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A value: what stands on the line of its key or dash, and the lines below."""
+    """A value as text: what stands on the line of its key or dash, and the lines below."""
 
     head: str
     lines: list[str]
@@ -72,7 +72,7 @@ def _leaf(value: Any, column: int) -> Written:
 
 
 def flow(value: Any, *, as_json: bool = False) -> str:
-    """Write a value on one line for a flow collection, as JSON or with as few quotes as will do."""
+    """Write a value on one line for a flow collection, as JSON or with few quotes."""
     if as_json:
         return escaped(json.dumps(value, ensure_ascii=False))
     if isinstance(value, dict):
