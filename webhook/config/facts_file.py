@@ -1,8 +1,7 @@
-"""Read the facts of a cluster out of a file, for a preview without a cluster.
+"""Read the facts of a cluster from a file, for a preview without a cluster.
 
-It is what `kubectl get ns,limitrange,quota,node -A -o yaml` (or json) prints: a List.
-Typed lists, as the API gives them, and several documents one after another are
-read as well.
+The file holds what `kubectl get ns,limitrange,quota,node -A -o yaml` (or json) prints: a List.
+Typed lists, as the API returns them, and several documents are read as well.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _HOW = "give what `kubectl get ns,limitrange,quota,node -A -o yaml` prints"
 
 
 def load_facts(path: File) -> Facts:
-    """Load facts; InvalidConfiguration says what the file holds instead."""
+    """Load facts; InvalidConfiguration says why the file has none that can be used."""
     name = str(path)
     text = decode(read_file(path, _LIMITS), name)
     found = [item for data in _documents(text, name) for item in _objects(data, name)]
@@ -39,7 +38,7 @@ def load_facts(path: File) -> Facts:
 
 
 def _documents(text: str, name: str) -> Iterator[Any]:
-    """Read JSON, which is many times faster for a large cluster, or else YAML."""
+    """Read JSON, many times faster for a large cluster, or else YAML."""
     if not text.lstrip().startswith("{"):
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
         return

@@ -1,4 +1,4 @@
-"""Load a fabrics file: everything that is wrong with it at once, or the compiled fabrics."""
+"""Load a fabrics file: compile its fabrics, or report everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
 from webhook.yamltext.tree import TextLimits
 
-#: etcd stores no larger ConfigMap; a thousand fabrics have about so many values.
+#: etcd stores no larger ConfigMap; 35,000 values are about a thousand fabrics.
 LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
-#: A cluster has a few; with so many a file is still judged in a second.
+#: A cluster has a few; a file with this many is still checked within a second.
 MOST_FABRICS = 4_000
-#: Of what is said of one finding, in characters.
+#: The longest sentence of a finding, in characters.
 _LONGEST = 500
 _Entry = TypeVar("_Entry", bound=Entry)
 
 
 class _Told(NamedTuple):
-    """What was found: a sentence, or what becomes one if it is among those that are shown."""
+    """A finding as yet without a line; pydantic's become sentences only if they are shown."""
 
     severity: Severity
     path: Path
@@ -44,7 +44,7 @@ class _Told(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A file that can be used: the compiled fabrics, and the warnings."""
+    """A file that can be used: its compiled fabrics, and the warnings about it."""
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
@@ -59,7 +59,7 @@ def load_fabrics(path: File) -> Loaded:
 
 
 def parse_fabrics(text: str, name: str) -> Loaded:
-    """Load fabrics out of a text; `name` stands before the line in messages."""
+    """Load fabrics from a text; `name` stands before the line in messages."""
     document = _only_document(text, name)
     told: list[_Told] = []
     try:
@@ -99,7 +99,7 @@ def _only_document(text: str, name: str) -> LocatedData:
 
 
 def _foreign(document: LocatedData) -> Iterator[_Told]:
-    """Say what else the file is, so that nothing is said of its other fields."""
+    """Report a file of another kind; nothing is said of its other fields then."""
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = document.data.get(key)
         if found == wanted:
@@ -117,7 +117,7 @@ def _whole(model: FabricConfiguration) -> Parts:
 
 
 def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
-    """Give what can be read of the file without its wrong fields, and its sound fabrics only."""
+    """Return the file without its wrong fields, and the same with its sound fabrics only."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
     head, _ = _read(FabricConfiguration, {**data, "fabrics": []})
@@ -139,9 +139,10 @@ def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
 
 
 def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
-    """Read a mapping without its wrong fields, if there is one then; and whether it is sound.
+    """Read a mapping without its wrong fields; None if it cannot be read even so.
 
-    It is sound without fields that nobody knows, not without a known one that has a wrong value.
+    The second value is whether it is sound. It is if all that is wrong are unknown fields; it is
+    not if a known field has a wrong value.
     """
     sound = True
     while True:
@@ -157,7 +158,7 @@ def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
 
 
 def _field(error: ErrorDetails) -> Path:
-    """Return the field to leave out; of a list's item the list, of a missing one what lacks it."""
+    """Return the field to leave out: for an item its list, for a missing field what lacks it."""
     place = error["loc"][: -1 if error["type"] == "missing" else None]
     while place and isinstance(place[-1], int):
         place = place[:-1]
@@ -165,7 +166,7 @@ def _field(error: ErrorDetails) -> Path:
 
 
 def _without(node: Any, wrong: set[Path]) -> Any:
-    """Copy mappings and lists of them, without the fields at some paths."""
+    """Copy mappings and lists of them without the fields at the `wrong` paths."""
     if not wrong:
         return node
     below = _by_first_step(wrong)
@@ -180,7 +181,7 @@ def _without(node: Any, wrong: set[Path]) -> Any:
 
 
 def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
-    """Sort paths by their first step, and leave it out."""
+    """Group paths by their first step, and remove it from them."""
     below: dict[str | int, set[Path]] = {}
     for first, *rest in paths:
         below.setdefault(first, set()).add(tuple(rest))
@@ -188,7 +189,7 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
 
 
 def _in_order(document: LocatedData, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
-    """Make findings of what is told, in the order of lines; on one line, in that of paths."""
+    """Make findings in the order of their lines; on one line, in the order of their paths."""
     placed = sorted(told, key=lambda one: (document.line(one.path), _steps(one.path)))
     chosen, more = foremost(placed)
     found = (
@@ -203,7 +204,7 @@ def _sentence(said: str | ErrorDetails) -> str:
 
 
 def _dotted(path: Path) -> str:
-    """Write a path whose keys may be of any length."""
+    """Write a path; keys of any length are shown briefly."""
     return dotted(tuple(step if isinstance(step, int) else brief(step) for step in path))
 
 

@@ -1,6 +1,6 @@
-"""The worker's program: get ready, give up everything, answer until the server is gone.
+"""The worker's program: get ready, give up all rights, answer until the server is gone.
 
-Its standard input and output are the server's end of the line; nothing else is open.
+Its standard input and output lead to the server; nothing else is open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Answer, Operations
 from webhook.yamltext.documents import DOCUMENT_LIMITS
 
-#: What is decided, with names that have to be escaped, and what is no YAML.
+#: A pod that is patched, with names that have to be escaped, and what is not YAML.
 _REHEARSED = (
     "kind: Pod\nmetadata: {name: a\u200db}\n"
     "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
@@ -24,7 +24,10 @@ _REHEARSED = (
 
 
 def rehearse() -> None:
-    """Do everything once: libraries import some of their modules when they first need them."""
+    """Do everything once: libraries import some of their modules when they first need them.
+
+    Afterwards no file can be opened, and so no module imported.
+    """
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
@@ -34,7 +37,7 @@ def rehearse() -> None:
 
 
 def work(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Say that it is ready, then answer one request after the other until there are no more."""
+    """Report that the worker is ready, then answer requests one by one until none comes."""
     operations = Operations()
     _send(answers, Answer({"status": 200}))
     while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:
