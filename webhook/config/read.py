@@ -120,6 +120,7 @@ class _Reading:
             data = self._scalar(node)
         else:
             data = self._mapping(node) if node.kind == "mapping" else self._sequence(node)
+            node.children.clear()  # a large file's tree need not stand beside its data
         if node.anchor is not None:
             self._anchored[node] = data
         return data

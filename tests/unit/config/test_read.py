@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS
 from webhook.config.read import decode, parse_yaml, read_file
+from webhook.yamltext.tree import roots_of
 
 
 def read(text: str, **limits: int) -> Any:
@@ -175,6 +178,23 @@ def test_a_mistake_below_an_anchor_is_told_once() -> None:
     """However often its aliases are used."""
     said = "f.yaml:1: 'b' stands here and on line 1: remove one"
     assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == said
+
+
+def _peak(call: Callable[[], object]) -> int:
+    """Return the most memory, in bytes, that a call has at a time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_tree_goes_as_the_data_comes() -> None:
+    """The facts of a large cluster are 150 MB of text; both together would take a third more."""
+    text = "".join(f"- name: n{at}\n  labels: {{a: x{at}, b: y{at}}}\n" for at in range(500))
+    tree = _peak(lambda: list(roots_of(text, LIMITS)))
+    assert _peak(lambda: parse_yaml(text, "f.yaml", LIMITS)) < 1.15 * tree
 
 
 def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
