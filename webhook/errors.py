@@ -6,7 +6,7 @@
     ├─ ReviewError     a body that is no AdmissionReview v1         → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes refuses → the pod is denied
     ├─ ClusterError    the API server cannot be reached, or refuses → tried again; exit 2
-    └─ Denial          a pod that we refuse, with a reason code      → `allowed: false`
+    └─ Denial          a pod that we refuse (decision.outcome)       → `allowed: false`
 
 A message says what was wrong, the value, where, and what would be right.
 """
@@ -36,11 +36,3 @@ class ShapeError(WebhookError):
 
 class ClusterError(WebhookError):
     """The API server did not do what was asked."""
-
-
-class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault
-    """A pod must be refused; `code` is a stable reason code."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code

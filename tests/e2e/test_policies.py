@@ -29,7 +29,7 @@ from webhook.admission.match import EXCLUDED
 from webhook.admission.match import called as previewed
 from webhook.decision.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
 from webhook.decision.facts import NamespaceFacts
-from webhook.errors import Denial
+from webhook.decision.outcome import Denial
 from webhook.mutations import MUTATIONS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

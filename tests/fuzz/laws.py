@@ -546,13 +546,6 @@ def _check_line(line: str) -> None:
         _broken(f"not one printable line: {line!r:.300}", "printable")
 
 
-def no_pod_is_a_defect(seen: Previewed) -> None:
-    """No pod makes a decision fail."""
-    for preview in seen.report.previews if seen.report else ():
-        if preview.decision.error is not None:
-            raise preview.decision.error
-
-
 def the_forms_can_be_shown(seen: Previewed) -> None:
     """JSON is JSON, and the text holds nothing that a terminal takes for a command."""
     if seen.report is None:
@@ -583,7 +576,6 @@ def the_text_reads_as_the_patched_value(seen: Previewed) -> None:
 WORKLOAD_LAWS = (
     costs_little_time,
     a_refusal_is_a_line,
-    no_pod_is_a_defect,
     the_forms_can_be_shown,
     the_text_reads_as_the_patched_value,
     costs_little_memory,
@@ -641,8 +633,6 @@ def what_is_loaded_can_be_used(seen: Loading) -> None:
         context = Context(fabrics, facts.namespace(namespace), facts.inventory(fabrics))
         for pod in _PODS:
             decision = decide(pod, context)
-            if decision.error is not None:
-                raise decision.error
             for change in forbidden(pod, decision.pod, names_of(fabrics)):
                 _broken(f"{change!r:.300}", f"{change.kind} {_shapes([dotted(change.path)])}")
             if decision.allowed and decide(decision.pod, context).patch:

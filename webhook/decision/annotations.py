@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
-from webhook.errors import Denial
+from webhook.decision.outcome import Denial, Reason
 from webhook.pod.manifest import describe
 
 PREFIX = "rdma.lab/"
@@ -43,6 +43,10 @@ LONGEST_STATUS = 4096
 
 #: For all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
 ANNOTATIONS_LIMIT = 256 * 1024
+
+INVALID_ANNOTATION = Reason(
+    "InvalidAnnotation", "A rdma.lab/* annotation is malformed or names what is not there."
+)
 
 MemoryLimit = Literal["drop", "keep"]
 
@@ -98,7 +102,7 @@ def _malformed(key: str, value: object, wanted: str) -> Denial:
     shown = repr(value) if value.__class__ is str else describe(value)
     if value.__class__ in (bool, int, float):  # YAML reads `yes`, `True` and `2` so
         shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
-    return Denial("InvalidAnnotation", f"annotation {key} is {shown:.200}: it must be {wanted}")
+    return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
 
 
 def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:

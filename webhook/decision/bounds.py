@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.decision.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
-from webhook.errors import Denial
+from webhook.decision.outcome import Denial, Reason
 from webhook.pod.manifest import (
     CONTAINER_FIELDS,
     NODE_TERMS,
@@ -29,7 +29,9 @@ MOST_CONTAINERS = 100
 #: its volumes project.
 MOST_ENTRIES = 5_000
 
-TOO_LARGE = "PodTooLarge"
+POD_TOO_LARGE = Reason(
+    "PodTooLarge", "The pod has more containers or entries of lists than are read."
+)
 _REMEDY = f"split it, or leave out the annotation {ENABLE}"
 
 #: Annotations that hold lists.
@@ -62,7 +64,7 @@ def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
 
 def _too_many_containers(count: int) -> Denial:
     msg = f"the pod has {count} containers, and at most {MOST_CONTAINERS} are read: {_REMEDY}"
-    return Denial(TOO_LARGE, msg)
+    return Denial(POD_TOO_LARGE, msg)
 
 
 def _check_each(spec: dict[str, Any], annotations: Mapping[str, Any]) -> None:
@@ -88,7 +90,7 @@ def too_many(sizes: Mapping[str, int]) -> Denial:
         f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
         f" {sizes[most]} of them in {most}: {_REMEDY}"
     )
-    return Denial(TOO_LARGE, msg)
+    return Denial(POD_TOO_LARGE, msg)
 
 
 def _in_container(one: dict[str, Any], path: Path) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
+from webhook.errors import WebhookError
 from webhook.pod.manifest import PodManifest
 
 Status = Literal["applied", "already", "skipped", "failed", "warned"]
@@ -28,6 +29,14 @@ class Reason:
     when: str
     #: True for "there was nothing to do": shown by the preview, left out of rdma.lab/status.
     quiet: bool = False
+
+
+class Denial(WebhookError):  # noqa: N818 -- a judgement of the pod, not a fault
+    """A pod must be refused, for this reason."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Outcome(NamedTuple):
@@ -55,5 +64,3 @@ class Decision(NamedTuple):
     patch: tuple[PatchOp, ...] = ()
     warnings: tuple[str, ...] = ()
     audit: Mapping[str, str] = MappingProxyType({})
-    #: Set when a mutation broke: nothing may be patched, the request is answered with HTTP 500.
-    error: Exception | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from webhook.decision.annotations import Requests
@@ -39,13 +39,13 @@ class Launcher(NamedTuple):
     path: Path
 
 
-class Needs(Enum):
-    """How much must be known of the fabric before a mutation may act."""
+class Needs(IntEnum):
+    """How much of a pod's fabric is known, and how much must be before a mutation may act."""
 
-    NOTHING = "nothing"
+    NOTHING = 0
     #: The fabric, or that the pod uses another vendor's NIC.
-    NIC = "a fabric or a foreign NIC"
-    FABRIC = "a fabric"
+    NIC = 1
+    FABRIC = 2
 
 
 class Context(NamedTuple):

@@ -5,26 +5,34 @@ docs/reasons.md lists all of them.
 
 from __future__ import annotations
 
-from webhook.decision.bounds import TOO_LARGE
+from webhook.decision.annotations import INVALID_ANNOTATION
+from webhook.decision.bounds import POD_TOO_LARGE
 from webhook.decision.outcome import Reason
-from webhook.pipeline.examine import MIRROR_POD, WINDOWS_POD
-from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN
+from webhook.pipeline.examine import HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
+from webhook.pipeline.examine.fabric_choice import (
+    FABRIC_AMBIGUOUS,
+    FABRIC_CONFLICT,
+    FABRIC_UNKNOWN,
+)
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
-from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET
+from webhook.pipeline.examine.targets import CONTAINERS_REQUIRED, GPU_BY_CLAIM, NO_TARGET
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
 ALREADY_PATCHED = Reason("AlreadyPatched", "Everything is in place; nothing was left to change.")
 NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
 INVALID_POD = Reason("InvalidPod", "A field has a type or value that the API server refuses.")
-INTERNAL_ERROR = Reason("InternalError", "A defect of the webhook; failurePolicy decides.")
+MUTATION_FAILED = Reason(
+    "MutationFailed", "A mutation cannot let the pod through; its outcome says why."
+)
+#: Why a pod is refused.
 DENIALS = (
-    Reason("InvalidAnnotation", "A rdma.lab/* annotation is malformed or names what is not there."),
-    Reason("ContainersRequired", "rdma.lab/fabric is there, but which container needs it is open."),
-    Reason("FabricConflict", "Two things in the pod name different fabrics."),
+    INVALID_ANNOTATION,
+    CONTAINERS_REQUIRED,
+    FABRIC_CONFLICT,
     FABRIC_AMBIGUOUS,
     INVALID_POD,
-    Reason(TOO_LARGE, "The pod has more containers or entries of lists than are read."),
-    Reason("MutationFailed", "A mutation cannot let the pod through; its outcome says why."),
+    POD_TOO_LARGE,
+    MUTATION_FAILED,
 )
 #: Every reason for a whole decision, as documented in docs/reasons.md.
 DECISION_REASONS = (
@@ -38,7 +46,6 @@ DECISION_REASONS = (
     FABRIC_UNKNOWN,
     FOREIGN_NIC,
     *DENIALS,
-    INTERNAL_ERROR,
 )
 UNKNOWN_ANNOTATION = Reason("UnknownAnnotation", "A rdma.lab/* key that means nothing to us.")
 FACTS_UNKNOWN = Reason(
@@ -51,9 +58,6 @@ OTHER_INJECTOR = Reason(
     "OtherInjector", "Another webhook is asked for RDMA too: what both add may be there twice."
 )
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
-HOST_NETWORK_MISSING = Reason(
-    "HostNetworkMissing", "The fabric works in the host's network only, and the pod is not in it."
-)
 #: Reasons that the pipeline gives instead of a mutation; `request` stands for the pod's own words.
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,

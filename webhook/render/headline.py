@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decision.outcome import Decision, Outcome
+from webhook.pipeline.examine import HOST_NETWORK_MISSING
 from webhook.pipeline.reasons import (
     ALREADY_PATCHED,
-    HOST_NETWORK_MISSING,
     NOT_OPTED_IN,
     PATCHED,
 )
-from webhook.render.report import Preview, let_through
+from webhook.render.report import Preview
 
 #: Decisions that keep nothing back as a whole.
 _WHOLE = frozenset({PATCHED.code, ALREADY_PATCHED.code})
@@ -59,9 +59,7 @@ def not_opted_in(preview: Preview) -> bool:
 def verdict_of(preview: Preview) -> Verdict:
     """Judge a pod; where the webhook is not called, all else is only what would be."""
     idle = preview.called is False
-    if preview.decision.error is not None:
-        return Verdict("failed", "failed", "✘", "bold red")
-    if not let_through(preview.decision):
+    if not preview.decision.allowed:
         word, counted = ("would be denied", "denied if called") if idle else ("denied", "denied")
         return Verdict(word, counted, "✘", "bold red")
     if not_opted_in(preview):

@@ -54,12 +54,7 @@ class Report:
     @property
     def denied(self) -> bool:
         """Whether one of these pods would not be created."""
-        return not all(let_through(preview.decision) for preview in self.previews)
-
-
-def let_through(decision: Decision) -> bool:
-    """Whether the pod may be created; an internal error, answered with HTTP 500, stops it too."""
-    return decision.allowed and decision.error is None
+        return not all(preview.decision.allowed for preview in self.previews)
 
 
 def asides(report: Report) -> list[tuple[str, str]]:
@@ -101,7 +96,7 @@ def listed(names: Sequence[str], *, most: int) -> str:
 
 
 def _said(preview: Preview) -> Iterator[tuple[str, str]]:
-    if not let_through(preview.decision):
+    if not preview.decision.allowed:
         yield "denied", preview.decision.message
     elif preview.called is False:
         yield "warning", f"the webhook is not called: {preview.called_because}"

@@ -27,7 +27,6 @@ from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import (
     DECISION_REASONS,
     FACTS_UNKNOWN,
-    INTERNAL_ERROR,
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
     UNKNOWN_ANNOTATION,
@@ -105,7 +104,7 @@ TARGET = Target(
     expected=frozenset(
         {
             *("HTTP 200", "HTTP 400"),
-            *(reason.code for reason in DECISION_REASONS if reason is not INTERNAL_ERROR),
+            *(reason.code for reason in DECISION_REASONS),
             *(f"{one.name}: {reason.code}" for one in MUTATIONS for reason in one.reasons),
             *(f"request: {reason.code}" for reason in _OF_REQUESTS),
         }

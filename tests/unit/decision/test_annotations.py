@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from webhook.decision.annotations import Requests, opted_in, parse_requests
-from webhook.errors import Denial
+from webhook.decision.outcome import Denial
 
 MUTATIONS = frozenset({"env", "hcoll", "ipc-lock"})
 
@@ -20,7 +20,7 @@ def denial(**words: Any) -> tuple[str, str]:
     """Return the reason code and the message of a refusal."""
     with pytest.raises(Denial) as raised:
         requests(**words)
-    return raised.value.code, str(raised.value)
+    return raised.value.reason.code, str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_any_other_value_is_denied(value: Any, shown: str) -> None:
     """So that `yes` is not silently inert."""
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
-    assert (raised.value.code, str(raised.value)) == (
+    assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f'annotation rdma.lab/enable is {shown}: it must be "true" or "false"',
     )

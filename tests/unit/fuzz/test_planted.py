@@ -290,7 +290,7 @@ _PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
     },
     "workloads": {
         "a raw refusal": (_raw_refusal, "a_refusal_is_a_line"),
-        "a defect": (_rare_quantity, "no_pod_is_a_defect"),
+        "a defect": (_rare_quantity, "nothing_is_raised"),
         "a raw text": (_raw_text, "the_forms_can_be_shown"),
         "a lost word": (_lost_text, "the_text_reads_as_the_patched_value"),
         "time": (_slow("preview_documents"), "costs_little_time"),

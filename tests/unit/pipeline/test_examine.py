@@ -6,8 +6,16 @@ import pytest
 
 from tests.builders import V100, amounts, container, context, gpu, pod
 from webhook.decision.annotations import Requests
-from webhook.errors import Denial
-from webhook.pipeline.examine import MIRROR_POD, WINDOWS_POD, Examined, examine, ineligible
+from webhook.decision.outcome import Denial
+from webhook.decision.scope import Needs
+from webhook.pipeline.examine import (
+    MIRROR_POD,
+    WINDOWS_POD,
+    Examined,
+    Standing,
+    examine,
+    ineligible,
+)
 from webhook.pipeline.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
 from webhook.pipeline.examine.targets import NO_TARGET
@@ -36,7 +44,8 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
 )
 def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
     """A static pod's mirror, and pods for Windows."""
-    assert ineligible(pod(**spec), annotations) is why
+    found = ineligible(pod(**spec), annotations)
+    assert (found and found.reason) is why
 
 
 def test_a_scope_holds_what_mutations_may_know() -> None:
@@ -44,7 +53,7 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     found = examined(manifest)
     scope = found.scope
-    assert found == Examined(scope, "nvidia.com/v100 in container trainer")
+    assert found == Examined(scope, Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer")
     assert [target.name for target in scope.targets] == ["trainer"]
     assert [one.name for one in scope.containers] == ["trainer", "proxy"]
     assert (scope.fabric, scope.launchers, scope.host_network) == (V100, (), True)
@@ -71,12 +80,16 @@ def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
 def test_a_foreign_nic_counts_in_targets_only() -> None:
     """What a sidecar does with its own NIC is none of our business."""
     nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
-    assert examined(pod(gpu("a"), nic)).why is None
+    assert examined(pod(gpu("a"), nic)).standing.why is None
     found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
-    assert (found.evidence, found.why, found.message) == (
+    assert (found.evidence, found.standing) == (
         "",
-        FOREIGN_NIC,
-        "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
+        Standing(
+            Needs.NIC,
+            FOREIGN_NIC,
+            FOREIGN_NIC,
+            "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
+        ),
     )
 
 
@@ -92,14 +105,14 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
 def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
     """Nobody asks for the fabric of a pod that gets nothing."""
     found = examined(manifest)
-    assert (found.scope.fabric, found.evidence, found.why) == (None, "", why)
-    assert found.message
+    assert (found.scope.fabric, found.evidence, found.standing.why) == (None, "", why)
+    assert found.standing.message
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list its GPU's name learns which."""
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
-    assert examined(manifest).message == (
+    assert examined(manifest).standing.message == (
         "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
     )
 
@@ -108,4 +121,4 @@ def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() 
     """As in a preview of a pod that has not opted in."""
     manifest = pod(gpu())
     manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[]"}
-    assert examined(manifest).why is FOREIGN_NIC
+    assert examined(manifest).standing.why is FOREIGN_NIC

@@ -7,9 +7,9 @@ import pytest
 from tests.builders import amounts, container, context, fabric, pod
 from webhook.decision.annotations import Requests
 from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Context
-from webhook.errors import Denial
 from webhook.fabric.records import Fabric, RdmaResource
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
@@ -232,7 +232,7 @@ def test_a_contradiction_is_denied_naming_both(
     """The two that contradict each other, not just the first that said anything."""
     with pytest.raises(Denial) as raised:
         resolved(manifest, context(*ALL, inventory=NODE), own=own)
-    assert (raised.value.code, str(raised.value)) == ("FabricConflict", says)
+    assert (raised.value.reason.code, str(raised.value)) == ("FabricConflict", says)
 
 
 def test_three_may_contradict_each_other_only_together() -> None:
@@ -251,7 +251,7 @@ def test_an_unknown_fabric_is_denied() -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
         check_name(Requests(fabric="nort"), context(*ALL).fabrics)
-    assert (raised.value.code, str(raised.value)) == (
+    assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         "annotation rdma.lab/fabric names 'nort', but the fabrics are: north, south, east",
     )
@@ -296,7 +296,10 @@ def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
 def test_several_that_fit_are_ambiguous() -> None:
     """The message names the evidence and what it fits."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(
-        None, "", FABRIC_AMBIGUOUS, "nvidia.com/gpu in container trainer fits north and south"
+        why=FABRIC_AMBIGUOUS,
+        message="nvidia.com/gpu in container trainer fits north and south:"
+        " name one with rdma.lab/fabric",
+        ambiguous=True,
     )
 
 
@@ -308,7 +311,10 @@ def test_a_fabric_without_nodes_keeps_a_gpu_resource_ambiguous() -> None:
         inhabited=frozenset({"north"}),
     )
     assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
-        None, "", FABRIC_AMBIGUOUS, "nvidia.com/gpu in container trainer fits north and south"
+        why=FABRIC_AMBIGUOUS,
+        message="nvidia.com/gpu in container trainer fits north and south:"
+        " name one with rdma.lab/fabric",
+        ambiguous=True,
     )
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.builders import amounts, container, fabrics, gpu, pod
 from webhook.decision.annotations import Requests
+from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Launcher, Target
-from webhook.errors import Denial
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.pod.manifest import PodManifest, containers_of
@@ -48,7 +48,8 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
 )
 def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
     """Neither a GPU nor an RDMA device in an app container, and none named."""
-    assert chosen(manifest) == Selection(why=NO_TARGET)
+    found = chosen(manifest)
+    assert (found.targets, found.launchers, found.why) == ((), (), NO_TARGET)
 
 
 def test_containers_with_gpus_are_the_targets() -> None:
@@ -95,7 +96,7 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
     """One cannot tell which of them needs it."""
     with pytest.raises(Denial) as raised:
         chosen(pod(container("a"), container("b")), FABRIC)
-    assert (raised.value.code, str(raised.value)) == (
+    assert (raised.value.reason.code, str(raised.value)) == (
         "ContainersRequired",
         (
             "annotation rdma.lab/fabric asks for a fabric, but no container has a GPU or an RDMA "
@@ -106,7 +107,9 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
 
 def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
     """The API server says better what is wrong with such a pod."""
-    assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(why=NO_TARGET)
+    assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(
+        why=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
+    )
 
 
 def test_named_containers_are_the_targets_whatever_they_have() -> None:
@@ -138,7 +141,7 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
     """The message lists the names that would do; ephemeral containers never do."""
     with pytest.raises(Denial) as raised:
         chosen(manifest, Requests(containers=("x",)))
-    assert (raised.value.code, str(raised.value)) == (
+    assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/containers names 'x', but the pod's containers are: {have}",
     )
@@ -156,4 +159,4 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
 def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
     """A claim that a container uses may be a GPU; the pod does not say."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
-    assert chosen(manifest) == Selection(why=why)
+    assert chosen(manifest) == Selection(why=why, message=why.when.removesuffix("."))

@@ -3,11 +3,9 @@ from webhook.render.report import Report, asides
 
 
 def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
-    """A denial does that, and so does an internal error under failurePolicy Fail."""
-    broken = patched(allowed=False, error=ValueError())
+    """A denial does that, and nothing else."""
     assert not Report(previews=(preview(not_opted_in()), preview(patched()))).denied
     assert Report(previews=(preview(patched()), preview(denied()))).denied
-    assert Report(previews=(preview(broken),)).denied
 
 
 def test_a_path_is_written_as_people_write_it() -> None:

@@ -82,12 +82,6 @@ def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
     ]
 
 
-def test_a_defect_of_ours_is_no_denial() -> None:
-    """An internal error is told apart in the verdict and in the summary."""
-    broken = patched(allowed=False, error=ValueError(), fabric=None, message="internal error")
-    assert "  ✘ failed: internal error\n" in shown(preview(broken))
-
-
 HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.")
 
 

@@ -14,7 +14,7 @@ would only add waiting, since nothing here does I/O.
     a defect of ours                           500 with the uid: failurePolicy decides
     before the first valid configuration       503 with the uid: the same
 
-A pod of a namespace that the watch has not brought yet waits for it, see `arrivals`.
+A pod of a namespace that the watch has not brought yet waits for it, see `namespace_waits`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ DEPTH = 200
 SMALL = 256 * 1024
 VALUES = 400_000
 OBJECTS = 200_000
+#: What each such sign costs once it is parsed, of a request that waits.
+VALUE_BYTES = 260
+_ABOVE_POD = 2  # `request.object`
 #: The API server writes `request.uid` first, so it can be read where the rest cannot be parsed.
 #: Inside a JSON string the quotes would be escaped.
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
@@ -73,8 +76,6 @@ class Answer(NamedTuple):
     problem: str | None = None
     uid: str = ""
     error: Exception | None = None
-    #: The namespace that nothing is known of yet: not decided before it is waited for.
-    awaits: str = ""
 
 
 class Mutate:
@@ -95,9 +96,7 @@ class Mutate:
             _check(scope, headers)
             body = await self._bodies.read(headers, receive)
             _check_density(body)
-            result = self.answer(body, patient=True)
-            if result.awaits:
-                result = await self._answer_later(body, result.awaits)
+            result = await self._answer(body)
             close = self._state.draining
         except RequestError as error:
             result = _text(error.status, str(error))
@@ -110,45 +109,54 @@ class Mutate:
         self._metrics.answered(endpoint, result.status, seconds)
         self._tell(result, headers, seconds)
 
-    def answer(self, body: bytes, *, patient: bool = False) -> Answer:
-        """Answer a body, whatever it holds; never raises. `patient`: or say what to wait for."""
-        document: Any = None
+    async def _answer(self, body: bytes) -> Answer:
+        """Answer a body, whatever it holds, once its namespace is known or was waited for."""
+        read = _read(body)
+        if isinstance(read, AdmissionRequest):
+            if self._is_early(read):
+                await self._arrival(read, body)
+            return self._answer_to(read)
+        return read
+
+    def answer(self, body: bytes) -> Answer:
+        """Answer a body, whatever it holds, with what is known now."""
+        read = _read(body)
+        return self._answer_to(read) if isinstance(read, AdmissionRequest) else read
+
+    def _is_early(self, request: AdmissionRequest) -> bool:
+        """Whether nothing is known of its namespace, and may be in a moment."""
+        snapshot, arrivals = self._state.snapshot, self._state.arrivals
+        if snapshot is None or arrivals is None or request.ignored:
+            return False
+        return not snapshot.facts.namespace(request.namespace).known
+
+    async def _arrival(self, request: AdmissionRequest, body: bytes) -> None:
+        """Wait until the watch has brought the namespace, or for as long as requests may."""
+        assert self._state.arrivals is not None
+        signs = len(body) - len(body.translate(None, b",[{"))
+        await self._state.arrivals.of(request.namespace, len(body) + signs * VALUE_BYTES)
+
+    def _answer_to(self, request: AdmissionRequest) -> Answer:
+        """Answer a request that could be read; never raises."""
         try:
-            document = _parse(body)
-            return self._review(document, patient=patient)
-        except ReviewError as error:
-            return _refused(uid_of(document) or _legible_uid(body), str(error))
+            return self._decided(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            if _deeper_than(document, DEPTH):
-                return _refused(uid_of(document), f"the body nests deeper than {DEPTH} levels")
-            return _broken(uid_of(document), error)
+            if _deeper_than(request.pod, DEPTH - _ABOVE_POD):
+                return _too_deep(request.uid)
+            return _broken(request.uid, error)
 
-    async def _answer_later(self, body: bytes, namespace: str) -> Answer:
-        """Answer when the watch has brought the namespace, or without it."""
-        if self._state.arrivals is not None:
-            await self._state.arrivals.of(namespace, len(body))
-        return self.answer(body)
-
-    def _review(self, document: Any, *, patient: bool) -> Answer:
-        request = read_review(document)
+    def _decided(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
             left = orjson.dumps(leave(request.uid, request.ignored))
             return Answer(200, left, request=request, problem=request.ignored)
         snapshot = self._state.snapshot
         if snapshot is None:
             why = "there has been no valid configuration since start"
-            return Answer(
-                503, orjson.dumps(refuse(request.uid, 503, why)), request=request, problem=why
-            )
-        context = snapshot.context_for(request.namespace)
-        if patient and not context.namespace.known and self._state.arrivals is not None:
-            return Answer(503, b"", awaits=request.namespace)  # never sent
-        decision = self._decide(request.pod, context)
-        if decision.error is not None:
-            raise decision.error
-        return Answer(
-            200, orjson.dumps(answer(request.uid, decision)), request=request, decision=decision
-        )
+            refusal = orjson.dumps(refuse(request.uid, 503, why))
+            return Answer(503, refusal, request=request, problem=why)
+        decision = self._decide(request.pod, snapshot.context_for(request.namespace))
+        written = orjson.dumps(answer(request.uid, decision))
+        return Answer(200, written, request=request, decision=decision)
 
     def _tell(self, result: Answer, headers: Headers, seconds: float) -> None:
         """Count and log an answer that has been sent."""
@@ -213,6 +221,20 @@ def _check_density(body: bytes) -> None:
         raise RequestError(413, f"the body holds more than {OBJECTS} objects")
 
 
+def _read(body: bytes) -> AdmissionRequest | Answer:
+    """Read a body, or answer what is no review; never raises."""
+    document: Any = None
+    try:
+        document = _parse(body)
+        return read_review(document)
+    except ReviewError as error:
+        return _refused(uid_of(document) or _legible_uid(body), str(error))
+    except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+        if _deeper_than(document, DEPTH):
+            return _too_deep(uid_of(document))
+        return _broken(uid_of(document), error)
+
+
 def _parse(body: bytes) -> Any:
     """Parse JSON strictly: no NaN, no lone surrogates, UTF-8 only. ReviewError says where."""
     try:
@@ -238,6 +260,10 @@ def _refused(uid: str, problem: str) -> Answer:
     if not uid:
         return _text(400, problem)
     return Answer(200, orjson.dumps(refuse(uid, 400, problem)), problem=problem, uid=uid)
+
+
+def _too_deep(uid: str) -> Answer:
+    return _refused(uid, f"the body nests deeper than {DEPTH} levels")
 
 
 def _broken(uid: str, error: Exception) -> Answer:

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.decision.annotations import ENABLE, FABRIC, Requests
-from webhook.decision.outcome import Reason
-from webhook.decision.resources import Usage, unclaimed, usage_of
-from webhook.decision.scope import Context, Scope
-from webhook.errors import Denial
-from webhook.fabric.records import Fabrics
+from webhook.decision.annotations import ENABLE, Requests
+from webhook.decision.outcome import Denial, Reason
+from webhook.decision.resources import Usage, usage_of
+from webhook.decision.scope import Context, Needs, Scope
 from webhook.mpi.commands import Commands
-from webhook.pipeline.examine.fabric_choice import (
-    FABRIC_AMBIGUOUS,
-    FABRIC_UNKNOWN,
-    Resolution,
-    check_name,
-    resolve,
-)
+from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, foreign_nic
-from webhook.pipeline.examine.targets import NO_TARGET, Selection, select
+from webhook.pipeline.examine.targets import Selection, select
 from webhook.pod.env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, containers_of, mapping
 
 MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.")
 WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.")
+HOST_NETWORK_MISSING = Reason(
+    "HostNetworkMissing", "The fabric works in the host's network only, and the pod is not in it."
+)
 
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
@@ -32,26 +27,44 @@ _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 Pairs = list[tuple[Container, Usage]]
 
 
-class Examined(NamedTuple):
-    """The scope of the mutations, and what is said of the pod as a whole."""
+class Ineligible(NamedTuple):
+    """Why a pod that opted in is left alone."""
 
-    scope: Scope
-    evidence: str
-    #: Why the pod gets less than the set, and a sentence for it.
+    reason: Reason
+    #: Whether its status says so; a mirror pod belongs to its kubelet.
+    in_status: bool
+
+
+class Standing(NamedTuple):
+    """How much is known of a pod's fabric, and why no more is."""
+
+    known: Needs
+    #: Said for each mutation that needs more than is known; None where the fabric is known.
+    closed: Reason | None = None
+    #: Why the pod as a whole gets less than the set, and a sentence for it.
     why: Reason | None = None
     message: str = ""
+    lacks_host_network: bool = False
 
 
-def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Reason | None:
-    """Say why a pod that opted in is none for us: a static pod's mirror, or for Windows."""
+class Examined(NamedTuple):
+    """The scope of the mutations, and what is known of the pod as a whole."""
+
+    scope: Scope
+    standing: Standing
+    evidence: str = ""
+
+
+def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | None:
+    """Say why a pod that opted in is left alone: a static pod's mirror, or one for Windows."""
     if _MIRROR in annotations:
-        return MIRROR_POD
+        return Ineligible(MIRROR_POD, in_status=False)
     mapping(pod, ("spec",))
     selector = mapping(pod, ("spec", "nodeSelector"))
     if at(pod, ("spec", "os", "name")) == "windows" or any(
         selector.get(key) == "windows" for key in _OS
     ):
-        return WINDOWS_POD
+        return Ineligible(WINDOWS_POD, in_status=True)
     return None
 
 
@@ -65,17 +78,20 @@ def examine(
     pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
     commands = Commands(pod)
     selection = select(pod, pairs, requests, commands, fabrics)
-    resolution, foreign = Resolution(None, ""), ""
+    host_network = at(pod, ("spec", "hostNetwork")) is True
+    resolution, foreign = Resolution(), ""
     if selection.why is None:
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
         resolution = resolve(pod, pairs, requests, context)
-        others = len(annotations) > (ENABLE in annotations)
+        others = annotations.keys() - {ENABLE}
         if others or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
             foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
-    stray = _unclaimed(pairs, fabrics) if selection.why is NO_TARGET else ""
-    why, message = _why(selection, foreign, resolution, stray)
-    if why is FABRIC_AMBIGUOUS and selection.targets and fabrics.defaults.on_ambiguous == "deny":
-        raise Denial(FABRIC_AMBIGUOUS.code, message)
+        standing = _standing(resolution, foreign, host_network=host_network)
+    else:
+        standing = Standing(Needs.NOTHING, selection.why, selection.why, selection.message)
+    denies = fabrics.defaults.on_ambiguous == "deny"
+    if denies and resolution.ambiguous and not foreign and selection.targets:
+        raise Denial(FABRIC_AMBIGUOUS, resolution.message)
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -87,20 +103,23 @@ def examine(
         containers=containers,
         commands=commands,
         env=Environments(pod),
-        host_network=at(pod, ("spec", "hostNetwork")) is True,
+        host_network=host_network,
         annotations=annotations,
     )
-    evidence = "" if foreign else resolution.evidence
-    return Examined(scope, evidence, why, message)
+    return Examined(scope, standing, "" if foreign else resolution.evidence)
 
 
-def _unclaimed(pairs: Pairs, fabrics: Fabrics) -> str:
-    """Name a device of an app container that no fabric claims: it may be a GPU of this site."""
-    for container, _ in pairs:
-        if container.kind == "app":
-            for name in unclaimed(container.manifest, fabrics):
-                return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
-    return ""
+def _standing(resolution: Resolution, foreign: str, *, host_network: bool) -> Standing:
+    """Say how much is known, what is particular first: a warning holds 120 characters."""
+    if foreign:
+        message = f"{foreign} is another vendor's NIC, which no fabric claims"
+        return Standing(Needs.NIC, FOREIGN_NIC, FOREIGN_NIC, message)
+    if resolution.fabric is None:
+        why = resolution.why
+        return Standing(Needs.NOTHING, why, why, resolution.message)
+    if resolution.fabric.mode == "host-network" and not host_network:
+        return Standing(Needs.NOTHING, HOST_NETWORK_MISSING, lacks_host_network=True)
+    return Standing(Needs.FABRIC)
 
 
 def _any_foreign(pairs: Pairs) -> bool:
@@ -112,18 +131,3 @@ def _chosen(pairs: Pairs, selection: Selection) -> Pairs:
     paths = {target.path for target in selection.targets}
     paths.update(launcher.path for launcher in selection.launchers)
     return [pair for pair in pairs if pair[0].path in paths]
-
-
-def _why(
-    selection: Selection, foreign: str, resolution: Resolution, stray: str
-) -> tuple[Reason | None, str]:
-    """Say why the pod gets less, what is particular first: a warning holds 120 characters."""
-    if selection.why is not None:
-        return selection.why, stray or selection.why.when.removesuffix(".")
-    if foreign:
-        return FOREIGN_NIC, f"{foreign} is another vendor's NIC, which no fabric claims"
-    if resolution.why is FABRIC_AMBIGUOUS:
-        return FABRIC_AMBIGUOUS, f"{resolution.message}: name one with {FABRIC}"
-    if resolution.why is FABRIC_UNKNOWN:
-        return FABRIC_UNKNOWN, resolution.message.removesuffix(".")
-    return None, ""

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from webhook.decision.annotations import FABRIC, Requests
-from webhook.decision.outcome import Reason
+from webhook.decision.annotations import FABRIC, INVALID_ANNOTATION, Requests
+from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage
 from webhook.decision.scope import Context
-from webhook.errors import Denial
 from webhook.fabric.records import Fabric, Fabrics
 from webhook.pipeline.examine.node_selection import (
     Narrowing,
@@ -31,17 +30,21 @@ FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
 )
 
+FABRIC_CONFLICT = Reason("FabricConflict", "Two things in the pod name different fabrics.")
+
 #: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
 _EXPLICIT = ("annotation", "resource")
 
 
 class Resolution(NamedTuple):
-    """The fabric, or why there is none."""
+    """The fabric and what says so; or why there is none, and a sentence for it."""
 
-    fabric: Fabric | None
-    evidence: str
+    fabric: Fabric | None = None
+    evidence: str = ""
     why: Reason | None = None
     message: str = ""
+    #: Whether several would do, so that the site may have the pod refused.
+    ambiguous: bool = False
 
 
 class _Evidence(NamedTuple):
@@ -68,8 +71,7 @@ def resolve(
                 raise _conflict(naming, evidence)
             if naming and naming[0].kind in _EXPLICIT:
                 continue
-            msg = f"{evidence.says} fits no fabric"
-            return Resolution(None, "", FABRIC_UNKNOWN, msg)
+            return _unknown(f"{evidence.says} fits no fabric")
         candidates = left
         if evidence.narrowing.named:
             naming.append(evidence)
@@ -86,7 +88,7 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
     if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
         have = ", ".join(fabrics.fabrics) or "none"
         msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
-        raise Denial("InvalidAnnotation", msg)
+        raise Denial(INVALID_ANNOTATION, msg)
 
 
 def _evidences(
@@ -163,13 +165,17 @@ def _by_default(
         if isinstance(name, str) and name in candidates:
             return Resolution(fabrics.fabrics[name], says)
     if not fabrics.fabrics:
-        return Resolution(None, "", FABRIC_UNKNOWN, "no fabric is configured")
+        return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        message = f"nothing says which fabric: name one with {FABRIC} ({names})"
-        return Resolution(None, "", FABRIC_UNKNOWN, message)
+        return _unknown(f"nothing says which fabric: name one with {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
-    return Resolution(None, "", FABRIC_AMBIGUOUS, f"{naming[0].says} fits {several}")
+    message = f"{naming[0].says} fits {several}: name one with {FABRIC}"
+    return Resolution(why=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
+
+
+def _unknown(message: str) -> Resolution:
+    return Resolution(why=FABRIC_UNKNOWN, message=message)
 
 
 def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
@@ -178,4 +184,4 @@ def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
     first = next((one for one in naming if one.narrowing.named.isdisjoint(named)), naming[0])
     one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))
     msg = f"{first.says} means fabric {one}, but {last.says} means fabric {other}"
-    return Denial("FabricConflict", msg)
+    return Denial(FABRIC_CONFLICT, msg)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decision.annotations import CONTAINERS, FABRIC, Requests
-from webhook.decision.outcome import Reason
-from webhook.decision.resources import Usage
+from webhook.decision.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
+from webhook.decision.outcome import Denial, Reason
+from webhook.decision.resources import Usage, unclaimed
 from webhook.decision.scope import Launcher, Target
-from webhook.errors import Denial
 from webhook.fabric.records import Fabrics
 from webhook.fabric.variables import site_names
 from webhook.mpi.commands import Commands
@@ -23,14 +22,18 @@ GPU_BY_CLAIM = Reason(
     "GPUByClaim",
     "The pod's devices come by DRA claims, which do not say what they are: name the containers.",
 )
+CONTAINERS_REQUIRED = Reason(
+    "ContainersRequired", "rdma.lab/fabric is there, but which container needs it is open."
+)
 
 
 class Selection(NamedTuple):
-    """The containers to work on; `why` is set where there are none."""
+    """The containers to work on; where there are none, why, and a sentence for it."""
 
     targets: tuple[Target, ...] = ()
     launchers: tuple[Launcher, ...] = ()
     why: Reason | None = None
+    message: str = ""
 
 
 def select(
@@ -58,7 +61,9 @@ def select(
         return Selection(launchers=launchers)
     if requests.fabric is not None and apps:
         return Selection((_only(apps),))
-    return Selection(why=GPU_BY_CLAIM if _claims(pod, pairs) else NO_TARGET)
+    if _claims(pod, pairs):
+        return Selection(why=GPU_BY_CLAIM, message=_sentence(GPU_BY_CLAIM))
+    return Selection(why=NO_TARGET, message=_unclaimed(apps, fabrics) or _sentence(NO_TARGET))
 
 
 def _target(container: Container, usage: Usage) -> Target:
@@ -79,7 +84,7 @@ def _named(pairs: list[tuple[Container, Usage]], names: tuple[str, ...]) -> tupl
             msg = (
                 f"annotation {CONTAINERS} names {name!r:.80}, but the pod's containers are: {have}"
             )
-            raise Denial("InvalidAnnotation", msg)
+            raise Denial(INVALID_ANNOTATION, msg)
     return tuple(by_name[name] for name in names)
 
 
@@ -91,10 +96,22 @@ def _only(pairs: list[tuple[Container, Usage]]) -> Target:
         f"annotation {FABRIC} asks for a fabric, but no container has a GPU or an RDMA device: "
         f"name the ones that need it with {CONTAINERS} (the pod has: {have})"
     )
-    raise Denial("ContainersRequired", msg)
+    raise Denial(CONTAINERS_REQUIRED, msg)
 
 
 def _claims(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> bool:
     return bool(at(pod, ("spec", "resourceClaims"))) and any(
         items(one.manifest, ("resources", "claims"), one.path) for one, _ in pairs
     )
+
+
+def _unclaimed(apps: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
+    """Name a device of an app container that no fabric claims: it may be a GPU of this site."""
+    for container, _ in apps:
+        for name in unclaimed(container.manifest, fabrics):
+            return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
+    return ""
+
+
+def _sentence(reason: Reason) -> str:
+    return reason.when.removesuffix(".")

@@ -93,8 +93,7 @@ def _body(pod: Any = None, **request: Any) -> bytes:
 
 
 def _broken(_pod: PodManifest, _context: Context) -> Decision:
-    error = KeyError(SECRET)
-    return Decision(allowed=False, reason=Reason("InternalError", ""), pod={}, error=error)
+    raise KeyError(SECRET)
 
 
 def test_pod_is_decided_logged_and_counted() -> None:

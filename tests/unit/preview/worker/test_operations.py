@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from webhook.errors import DocumentError
-from webhook.pipeline.decide import decide
 from webhook.preview import documents as preview
 from webhook.preview.worker import operations
 from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Answer, Operations
@@ -80,12 +79,8 @@ def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_defect_of_a_decision_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`decide` hands its exceptions on; they are no decision."""
-
-    def broken(*given: Any) -> Any:
-        return decide(*given)._replace(error=ZeroDivisionError(SECRET))
-
-    monkeypatch.setattr(preview, "decide", broken)
+    """`decide` raises where it has a defect, and nothing is shown of the other pods."""
+    monkeypatch.setattr(preview, "decide", _raiser(ZeroDivisionError(SECRET)))
 
     assert _ask().head["error"] == "ZeroDivisionError"
 
