@@ -95,9 +95,9 @@ JOBS := 2
 # them, so that no machine's speed decides what is tested. It runs while the clusters are started.
 SHORT := --seed 1 --cases 15000 --jobs 2
 
-fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… CASE=… TARGET=…)
+fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… FIRST=… CASE=… TARGET=…)
 	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
-		$(if $(TARGET),--target $(TARGET))
+		$(if $(FIRST),--first $(FIRST)) $(if $(TARGET),--target $(TARGET))
 
 golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \

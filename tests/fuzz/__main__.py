@@ -30,7 +30,8 @@ def main() -> int:
         return _one(of, asked.case, asked.found)
     print(f"fuzz: {asked.cases} cases, seed {of.seed}, {asked.jobs} processes", flush=True)
     progress = Progress(asked.cases)
-    tally = run(of, range(asked.cases), asked.jobs, progress.tell)
+    numbers = range(asked.first, asked.first + asked.cases)
+    tally = run(of, numbers, asked.jobs, progress.tell)
     progress.end(tally)
     print(table(tally))
     for (name, _, _), first in sorted(tally.first.items(), key=lambda pair: pair[1].number):
@@ -42,6 +43,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
     parser.add_argument("--case", type=int, default=None, help="run one case again")

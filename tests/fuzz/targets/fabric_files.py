@@ -101,10 +101,9 @@ def _many(dice: Dice, value: dict[str, Any], size: int) -> None:
         grown(dice, value, size)
         return
     one = dice.one(value["fabrics"])
-    written = orjson.dumps(one).replace(orjson.dumps(one["name"]), b'"f@"')
+    written = orjson.dumps(one)
     value["fabrics"] += [
-        orjson.loads(written.replace(b"@", str(number).encode()))
-        for number in range(size // len(written))
+        {**orjson.loads(written), "name": f"f{number}"} for number in range(size // len(written))
     ]
 
 
