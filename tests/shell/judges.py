@@ -13,6 +13,7 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from webhook.mpi.launchers import SOUGHT
 from webhook.shelltext import patterns
 from webhook.shelltext.read import Script, Scripts
 from webhook.shelltext.scan import scan
@@ -101,7 +102,7 @@ def begins_command(script: str, offset: int) -> bool:
 
 def ours(script: str) -> Script:
     """Return what we read of a script."""
-    return Scripts().read(script)
+    return Scripts(SOUGHT).read(script)
 
 
 class Name(NamedTuple):
@@ -116,7 +117,7 @@ def our_names(script: str) -> list[Name] | None:
     """List the names of all simple commands, not only of sought ones; None where we do not know."""
     if patterns.CUT.search(script):
         return None
-    scanned = Scan(script, list(range(len(script))), 10**9)
+    scanned = Scan(script, list(range(len(script))), 10**9, SOUGHT)
     try:
         scan(scanned)
         found = [command(scanned, start, end) for _, start, end in scanned.commands]

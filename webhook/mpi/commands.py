@@ -17,19 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from webhook.mpi.launchers import FAMILIES, SOUGHT, SSHD, may_launch
 from webhook.pod.manifest import PodManifest, mapping, strings
 from webhook.pod.path import Path
 from webhook.shelltext.argv import Word, basename, command_at, script_at, unwrap
 from webhook.shelltext.read import TOO_MANY, Scripts
-
-#: Words that start MPI ranks. `mpirun.real` is what a site's own `mpirun` wraps (Horovod's
-#: images do so); horovodrun, deepspeed, torchrun and srun take no options of mpirun.
-LAUNCHER_WORDS = frozenset(
-    {
-        *("mpirun", "mpiexec", "orterun", "prterun", "mpirun.real", "mpirun_rsh"),
-        *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra"),
-    }
-)
 
 #: In front of a launcher these may clear its environment.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
@@ -76,7 +68,7 @@ class Commands:
         self._pod = pod
         self._texts: dict[Path, str] = {}
         self._ran: dict[Path, tuple[_Run, ...]] = {}
-        self._scripts = Scripts()
+        self._scripts = Scripts(SOUGHT)
 
     def text(self, path: Path) -> str:
         """Return all words of the command of the container at `path`, one per line."""
@@ -89,15 +81,15 @@ class Commands:
 
     def launches(self, path: Path) -> tuple[Launch, ...]:
         """List the launchers that the container at `path` runs, and scripts that may run some."""
-        if not _may_launch(self.text(path)):
+        if not may_launch(self.text(path)):
             return ()
         found = [_launch(run) for run in self._runs(path)]
         return tuple(launch for launch in found if launch is not None)
 
     def runs_sshd(self, path: Path) -> bool:
         """Whether a container runs sshd as a command: its children do not inherit `env`."""
-        return "sshd" in self.text(path) and any(
-            run.words and basename(run.words[0] or "") == "sshd" for run in self._runs(path)
+        return SSHD in self.text(path) and any(
+            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path)
         )
 
     def _of(self, path: Path) -> tuple[list[str], list[str]]:
@@ -129,8 +121,8 @@ class Commands:
             at = command_at(argv, script + 2)
 
     def _in_script(self, script: str, place: Path) -> Iterator[_Run]:
-        launches = _may_launch(script)
-        if not launches and "sshd" not in script:
+        launches = may_launch(script)
+        if not launches and SSHD not in script:
             return
         commands, problem = self._scripts.read(script)
         if problem and launches:
@@ -146,7 +138,7 @@ def _launch(run: _Run) -> Launch | None:
     if problem:
         return Launch(path, end, front, words, problem=problem)
     name = basename(words[0] or "")
-    if name in LAUNCHER_WORDS:
+    if name in FAMILIES:
         asks = len(words) == 1 or words[1] in _ASKING
         return None if asks else Launch(path, end, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
@@ -154,13 +146,9 @@ def _launch(run: _Run) -> Launch | None:
     return None
 
 
-def _may_launch(text: str) -> bool:
-    return "mpirun" in text or "mpiexec" in text or "rterun" in text
-
-
 def _launches(word: str) -> bool:
     """Whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
-    return any(basename(part) in LAUNCHER_WORDS for part in word.split())
+    return any(basename(part) in FAMILIES for part in word.split())
 
 
 def _place(at: int, split: int) -> Path:

@@ -15,18 +15,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from webhook.mpi.launchers import FAMILIES
 from webhook.shelltext.argv import Word, basename
 
 #: What `hcoll` writes, so never evidence.
 SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
 PREFIX = "OMPI_MCA_"
-_WORDS = frozenset({"orterun", "mpirun.openmpi", "mpiexec.openmpi"})
 _PATHS = ("openmpi", "hpcx")
 _OTHER_ENV = ("I_MPI_", "HYDRA_")
 #: Text that another MPI leaves in a command: variables, paths, Intel's setup scripts.
 _OTHER_TEXT = (*_OTHER_ENV, "mpich", "mvapich", "MV2_", "/intel/", "setvars.sh", "mpivars.sh")
-_OTHER_WORDS = frozenset({"mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "mpirun_rsh"})
 _REMOTE_ENV = ("OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args")
 
 
@@ -108,7 +107,7 @@ def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) ->
     option proves only its own command, an OMPI_MCA_* in `env` all commands of the container.
     """
     name = basename(words[0] or "")
-    if name in _OTHER_WORDS:
+    if FAMILIES.get(name) == "another MPI":
         return Verdict()
     options = _options(words)
     proof = _proof(front, words[0] or "", env, options)
@@ -118,7 +117,7 @@ def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) ->
 
 
 def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
-    if basename(word) in _WORDS:
+    if FAMILIES.get(basename(word)) == "Open MPI":
         return basename(word)
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
         return word

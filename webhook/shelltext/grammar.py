@@ -10,8 +10,6 @@ from __future__ import annotations
 from webhook.shelltext import expansions, patterns, state
 from webhook.shelltext.state import Context, Mode, Scan, unclear
 
-SOUGHT = ("mpirun", "mpiexec", "rterun", "sshd")  #: what commands are looked up by
-
 _CLOSED = ""  # the part behind the last word of a compound command
 #: In each part of a compound command the reserved words that end it, and what part follows.
 _NEXT = {
@@ -241,7 +239,7 @@ def function(scan: Scan, name: str, end: int) -> None:
 
 
 def _define(scan: Scan, name: str, end: int) -> None:
-    if any(word in name for word in SOUGHT):
+    if any(word in name for word in scan.sought):
         unclear(scan)
     scan.context.mode = state.FUNCTION
     scan.pos = end

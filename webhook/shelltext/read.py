@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from webhook.shelltext import patterns
-from webhook.shelltext.grammar import SOUGHT
 from webhook.shelltext.scan import scan
 from webhook.shelltext.state import (
     LEVELS,
@@ -57,11 +56,12 @@ class Script(NamedTuple):
 
 
 class Scripts:
-    """What was read of one pod's scripts; equal ones are read once."""
+    """What was read of one pod's scripts, in search of some words; equal ones are read once."""
 
-    __slots__ = ("_characters", "_found", "_places", "_steps")
+    __slots__ = ("_characters", "_found", "_places", "_sought", "_steps")
 
-    def __init__(self) -> None:
+    def __init__(self, sought: tuple[str, ...]) -> None:
+        self._sought = sought
         self._characters = LARGEST
         self._places = PLACES
         self._steps = STEPS
@@ -91,7 +91,9 @@ class Scripts:
         if not self._steps or not self._places:
             return Script(problem=TOO_MANY)
         found, places, steps = (
-            _read_short(script) if len(script) <= SHORT else _read(script, self._steps)
+            _read_short(script, self._sought)
+            if len(script) <= SHORT
+            else _read(script, self._sought, self._steps)
         )
         self._steps -= min(steps, self._steps)
         if places > self._places or not self._steps:
@@ -106,12 +108,12 @@ class _Cost(NamedTuple):
     steps: int
 
 
-def _read(script: str, steps: int = STEPS) -> _Cost:
+def _read(script: str, sought: tuple[str, ...], steps: int = STEPS) -> _Cost:
     """Read a script, and say what that took of the pod's bounds."""
-    places = _places(script)
+    places = _places(script, sought)
     if len(places) > PLACES:
         return _Cost(Script(), len(places), 0)
-    scanned = Scan(script, places, steps)
+    scanned = Scan(script, places, steps, sought)
     try:
         found = _commands(scanned)
     except UnreadableError as error:
@@ -123,10 +125,10 @@ def _read(script: str, steps: int = STEPS) -> _Cost:
 _read_short = lru_cache(maxsize=16)(_read)
 
 
-def _places(script: str) -> list[int]:
+def _places(script: str, sought: tuple[str, ...]) -> list[int]:
     """List the offsets of sought words, ascending."""
     found = []
-    for word in SOUGHT:
+    for word in sought:
         at = script.find(word)
         while at >= 0:
             found.append(at)

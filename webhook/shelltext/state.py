@@ -106,12 +106,25 @@ class Scan:
     """A script, how far it is read, and what was found."""
 
     __slots__ = (
-        *("closes", "commands", "context", "documents", "limit", "outer", "places", "pos"),
+        *(
+            "closes",
+            "commands",
+            "context",
+            "documents",
+            "limit",
+            "outer",
+            "places",
+            "pos",
+            "sought",
+        ),
         *("steps", "text", "_coming", "_loose", "_place"),
     )
 
-    def __init__(self, text: str, places: list[int], steps: int) -> None:
+    def __init__(
+        self, text: str, places: list[int], steps: int, sought: tuple[str, ...] = ()
+    ) -> None:
         self.text = text
+        self.sought = sought  #: the words that stand there
         self.steps = steps  #: how often it may still stop
         self.pos = 0
         self.limit = len(text)

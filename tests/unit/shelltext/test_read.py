@@ -7,6 +7,7 @@ from types import FrameType
 
 import pytest
 
+from webhook.mpi.launchers import SOUGHT
 from webhook.shelltext import read as shell_read
 from webhook.shelltext.insert import insert_after
 from webhook.shelltext.read import (
@@ -26,7 +27,7 @@ from webhook.shelltext.words import Command
 
 def read(script: str) -> Script:
     """Read a pod's only script."""
-    return Scripts().read(script)
+    return Scripts(SOUGHT).read(script)
 
 
 def words_of(script: str) -> list[tuple[str | None, ...]]:
@@ -373,7 +374,7 @@ def test_just_within_bounds() -> None:
 
 def test_the_bounds_are_the_pods() -> None:
     """All scripts share them; an equal script costs nothing, and asking again says the same."""
-    scripts = Scripts()
+    scripts = Scripts(SOUGHT)
     large = "mpirun a\n" + "# x\n" * 3000
     assert scripts.read(large).commands
     other = large + "#" * 12_000
@@ -404,7 +405,10 @@ def test_insertion() -> None:
     assert insert_after("mpirun", [], " 0") == "mpirun"
 
 
-CRASH = "from webhook.shelltext.read import Scripts; print(Scripts().read(%r).problem)"
+CRASH = (
+    "from webhook.mpi.launchers import SOUGHT; from webhook.shelltext.read import Scripts; "
+    "print(Scripts(SOUGHT).read(%r).problem)"
+)
 
 
 def test_a_script_that_killed_the_process() -> None:
@@ -427,7 +431,7 @@ def calls(script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        shell_read._read(script)  # not from memory
+        shell_read._read(script, SOUGHT)  # not from memory
     finally:
         sys.setprofile(before)
     return counted
@@ -540,5 +544,5 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
 
 def _seconds(script: str) -> float:
     start = time.process_time()
-    shell_read._read(script)
+    shell_read._read(script, SOUGHT)
     return time.process_time() - start
