@@ -1,0 +1,88 @@
+"""Who may import whom: each contract of pyproject.toml notices an import that it is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+from importlinter.application.use_cases import read_user_options
+from importlinter.configuration import configure
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
+from importlinter.contracts.layers import LayersContract
+
+_ROOT = Path(__file__).parents[2]
+configure()
+_OPTIONS = read_user_options(str(_ROOT / "pyproject.toml"))
+CONTRACTS: list[dict[str, Any]] = _OPTIONS.contracts_options
+_TYPES: dict[str, Any] = {
+    "forbidden": ForbiddenContract,
+    "independence": IndependenceContract,
+    "layers": LayersContract,
+}
+Import = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """Read who imports whom today."""
+    return grimp.build_graph("webhook", "certs", include_external_packages=True, cache_dir=None)
+
+
+def kept(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
+    """Check one contract."""
+    options = {key: value for key, value in contract.items() if key not in ("name", "type")}
+    made = _TYPES[contract["type"]](contract["name"], _OPTIONS.session_options, options)
+    return bool(made.check(graph=deepcopy(graph), verbose=False).kept)
+
+
+def modules_of(layer: str, container: str) -> list[str]:
+    """List the modules of a layer, by their whole names."""
+    return [f"{container}.{one.strip()}" for one in layer.split("|")]
+
+
+def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[Import]:
+    """Yield imports that a contract forbids."""
+    if contract["type"] == "layers":
+        for container in contract["containers"]:
+            layers = [modules_of(layer, container) for layer in contract["layers"]]
+            for higher, lower in pairwise(layers):
+                yield lower[0], higher[0]
+            yield from ((one[0], one[1]) for one in layers if len(one) > 1)
+    elif contract["type"] == "independence":
+        siblings = sorted(graph.find_children(contract["modules"][0].removesuffix(".*")))
+        yield from pairwise(siblings)
+    else:
+        yield from ((contract["source_modules"][0], one) for one in contract["forbidden_modules"])
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda one: str(one["name"]))
+def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.ImportGraph) -> None:
+    """Between each two layers, beside each other, and of each module that is named."""
+    assert kept(contract, graph)
+    planted = list(violations(contract, graph))
+    assert planted
+    for importer, imported in planted:
+        spoilt = deepcopy(graph)
+        with suppress(ValueError):
+            spoilt.add_module(imported, is_squashed=True)
+        spoilt.add_import(importer=importer, imported=imported)
+        assert not kept(contract, spoilt), (importer, imported)
+
+
+def test_every_room_has_floors() -> None:
+    """A package of more than a few modules has a contract for its inside."""
+    held = {one for contract in CONTRACTS for one in contract.get("containers", ())}
+    rooms = {
+        ".".join(folder.relative_to(_ROOT).parts)
+        for top in ("webhook", "certs")
+        for folder in (_ROOT / top).rglob("*")
+        if folder.is_dir() and len(list(folder.glob("[!_]*.py"))) > 2
+    }
+    assert rooms - held - {"webhook.mutations"} == set()
