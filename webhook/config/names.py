@@ -22,6 +22,7 @@ _SUBDOMAIN_BYTES = 253
 #: A quota counts `requests.DOMAIN/NAME`, which must be a qualified name itself.
 _DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
 _MAX_PORT = 254
+_JSON = frozenset('[{"')
 #: A label value has at most 63; brackets may take more than they match.
 _GLOB_BYTES = 253
 
@@ -82,13 +83,16 @@ def is_interface(name: str) -> bool:
 
 
 def is_network(name: str) -> bool:
-    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it."""
+    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it.
+
+    What holds one of `[{"` it takes for JSON (pkg/k8sclient, parsePodNetworkAnnotation).
+    """
     place, at, interface = name.partition("@")
     namespace, slash, short = place.rpartition("/")
     return (
         is_dns_subdomain(short)
         and (not slash or is_dns_label(namespace))
-        and (not at or is_interface(interface))
+        and (not at or (is_interface(interface) and _JSON.isdisjoint(interface)))
     )
 
 

@@ -95,10 +95,21 @@ def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usag
     if not extended:
         return _NOTHING
     try:
+        if amounts is not limits:
+            _check_shadowed(extended, requests, limits)
         return _classify(extended, amounts, fabrics)
     except ValueError as error:
         both = {"limits": limits, "requests": requests}
         raise _refusal(both, (*path, "resources")) from error
+
+
+def _check_shadowed(
+    extended: list[str], requests: Mapping[str, Any], limits: Mapping[str, Any]
+) -> None:
+    """Refuse a request that is no quantity; it is renamed with its limit, which alone counts."""
+    for name in extended:
+        if name in requests and name in limits:
+            is_zero(requests[name])
 
 
 def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:

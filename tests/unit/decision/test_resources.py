@@ -187,6 +187,12 @@ def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any,
     assert str(raised.value) == says
 
 
+def test_a_request_beside_a_limit_is_looked_at_too() -> None:
+    """The limit counts, but both are renamed."""
+    with pytest.raises(ShapeError, match=r'requests\["rdma/x"\]: \[8\] is not a Kubernetes'):
+        usage({"rdma/x": "8"}, {"rdma/x": [8]})
+
+
 def test_a_few_wrong_amounts_are_shown() -> None:
     """Of thousands the first, limits before requests."""
     wrong = {f"rdma/{number}": "x" for number in range(3)}
