@@ -40,7 +40,10 @@ class NamespaceFacts:
         return level if level in ("baseline", "restricted") else ""
 
     def under(self, reasons: Iterable[str]) -> NamespaceFacts:
-        """Return it with what its LimitRanges and quotas say; "" says nothing, the first wins."""
+        """Return it with what its LimitRanges and quotas say; "" says nothing.
+
+        Of several the alphabetically first is told, so that all replicas tell the same.
+        """
         return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from webhook.decision.annotations import FABRIC
@@ -25,12 +26,20 @@ Item = Mapping[str, Any]
 _NONE: dict[str, str] = {}
 
 
+class Part(Enum):
+    """What an object of a kind is of the facts: `webhook.kube.snapshot` has a place for each."""
+
+    NAMESPACE = "a namespace itself"
+    RULE = "what a namespace requires of its pods"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A kind of object that is watched in the whole cluster."""
 
     #: As in the path, in RBAC and in the metrics.
     resource: str
+    part: Part
     #: What is kept of an object; falsy where it is of no consequence.
     project: Callable[[Item], Any]
 
@@ -53,8 +62,8 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
     return {key: values[key]} if key in values else _NONE
 
 
-NAMESPACES = Kind(resource="namespaces", project=_namespace)
-LIMIT_RANGES = Kind(resource="limitranges", project=limit_range_of)
-QUOTAS = Kind(resource="resourcequotas", project=quota_of)
+NAMESPACES = Kind(resource="namespaces", part=Part.NAMESPACE, project=_namespace)
+LIMIT_RANGES = Kind(resource="limitranges", part=Part.RULE, project=limit_range_of)
+QUOTAS = Kind(resource="resourcequotas", part=Part.RULE, project=quota_of)
 
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)

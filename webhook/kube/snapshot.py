@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from webhook.decision.facts import Facts, NamespaceFacts
-from webhook.kube.kinds import NAMESPACES, Kind
+from webhook.kube.kinds import Kind, Part
+from webhook.kube.listing import Key
 from webhook.kube.reflector import Change
 
 #: What a reflector delivered at once.
@@ -30,19 +31,26 @@ class Assembly:
         """Make new facts of changes, and return the names of the namespaces that they change."""
         touched: set[str] = set()
         for kind, changes in batches:
-            for (space, name), kept in changes:
-                if kind is NAMESPACES:
-                    touched.add(name)
-                    _put(self._spaces, name, kept)
-                else:
-                    touched.add(space)
-                    self._rule(space, (kind.resource, name), kept)
+            touched.update(self._put(kind, key, kept) for key, kept in changes)
         before = self.facts.namespaces
         made = {name: self._facts_of(name) for name in touched}
         changed = {name for name, facts in made.items() if before.get(name) != facts}
         if changed:
             self.facts = replace(self.facts, namespaces=_with(before, made))
         return changed
+
+    def _put(self, kind: Kind, key: Key, kept: Any) -> str:
+        """Keep what is left of one object; return the namespace that it is part of."""
+        space, name = key
+        match kind.part:
+            case Part.NAMESPACE:
+                _put(self._spaces, name, kept)
+                return name
+            case Part.RULE:
+                self._rule(space, (kind.resource, name), kept)
+                return space
+            case unknown:
+                assert_never(unknown)
 
     def _rule(self, space: str, rule: tuple[str, str], says: str | None) -> None:
         rules = self._rules.setdefault(space, {})
