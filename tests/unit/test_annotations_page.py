@@ -20,7 +20,7 @@ from webhook.decision.annotations import (
     opted_in,
     parse_requests,
 )
-from webhook.errors import Denial
+from webhook.decision.outcome import Denial
 from webhook.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
