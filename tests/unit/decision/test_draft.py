@@ -3,6 +3,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import jsonpatch
 import pytest
 
 from webhook.decision.draft import Draft
@@ -180,3 +181,17 @@ def test_a_verdict_must_match_what_was_done() -> None:
     draft.set(("a",), 1)
     with pytest.raises(AssertionError, match="mine says skipped, but has operations pending"):
         draft.skipped("", WHY, "")
+
+
+def test_what_moves_up_in_a_list_is_edited_where_it_is_then() -> None:
+    """Once an item in front of it has gone, its place is another one's."""
+    pod = {"spec": {"containers": [{"name": name} for name in "abc"]}}
+    draft = Draft(deepcopy(pod))
+    draft.set(("spec", "containers", 1, "image"), "old")
+    draft.remove(("spec", "containers", 0))
+    draft.set(("spec", "containers", 1, "image"), "new")
+    assert draft.pod["spec"]["containers"] == [
+        {"name": "b", "image": "old"},
+        {"name": "c", "image": "new"},
+    ]
+    assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod

@@ -9,6 +9,7 @@ from webhook.errors import ShapeError
 from webhook.mutations.memory_limit.limits import (
     first_mounted,
     is_guaranteed,
+    pod_request,
     reads_limit,
     unbounded_memory_volumes,
 )
@@ -182,3 +183,14 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
     ]
     manifest = pod(container(), volumes=volumes)
     assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == ""
+
+
+def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> None:
+    """Sidecars go on running; the pod asks for the most that runs at once."""
+    sidecar = {**sized(None, {"memory": "2Gi"}), "name": "proxy", "restartPolicy": "Always"}
+    setup = {**sized(None, {"memory": "3Gi"}), "name": "setup"}
+    level = {"limits": {"memory": "8Gi"}}
+    for first, asked in (([sidecar, setup], "5Gi"), ([setup, sidecar], "3Gi"), ([setup], "3Gi")):
+        main = sized(None, {"memory": "1Gi"})
+        manifest = pod(main, initContainers=first, resources=level)
+        assert pod_request(manifest, tuple(containers_of(manifest))) == asked

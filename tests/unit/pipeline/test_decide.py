@@ -403,6 +403,14 @@ def test_a_host_network_fabric_is_for_pods_in_it() -> None:
     assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
 
 
+def test_a_launcher_needs_no_host_network() -> None:
+    """Its workers do; a pod without targets is not told that it lacks something."""
+    launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
+    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
+    assert told(decision, "request") == []
+    assert "HostNetworkMissing" in closed(decision).values()
+
+
 def test_a_mutation_may_be_skipped_by_name() -> None:
     """Before anything else is asked."""
     manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})

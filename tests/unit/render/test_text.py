@@ -241,3 +241,13 @@ def test_colours_come_only_where_asked() -> None:
     report = Report(previews=(preview(patched(ADDED)),))
     assert "\x1b" not in text(report)
     assert "\x1b[32mapplied" in text(report, colour=True)
+
+
+def test_a_warning_of_another_reason_keeps_its_row() -> None:
+    """However alike the words are: who looks for the code must find it."""
+    same, other = Reason("NonRoot", ""), Reason("UserNamespace", "")
+    left = Outcome("ipc-lock", "trainer", "skipped", same, "does nothing: not root")
+    for reason, rows in ((same, 1), (other, 2)):
+        warned = Outcome("ipc-lock", "trainer", "warned", reason, "nothing does: not root")
+        lines = shown(preview(patched(left, warned))).splitlines()
+        assert sum("not root" in line for line in lines) == rows
