@@ -176,7 +176,7 @@ def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
         # A preview gets turns, and time, however busy the machine is.
         [
             *(sys.executable, "-c"),
-            "from webhook.app import child; child.NICEST = 1; "
+            "from webhook.app.preview_worker import child; child.NICEST = 1; "
             + _SERVE.format(f"dev=True, preview_seconds=120.0, {free}, announce=print"),
         ],
         cwd=_ROOT,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webhook.app import namespace_waits as arrivals
+from webhook.app import namespace_waits
 from webhook.app.namespace_waits import Arrivals
 
 #: Seconds: a test that waits for so long hangs.
@@ -63,7 +63,7 @@ def test_so_much_waits_and_no_more() -> None:
 
     async def run() -> None:
         waiting = Arrivals(seconds=0.05)
-        large = arrivals.MOST // 4 - arrivals.EACH
+        large = namespace_waits.MOST // 4 - namespace_waits.EACH
         asked = [asyncio.create_task(waiting.of(f"n{n}", large)) for n in range(4)]
         await asyncio.sleep(0)
         waiting._seconds = NEVER

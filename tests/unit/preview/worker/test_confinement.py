@@ -58,7 +58,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux i
 def told() -> Any:
     """Ask one such process."""
     command = [sys.executable, "-I", "-c", PROGRAM % ADDRESS_SPACE]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    # Without an environment, as the server starts it.
+    return json.loads(subprocess.run(command, env={}, capture_output=True, check=True).stdout)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_everything_that_it_needs_is_there() -> None:
     command = [sys.executable, "-I", "-m", "webhook.preview.worker"]
     asked = {"operation": "preview", "namespace": "训练", "labels": {}, "enable": True, "most": 9}
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
+        command, env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
     ) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
