@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -182,6 +183,11 @@ def test_ports_agree() -> None:
     assert WEBHOOK["clientConfig"]["service"]["port"] == 443
 
 
+def parsed(*words: str) -> argparse.Namespace:
+    """Parse words as the command line does."""
+    return parser(words).parse_args(words)
+
+
 def test_arguments_are_understood() -> None:
     """The server's own parser takes the arguments, and those that cert-manager's overlay adds."""
     (patch,) = (
@@ -190,7 +196,7 @@ def test_arguments_are_understood() -> None:
         if one["target"]["kind"] == "Deployment"
     )
     more = [one["value"] for one in patch if one["path"].endswith("/args/-")]
-    arguments = parser().parse_args([*CONTAINER["args"], *more])
+    arguments = parsed(*CONTAINER["args"], *more)
     assert arguments.drain_seconds == ServeOptions().drain_seconds
     mounts = [one["value"]["mountPath"] for one in patch if one["path"].endswith("volumeMounts/-")]
     assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
@@ -201,7 +207,7 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
     (component,) = documents("components/mtls/kustomization.yaml")
     (patch,) = component["patches"]
     argument, mount, volume = (one["value"] for one in yaml.safe_load(patch["patch"]))
-    options = parser().parse_args([*CONTAINER["args"], argument])
+    options = parsed(*CONTAINER["args"], argument)
     assert (str(options.client_ca.parent), options.client_ca.name) == (mount["mountPath"], "ca.crt")
     assert (mount["name"], volume["configMap"]) == (
         volume["name"],
@@ -211,7 +217,7 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
 
 def test_there_is_time_to_drain() -> None:
     """The kubelet kills later than draining and the last requests take, with room to spare."""
-    drain = parser().parse_args(CONTAINER["args"]).drain_seconds
+    drain = parsed(*CONTAINER["args"]).drain_seconds
     server = (ROOT / "webhook/server.py").read_text(encoding="utf-8")
     assert f"timeout_graceful_shutdown=1 if self._options.dev else {GRACEFUL_SECONDS}," in server
     assert POD["terminationGracePeriodSeconds"] >= drain + GRACEFUL_SECONDS + 10

@@ -60,3 +60,7 @@ class ServeOptions:
     def fabrics(self) -> Path:
         """The fabrics file that is served."""
         return self.config or (EXAMPLE if self.dev else CONFIG)
+
+
+#: What `serve` does where nothing else is asked for: its options say the same.
+DEFAULTS = ServeOptions()

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from certs.errors import CertsError
 from webhook.cli.output import discard, say
@@ -26,9 +25,9 @@ _TRACEBACK = "RDMA_WEBHOOK_TRACEBACK"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        arguments = parser().parse_args(argv)
-        command = import_module(f"webhook.cli.{arguments.module}")
-        code: int = command.run(arguments)
+        words = sys.argv[1:] if argv is None else argv
+        arguments = parser(words).parse_args(words)
+        code: int = arguments.module.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -14,11 +14,47 @@ from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
+from webhook.cli.common_options import add_form, add_names
 from webhook.cli.output import say, write_json, write_lines
 
 _GOOD, _NOT_GOOD = 0, 1
 #: Where the manifests install it.
 _NAMESPACE = "rdma-webhook"
+
+_EXAMPLES = """examples:
+  rdma-webhook certs status                    by your kubeconfig
+  rdma-webhook certs status -o json | jq .good
+  rdma-webhook certs rotate                    a new CA now; no call fails meanwhile
+  rdma-webhook certs rotate --revoke           the Secret was in wrong hands
+  kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
+  rdma-webhook certs verify --address 127.0.0.1:8443
+
+exit codes: 0 all is well (rotate: it is asked for), 1 something is not,
+2 usage, or the API server did not answer
+"""
+_WHAT = "status: all of it; verify: only the handshakes; rotate: a new CA"
+_REVOKE = "with rotate: trust the CAs there are no longer than replicas need to leave them"
+_ADDRESS = "shake hands here and not with the Service's endpoints; may be repeated"
+_KUBECONFIG = "reach the API server by this file (default: as kubectl does; in a pod, its account)"
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `certs` can be told."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("what", choices=("status", "verify", "rotate"), help=_WHAT)
+    add("--revoke", action="store_true", help=_REVOKE)
+    add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
+    add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
+    add_form(command)
+    add_names(command)
+
+
+def _address(given: str) -> str:
+    host, _, port = given.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not HOST:PORT")
+    return given
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from webhook.cli.common_options import add_form
 from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
@@ -16,6 +17,14 @@ from webhook.visible import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
 _STDIN = "<stdin>"
+
+_EXAMPLES = """examples:
+  rdma-webhook check-config fabrics.yaml
+  kubectl get cm fabrics -o jsonpath='{.data.fabrics\\.yaml}' | rdma-webhook check-config -
+
+exit codes: 0 valid, 1 invalid (with --strict also where something is odd),
+2 usage or a file that cannot be read
+"""
 
 
 class _Checked(NamedTuple):
@@ -30,6 +39,15 @@ class _Checked(NamedTuple):
         """Count the errors, or the warnings."""
         shown = sum(found.severity == severity for found in self.findings)
         return shown + (self.more.errors if severity == "error" else self.more.warnings)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `check-config` can be told."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("files", nargs="+", metavar="FILE", help="a fabrics file, or - for standard input")
+    add("--strict", action="store_true", help="warnings make the file invalid too")
+    add_form(command)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
-from webhook.cli.fabrics import configured
+from webhook.cli import argument_types as types
+from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
 from webhook.cli.output import colour, say, terminal, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
@@ -25,6 +26,64 @@ from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, joined, read_d
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 #: What a directory is searched for, as kubectl does.
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+_EXAMPLES = """examples:
+  rdma-webhook preview -c fabrics.yaml train.yaml
+  rdma-webhook preview --enable -o diff train.yaml
+  rdma-webhook preview -o yaml train.yaml | kubectl apply -f -
+  rdma-webhook preview -o json train.yaml | jq '.decisions[].outcomes[]'
+  kubectl get namespaces,limitranges,resourcequotas,nodes -A -o yaml > facts.yaml
+  rdma-webhook preview --facts facts.yaml -n lab train.yaml
+
+exit codes: 0 nothing is denied, 1 a pod would be denied, 2 usage or unreadable input
+(what else can be read is shown)
+"""
+_OUTPUT_HELP = """text: for people; json: the documented form; yaml: the patched documents, comments
+and order kept; patch: one RFC 6902 patch a line, for each document; diff: a unified diff
+(default: text)"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `preview` can be told."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("files", nargs="*", metavar="FILE", help="a manifest in YAML or JSON, a directory, or -")
+    add(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="FILE",
+        help="the same, as for kubectl; may be repeated",
+    )
+    add(
+        "-c",
+        "--config",
+        metavar="FABRICS",
+        help=f"the fabrics file (default: ${CONFIG_VARIABLE}, else an example)",
+    )
+    add(
+        "-n",
+        "--namespace",
+        default="default",
+        help="namespace of objects that name none (default: default)",
+    )
+    add(
+        "--namespace-label",
+        action="append",
+        default=[],
+        type=types.label,
+        metavar="KEY=VALUE",
+        help="a label of their namespaces; may be repeated",
+    )
+    add(
+        "--facts",
+        metavar="FILE",
+        help=FACTS_HELP,
+    )
+    add("--enable", action="store_true", help="decide as if every pod had opted in")
+    add("-o", "--output", choices=tuple(_PRINT), default="text", help=_OUTPUT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:

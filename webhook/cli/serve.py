@@ -4,11 +4,98 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from certs.lifetimes import Lifetimes
-from webhook.cli.fabrics import configured
+from webhook.app.options import CONFIG, DEFAULTS
+from webhook.cli import argument_types as types
+from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, add_names, configured
 from webhook.server import ServeOptions, serve
 from webhook.visible import visible_lines
+
+_EXAMPLES = """examples:
+  rdma-webhook serve --dev
+  rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
+  rdma-webhook serve                           in a cluster, with certificates of its own
+
+The fabrics file and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
+"""
+_PORTS = (
+    ("--port", DEFAULTS.port, "HTTPS for the API server: /mutate"),
+    ("--preview-port", DEFAULTS.preview_port, "HTTPS for people: /preview"),
+    ("--health-port", DEFAULTS.health_port, "HTTP: /healthz, /readyz, /metrics"),
+)
+_TLS_FILES = (
+    ("--tls-cert", "the certificate, with its chain, in PEM"),
+    ("--tls-key", "its private key, in PEM"),
+    ("--client-ca", "check client certificates by these CAs, in PEM (default: unchecked)"),
+)
+_OWN_TITLE = "certificates of its own (in a cluster, without --tls-cert and --dev)"
+#: Of those certificates: with less than a minute, tests see in minutes what takes a year.
+_LIFETIMES = (
+    ("--ca-lifetime", DEFAULTS.lifetimes.ca, None),
+    ("--leaf-lifetime", DEFAULTS.lifetimes.leaf, None),
+    ("--ca-round", DEFAULTS.lifetimes.round, None),
+    (
+        "--ca-propagation",
+        DEFAULTS.lifetimes.propagation,
+        "until every API server is taken to use a changed caBundle",
+    ),
+)
+_SWITCH = ("on", "off")
+_KUBECONFIG_HELP = "reach the API server by this file (default: as the pod's service account)"
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+_WATCH_HELP = "in a cluster, keep up with namespaces, LimitRanges and quotas (default: on)"
+_DEV_HELP = "127.0.0.1 only, with certificates of its own and, without -c, example fabrics"
+_PREVIEW_HELP = "serve the preview (default: on)"
+_DRAIN_HELP = f"how long to go on serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
+_CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {CONFIG})"
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `serve` can be told, with the defaults of `ServeOptions`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
+    add("--facts", type=Path, metavar="FILE", help=FACTS_HELP)
+    add("--watch", choices=_SWITCH, default=_word(on=DEFAULTS.watch), help=_WATCH_HELP)
+    add("--dev", action="store_true", help=_DEV_HELP)
+    add(
+        "--host",
+        default=DEFAULTS.host,
+        help="the address to listen on (default: all of this machine)",
+    )
+    for flag, port, what in _PORTS:
+        add(flag, type=types.port, default=port, metavar="PORT", help=f"{what} (default: {port})")
+    for flag, what in _TLS_FILES:
+        add(flag, type=Path, metavar="FILE", help=what)
+    _add_own_certificates(command.add_argument_group(_OWN_TITLE))
+    add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
+    add("--preview", choices=_SWITCH, default=_word(on=DEFAULTS.preview), help=_PREVIEW_HELP)
+    add(
+        "--log-level",
+        choices=_LOG_LEVELS,
+        default=DEFAULTS.log_level,
+        help=f"least level that is logged (default: {DEFAULTS.log_level})",
+    )
+    add(
+        "--drain-seconds",
+        type=types.seconds,
+        default=DEFAULTS.drain_seconds,
+        metavar="SECONDS",
+        help=_DRAIN_HELP,
+    )
+
+
+def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
+    add_names(group)
+    for flag, usual, why in _LIFETIMES:
+        told = f"{why} (default: {types.written(usual)})" if why else argparse.SUPPRESS
+        group.add_argument(flag, type=types.duration, default=usual, metavar="DURATION", help=told)
+
+
+def _word(*, on: bool) -> str:
+    return "on" if on else "off"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,64 @@
+"""What options may hold: each reads a word, or says in argparse's way what would be right."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import timedelta
+
+#: RFC 1123 subdomain, as Kubernetes names objects.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
+_LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+
+
+def duration(given: str) -> timedelta:
+    """Read a duration; argparse's error for what is none."""
+    found = _DURATION.fullmatch(given)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is no duration such as 90s, 2m, 24h, 365d")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def label(given: str) -> tuple[str, str]:
+    """Read KEY=VALUE."""
+    key, equals, value = given.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{given!r} is not KEY=VALUE")
+    return key, value
+
+
+def name(given: str) -> str:
+    """Read the name of a Kubernetes object."""
+    if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is no name of an object")
+    return given
+
+
+def port(given: str) -> int:
+    """Read a TCP port; 0 stands for any free one."""
+    number = int(given) if given.isascii() and given.isdigit() else -1
+    if not 0 <= number < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{given!r} is no port: 0 to 65535, 0 for any free one")
+    return number
+
+
+def seconds(given: str) -> float:
+    """Read a number of seconds, an hour at most."""
+    try:
+        number = float(given)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= _LONGEST_DRAIN:
+        raise argparse.ArgumentTypeError(f"{given!r} is no number from 0 to {_LONGEST_DRAIN}")
+    return number
+
+
+def written(span: timedelta) -> str:
+    """Write a duration as `duration` reads it, in the largest unit that divides it."""
+    seconds_in = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    whole = int(span.total_seconds())
+    unit = next(unit for unit, seconds in seconds_in.items() if whole % seconds == 0)
+    return f"{whole // seconds_in[unit]}{unit}"
