@@ -130,7 +130,7 @@ cluster: $(DEV)  ## start a Kubernetes cluster with the webhook and leave it run
 cluster-down: $(DEV)  ## end it
 	@$(BIN)/python -m tests.cluster down
 
-test-e2e: $(DEV)  ## end-to-end tests, on a cluster of their own (root; K8S=1.34)
+test-e2e: $(DEV)  ## end-to-end tests, on a cluster of their own (root; K8S=1.34) or on E2E_KUBECONFIG
 	$(END_TO_END)
 
 test-faults: $(DEV)  ## what pods notice of restarts, faults and abuse, in minutes (root; K8S=1.34)

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import json
-import ssl
 import urllib.request
-from pathlib import Path
 from typing import Any
+
+from tests.cluster.access import Access
 
 
 class Api:
-    """GETs as the administrator whose certificate and key lie in `pki`, each within `seconds`."""
+    """GETs as the administrator, each within `seconds`."""
 
-    def __init__(self, server: str, pki: Path, seconds: float = 2.0) -> None:
-        self._server = server
+    def __init__(self, access: Access, seconds: float = 2.0) -> None:
+        self._access = access
         self._seconds = seconds
-        trusted = ssl.create_default_context(cafile=pki / "ca.crt")
-        trusted.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
         # Not by way of a proxy that the environment may name.
         self._opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted)
+            urllib.request.ProxyHandler({}),
+            urllib.request.HTTPSHandler(context=access.administrator),
         )
 
     def text(self, path: str) -> str | None:
         """Return what is there, None where nothing is or nobody answers."""
         try:
-            with self._opener.open(f"{self._server}{path}", timeout=self._seconds) as answer:
+            url = f"{self._access.url}{path}"
+            request = urllib.request.Request(url, headers=self._access.headers)
+            with self._opener.open(request, timeout=self._seconds) as answer:
                 said: bytes = answer.read()
         except OSError:  # refused, timed out, 404, 500
             return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.cluster import cgroups, namespaces, network, progress, state
+from tests.cluster.access import by_certificate
 from tests.cluster.api import Api
 from tests.cluster.binaries import provide
 from tests.cluster.controlplane import server, start_api_server, start_controllers
@@ -73,7 +74,7 @@ def start(site: Site, processes: Processes, pause: Image) -> None:
         start_api_server(processes, site.network, site.minor)
         wait_runtime(processes, site.namespaces)
         load(site.namespaces, pause.archive)
-        api = Api(identities.server, site.directory / "pki")
+        api = Api(by_certificate(identities.server, site.directory / "pki"))
         processes.until("API server ready", lambda: api.text("/readyz") is not None)
     with progress.step("waiting for the node"):
         start_controllers(processes, identities, site.minor)

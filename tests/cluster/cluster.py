@@ -13,11 +13,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tests.cluster import bringup, kwok, lifetime, state
+from tests.cluster.access import Access, by_certificate
 from tests.cluster.binaries import BuildError, binary
 from tests.cluster.buildah import ImageError
+from tests.cluster.controlplane import server
 from tests.cluster.images import pause_image
 from tests.cluster.lifetime import Guard
 from tests.cluster.namespaces import NamespaceError, Namespaces, environ
@@ -73,6 +76,15 @@ class Cluster:
         """The administrator's kubeconfig, for programs on the machine and inside."""
         return self.directory / "kubeconfig"
 
+    @cached_property
+    def _certified(self) -> Access:
+        return by_certificate(server(self.network), self.directory / "pki")
+
+    @property
+    def access(self) -> Access:
+        """The administrator's way to the API server without kubectl."""
+        return self._certified
+
     @property
     def logs(self) -> Path:
         """The folder of its programs' logs."""
@@ -96,6 +108,9 @@ class Cluster:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {ran.stderr.strip()}")
         printed: str = ran.stdout
         return printed if check else printed + ran.stderr
+
+    def need(self, what: str) -> None:
+        """Skip the test where the cluster, being somebody else's, cannot give this."""
 
     def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002
         """Run a command inside the cluster's namespaces, on the node, and return its output."""

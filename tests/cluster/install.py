@@ -1,7 +1,6 @@
 """Install the webhook in a cluster, the way docs/installation.md tells a site to.
 
-The site's own kustomization says which image; nothing else of the shipped manifests is changed,
-but that nobody pulls an image here.
+The site's own kustomization says which image; nothing else of the shipped manifests is changed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cluster import kwok, progress
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
-from tests.cluster.controlplane import server
+from tests.cluster.existing import ExistingCluster
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
@@ -50,14 +49,6 @@ TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
 #: Seconds until two replicas are ready: each starts in some, one core may have to do it all.
 READY = 120
 
-_NEVER = [
-    {
-        "op": "replace",
-        "path": "/spec/template/spec/containers/0/imagePullPolicy",
-        "value": "Never",
-    }
-]
-
 
 @dataclass(frozen=True)
 class Webhook:
@@ -77,7 +68,7 @@ class Webhook:
     def read(self, path: str) -> str:
         """Return what the API server answers on this path."""
         # kubectl would do, but takes a second where processes wait for each other.
-        api = Api(server(self.cluster.network), self.cluster.directory / "pki", seconds=30.0)
+        api = Api(self.cluster.access, seconds=30.0)
         answer = api.text(path)
         if answer is None:
             raise ClusterError(f"the API server has no answer for {path}")
@@ -121,15 +112,33 @@ def install(
     `patches` are JSON patches of its Deployment, `components` folders of manifests/components.
     ClusterError tells what pods and events say where it does not get ready.
     """
-    image = webhook_image()
-    cluster.load(image.archive)
-    folders = site(image.name, fabrics, patches, overlay, components)
+    image = _image(cluster)
+    folders = site(image, fabrics, patches, overlay, components)
     with progress.step("installing the webhook"), folders as folder:
         cluster.kubectl("apply", "-k", str(folder))
-        webhook = Webhook(cluster, image.name, fabrics)
+        webhook = Webhook(cluster, image, fabrics)
         _label(cluster)
         _wait(webhook)
     return webhook
+
+
+def _image(cluster: Cluster) -> str:
+    """Return the image's name, which the cluster's nodes have or can pull."""
+    if isinstance(cluster, ExistingCluster):
+        return cluster.image
+    image = webhook_image()
+    cluster.load(image.archive)
+    return image.name
+
+
+def _named(image: str) -> dict[str, str]:
+    """Divide an image's name as kustomize does; a registry may have a port."""
+    name, at, digest = image.partition("@")
+    if at:
+        return {"newName": name, "digest": digest}
+    host, slash, last = image.rpartition("/")
+    name, _, tag = last.partition(":")
+    return {"newName": f"{host}{slash}{name}", "newTag": tag or "latest"}
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
@@ -138,11 +147,19 @@ def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
     Once the API server does not call them any more there is nothing to drain for.
     """
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
-    with site("removed", EXAMPLE, overlay=overlay) as folder:
+    with site("removed:none", EXAMPLE, overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
     _uncalled(cluster)
     cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
     cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=120s")
+
+
+def clear(cluster: Cluster) -> None:
+    """Take away what tests have installed, as far as it is there, and wait until it is gone."""
+    cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
+    with site("removed:none", EXAMPLE) as folder:
+        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
+    cluster.kubectl("delete", "namespace", LAB, "--ignore-not-found")
 
 
 @contextmanager
@@ -157,7 +174,6 @@ def site(
     with TemporaryDirectory(prefix="site-") as scratch:
         folder = Path(scratch).resolve()
         shutil.copy(fabrics, folder / "fabrics.yaml")
-        name, _, tag = image.partition(":")
         generated = {
             "name": f"{NAME}-fabrics",
             "namespace": NAME,
@@ -169,9 +185,9 @@ def site(
             # kustomize takes no absolute paths.
             "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
             "components": [os.path.relpath(COMPONENTS / one, folder) for one in components],
-            "images": [{"name": NAME, "newName": name, "newTag": tag or "none"}],
+            "images": [{"name": NAME, **_named(image)}],
             "configMapGenerator": [generated],
-            "patches": [{"target": target, "patch": json.dumps(one)} for one in (_NEVER, *patches)],
+            "patches": [{"target": target, "patch": json.dumps(one)} for one in patches],
         }
         (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         yield folder

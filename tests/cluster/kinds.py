@@ -10,6 +10,7 @@ def bring(cluster: Cluster, where: str, definitions: str | None = None) -> list[
 
     Returns their names once the API server serves them.
     """
+    cluster.need("the kinds of other projects")
     # Those of Ray are too long for the annotation in which a client-side apply keeps them.
     apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", where)
     names = cluster.kubectl(*apply, input=definitions).split()

@@ -79,6 +79,7 @@ POD_MONITOR = {
 @pytest.fixture(scope="module")
 def foreign(cluster: Cluster) -> Iterator[Cluster]:
     """Give a cluster that knows the kinds of others which we use; afterwards it does not."""
+    cluster.need("the kinds of other projects, as Go fetches them")
     files = [*(module_dir("cert-manager") / "deploy/crds").glob("cert-manager.io_*.yaml")]
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
@@ -259,6 +260,7 @@ fabrics:
 
 def test_the_sites_fabrics_win(cluster: Cluster) -> None:
     """In the Deployment's volume our empty file is read, until the site's ConfigMap is there."""
+    cluster.need("the image of this checkout on its nodes")
     image = webhook_image()
     cluster.load(image.archive)
     documents = build(cluster, MANIFESTS / "overlays/self-managed")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import ssl
-from functools import cache
 from http.client import HTTPSConnection
-from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.controlplane import PORT
 
 JSON = "application/json"
+_HTTPS = 443
 #: What the API server knows of a token that the kubelet mounted.
 _IN_POD = "Impersonate-Extra-authentication.kubernetes.io%2Fpod-name"
 
@@ -44,31 +42,23 @@ def send(
     token: str = "",
 ) -> Said:
     """Ask as the administrator, or as `user` in their place (in a pod), or as whose token it is."""
-    context = (_anybody if token else _administrator)(cluster.directory / "pki")
+    access = cluster.access
+    context = access.anybody if token else access.administrator
     headers = {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})}
     headers |= {_IN_POD: pod} if pod else {}
-    headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    connection = HTTPSConnection(cluster.network.gateway, PORT, context=context, timeout=60)
+    headers |= {"Authorization": f"Bearer {token}"} if token else access.headers
+    address = urlsplit(access.url)
+    connection = HTTPSConnection(
+        str(address.hostname), address.port or _HTTPS, context=context, timeout=60
+    )
     try:
-        connection.request(method, path, json.dumps(document or {}), headers)
+        connection.request(method, f"{address.path}{path}", json.dumps(document or {}), headers)
         answer = connection.getresponse()
         said = json.loads(answer.read())
         warnings = [_text(one) for one in answer.headers.get_all("Warning", [])]
     finally:
         connection.close()
     return Said(answer.status, said, warnings)
-
-
-@cache
-def _anybody(pki: Path) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=pki / "ca.crt")
-
-
-@cache
-def _administrator(pki: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=pki / "ca.crt")
-    context.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
-    return context
 
 
 def _text(header: str) -> str:

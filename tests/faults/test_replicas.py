@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from tests.cluster.api import Api
-from tests.cluster.controlplane import server
 from tests.cluster.install import DEPLOYMENT, Webhook, site
 from tests.cluster.node import NAME as NODE
 from tests.e2e.asking import until
@@ -72,7 +71,7 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
 def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> None:
     """The replicas go on, and stay in the Service."""
     before = processes(webhook)
-    api = Api(server(webhook.cluster.network), webhook.cluster.directory / "pki")
+    api = Api(webhook.cluster.access)
     with load() as creations:
         creations.last(1)
         with webhook.cluster.processes.without("kubelet"):

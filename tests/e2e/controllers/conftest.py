@@ -16,6 +16,7 @@ def lab(
     cluster: Cluster, webhook: Webhook, image: str, request: pytest.FixtureRequest
 ) -> Iterator[Lab]:
     """Open a namespace for the tests of one file."""
+    cluster.need("an image for workloads on its nodes")
     assert webhook.cluster is cluster
     with opened(cluster, image, request.path.stem.replace("_", "-")) as made:
         yield made

@@ -56,6 +56,7 @@ class Space:
 
     def started(self, pod: str, seconds: int = 60) -> Document:
         """Wait until a pod runs; fail with the events."""
+        self.cluster.need("an image for workloads on its nodes")
         try:
             self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={seconds}s")
         except Exception as error:

@@ -7,18 +7,17 @@ from base64 import b64decode
 
 import pytest
 
-from tests.cluster.images import webhook_image
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, site
 from tests.e2e.installed.calls import answers, calls
 from tests.e2e.installed.space import Space
 
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
-    """The Deployment is available with the image that was built from the Dockerfile here."""
+    """The Deployment is available with the image built from the Dockerfile, or given."""
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=60s")
     found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     (container,) = found["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == webhook_image().name
+    assert container["image"] == webhook.image
     status = found["status"]
     assert [status["replicas"], status["updatedReplicas"], status["availableReplicas"]] == [2, 2, 2]
     budget = json.loads(webhook.kubectl("get", "poddisruptionbudget", NAME, "--output=json"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import server
@@ -20,5 +22,5 @@ def cut_off(replica: Replica) -> bool:
 def answers(cluster: Cluster) -> None:
     """Wait until it answers, and by the address that pods use, which kube-proxy has to restore."""
     for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
-        api = Api(url, cluster.directory / "pki")
+        api = Api(replace(cluster.access, url=url))
         cluster.processes.until("API server ready", lambda api=api: api.text("/readyz") is not None)  # type: ignore[misc]

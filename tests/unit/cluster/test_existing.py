@@ -1,0 +1,134 @@
+"""A cluster that exists is asked by kubectl, and a test that wants more of it is skipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.cluster import Cluster, KubectlError
+from tests.cluster.existing import ExistingCluster, existing
+from tests.cluster.install import _named
+from tests.cluster.processes import ClusterError
+
+SERVER = {"name": "lab", "cluster": {"server": "https://lab.example:6443"}}
+USER: dict[str, Any] = {"name": "me", "user": {"token": "abc"}}
+VERSION = {"serverVersion": {"major": "1", "minor": "36+"}}
+
+Kubectl = Callable[..., None]
+#: What only a cluster of ours can be asked for.
+POWERS: dict[str, Callable[[Cluster], object]] = {
+    "directory": lambda cluster: cluster.directory,
+    "logs": lambda cluster: cluster.logs,
+    "network": lambda cluster: cluster.network.gateway,
+    "processes": lambda cluster: cluster.processes.without("kubelet"),
+    "exec": lambda cluster: cluster.exec("ip", "link"),
+    "start": lambda cluster: cluster.start("name", ["true"]),
+    "load": lambda cluster: cluster.load(Path("image.tar")),
+    "fake_nodes": lambda cluster: cluster.fake_nodes(1),
+    "advertise": lambda cluster: cluster.advertise({"nvidia.com/v100": "1"}),
+    "need": lambda cluster: cluster.need("a second node"),
+    "down": lambda cluster: cluster.down(),
+}
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kubectl:
+    """Put a kubectl on the PATH that knows a kubeconfig and a version, and fails otherwise."""
+
+    def has(user: dict[str, Any] = USER, **config: Any) -> None:
+        shown = {"clusters": [SERVER], "users": [user], **config}
+        (tmp_path / "config.json").write_text(json.dumps(shown))
+        (tmp_path / "version.json").write_text(json.dumps(VERSION))
+        program = tmp_path / "kubectl"
+        program.write_text(
+            '#!/bin/sh\ncase "$2" in\n'
+            f"config|version) cat {tmp_path}/$2.json ;;\n"
+            '*) echo "printed $*"; echo "said no" >&2; exit 1 ;;\nesac\n'
+        )
+        program.chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return has
+
+
+@pytest.fixture
+def cluster(kubectl: Kubectl) -> Cluster:
+    """Give the cluster of that kubectl."""
+    kubectl()
+    return ExistingCluster(Path("/lab/config"), "lab/webhook:1")
+
+
+def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty variable is none."""
+    monkeypatch.setenv("E2E_KUBECONFIG", "/lab/config")
+    assert existing() == Path("/lab/config")
+    monkeypatch.setenv("E2E_KUBECONFIG", "")
+    assert existing() is None
+
+
+def test_how_it_is_reached(cluster: Cluster) -> None:
+    """URL, token and version are those of the kubeconfig and the server."""
+    assert cluster.access.url == "https://lab.example:6443"
+    assert cluster.access.headers == {"Authorization": "Bearer abc"}
+    assert cluster.kubeconfig == Path("/lab/config")
+    assert cluster.minor == "1.36"
+
+
+def test_kubectl_of_the_path_is_asked(cluster: Cluster) -> None:
+    """With the kubeconfig; what fails says what kubectl said."""
+    with pytest.raises(KubectlError, match="kubectl get pods: said no"):
+        cluster.kubectl("get", "pods")
+    shown = "printed --kubeconfig=/lab/config get pods\nsaid no\n"
+    assert cluster.kubectl("get", "pods", check=False) == shown
+
+
+@pytest.mark.parametrize("use", POWERS.values(), ids=POWERS)
+def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], object]) -> None:
+    """Nothing of the machine, the node or the programs is there to be used."""
+    with pytest.raises(
+        pytest.skip.Exception, match="not on the cluster of E2E_KUBECONFIG: it needs "
+    ):
+        use(cluster)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"user": {"name": "me", "user": {"exec": {"command": "login"}}}}, "nor a token"),
+        ({"users": []}, "names no user"),
+        ({"clusters": None}, "names no cluster"),
+    ],
+    ids=["plugin", "no user", "no context"],
+)
+def test_a_kubeconfig_that_will_not_do(kubectl: Kubectl, config: Any, said: str) -> None:
+    """Requests without kubectl need a certificate or a token: the message says so."""
+    kubectl(**config)
+    with pytest.raises(ClusterError, match=said):
+        ExistingCluster(Path("/lab/config"), "lab/webhook:1")
+
+
+def test_no_kubectl(kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without kubectl there is nothing to ask with."""
+    kubectl()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ClusterError, match="not on the PATH"):
+        ExistingCluster(Path("/lab/config"), "lab/webhook:1")
+
+
+@pytest.mark.parametrize(
+    ("image", "named"),
+    [
+        ("webhook:1", {"newName": "webhook", "newTag": "1"}),
+        ("webhook", {"newName": "webhook", "newTag": "latest"}),
+        ("lab:5000/webhook:1", {"newName": "lab:5000/webhook", "newTag": "1"}),
+        ("lab:5000/webhook", {"newName": "lab:5000/webhook", "newTag": "latest"}),
+        ("lab/webhook@sha256:0a", {"newName": "lab/webhook", "digest": "sha256:0a"}),
+    ],
+)
+def test_an_image_is_named_as_kustomize_does(image: str, named: dict[str, str]) -> None:
+    """A registry may have a port, and an image a digest instead of a tag."""
+    assert _named(image) == named
