@@ -25,6 +25,9 @@ BESIDE_FAULTS := tests/e2e/certs tests/e2e/live
 # The floors below config: pure, so every branch is tested.
 PURE := webhook/pod/*,webhook/fabric/*,webhook/shelltext/*,webhook/mpi/*,webhook/decision/*,webhook/mutations/*,webhook/pipeline/*,webhook/admission/*
 
+# Shell scripts, checked by `make lint`.
+SCRIPTS := .ci/run $(shell find webhook certs tests -name '*.sh')
+
 SCHEMA := webhook/config/fabrics.schema.json
 SCHEMA_COMMAND = $(BIN)/rdma-webhook schema
 
@@ -61,6 +64,7 @@ lint: $(DEV)  ## check style, formatting and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/shellcheck $(SCRIPTS)
 
 type: $(DEV)  ## check types
 	$(BIN)/mypy

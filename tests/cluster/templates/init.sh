@@ -70,6 +70,7 @@ if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
     # Version 2: a cgroup with children that have controllers has no processes of its own.
     mkdir -p /sys/fs/cgroup/init
     echo 0 >/sys/fs/cgroup/init/cgroup.procs
+    # shellcheck disable=SC2013  # one line of words
     for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
         echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control
     done

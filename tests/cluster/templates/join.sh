@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Join the cluster's cgroup and become the command: `sh -c THIS sh COMMAND...` in its namespaces.
 if [ -e /sys/fs/cgroup/init/cgroup.procs ]; then # cgroup v2
     echo 0 >/sys/fs/cgroup/init/cgroup.procs

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Start a program in the background, its output appended to a file, and wait for a line.
 #
 # `sh -c THIS sh LOG COMMAND...`, as a process of the cluster. Whoever reads "started" finds the
