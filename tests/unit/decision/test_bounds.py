@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, context, decide_on, gpu, pod
+from tests.case_names import case_name
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
 
 REMEDY = "split it, or leave out the annotation rdma.lab/enable"
@@ -149,7 +150,7 @@ def test_who_did_not_opt_in_is_not_counted() -> None:
         {"containers": [gpu(env={"a": "b"})]},
         {"containers": [gpu(securityContext={"capabilities": None})]},
     ],
-    ids=range(9),
+    ids=case_name,
 )
 def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
     """The message for it is that of the reader, which names the place."""
@@ -183,7 +184,7 @@ def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
             "securityContext.capabilities.drop must be a list, but is a number (1)",
         ),
     ],
-    ids=range(12),
+    ids=case_name,
 )
 def test_what_cannot_be_counted_is_refused_with_its_place(
     fields: dict[str, Any], place: str

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, V100, fabric, fabrics
+from tests.case_names import case_name
 from webhook.decision.facts import Facts, NamespaceFacts, Node, NodeInventory, product_of
 from webhook.errors import ShapeError
 
@@ -117,7 +118,7 @@ def test_two_pod_security_levels_refuse_capabilities(
             "LimitRange sizes sets max.memory",
         ),
     ],
-    ids=range(11),
+    ids=case_name,
 )
 def test_what_rejects_pods_without_a_memory_limit_is_found(
     items: list[dict[str, Any]], why: str
@@ -175,7 +176,7 @@ def test_a_node_offers_its_extended_resources() -> None:
             'metadata.labels["x/z"] must be a string, but is a number (5)',
         ),
     ],
-    ids=range(4),
+    ids=case_name,
 )
 def test_an_object_of_another_shape_is_refused(item: dict[str, Any], says: str) -> None:
     """It is no object that an API server handed out."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, fabric, fabrics
+from tests.case_names import case_name
 from webhook.decision.resources import (
     Usage,
     is_foreign,
@@ -178,7 +179,7 @@ def test_limits_count_before_requests() -> None:
             "spec.containers[0].resources.requests must be a mapping, but is a string ('x')",
         ),
     ],
-    ids=range(7),
+    ids=case_name,
 )
 def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
     """The API server would refuse it too."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import fabric
+from tests.case_names import case_name
 from webhook.fabric.records import Fabric, FabricEnv
 from webhook.fabric.variables import wanted_env
 
@@ -99,7 +100,7 @@ def test_ucx_devices_are_never_written_without_an_hca() -> None:
         ({"NCCL_SOCKET_IFNAME": "="}, None),
         ({"NCCL_SOCKET_IFNAME": None}, None),
     ],
-    ids=range(9),
+    ids=case_name,
 )
 def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None) -> None:
     """Either set: write neither, and UCX gets the user's plain name, if it is one."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, V100, amounts, container, fabric, pod
+from tests.case_names import case_name
 from webhook.decision.draft import Draft
 from webhook.errors import ShapeError
 from webhook.fabric.records import RdmaResource
@@ -44,7 +45,7 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
         ({HCA: None}, {HCA: None}, ({REAL: None}, {REAL: None})),
         ({HCA: None, REAL: None}, None, ({REAL: None}, None)),
     ],
-    ids=range(18),
+    ids=case_name,
 )
 def test_an_alias_takes_its_quantity_along(limits: Any, requests: Any, result: Any) -> None:
     """Merged with the real key the largest counts, in each section that has one of them."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import fabric
+from tests.case_names import case_name
 from webhook.decision.scope import Target
 from webhook.fabric.records import RdmaResource
 from webhook.mutations.rdma_resources.devices import devices_for
@@ -60,7 +61,7 @@ def test_devices_per_gpu_are_rounded_up(
         (3, [("rdma/a", 2), ("rdma/b", 1)]),
         (8, [("rdma/a", 4), ("rdma/b", 4)]),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_what_the_pod_asks_for_is_spread(wanted: int, shares: list[tuple[str, int]]) -> None:
     """Over the fabric's resources in their order; none is requested with 0."""

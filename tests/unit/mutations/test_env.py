@@ -7,6 +7,7 @@ import pytest
 from tests.builders import V100, container, context, defaulted, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
 from tests.builders import told as all_told
+from tests.case_names import case_name
 from webhook.decision.outcome import Decision
 from webhook.fabric.records import Fabric, FabricEnv
 from webhook.pod.manifest import PodManifest
@@ -133,7 +134,7 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
         ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,mlx5_1:1,eth1"),
         ({"NCCL_SOCKET_IFNAME": "^lo"}, None),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_socket_names_are_one_group(own: dict[str, str], added: str | None) -> None:
     """Either set: write neither, and UCX gets the user's plain name."""
@@ -323,7 +324,7 @@ SITE_SOCKET = fabric(
         (pod(hostNetwork=True), V100),
         (launching(), V100),
     ],
-    ids=range(8),
+    ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> None:
     """What we wrote is found, and nothing new is warned of."""

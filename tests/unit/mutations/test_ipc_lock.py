@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, gpu, ops, pod, told
+from tests.case_names import case_name
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.scope import Context
 from webhook.pod.manifest import PodManifest
@@ -45,7 +46,7 @@ def enforcing(level: str, policy: str = "skip") -> Context:
             "the container has it already",
         ),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_a_container_may_have_it_already(security: Any, code: str, message: str) -> None:
     """Privileged, or added by name or with all; names count in any case."""
@@ -62,7 +63,7 @@ def test_a_container_may_have_it_already(security: Any, code: str, message: str)
         {"add": ["IPC_LOCK"], "drop": ["IPC_LOCK"]},
         {"add": ["ALL"], "drop": ["IPC_LOCK"]},
     ],
-    ids=range(4),
+    ids=case_name,
 )
 def test_dropping_it_wins(capabilities: Any) -> None:
     """Containerd drops after it adds, so adding would have no effect."""
@@ -85,7 +86,7 @@ def test_dropping_it_wins(capabilities: Any) -> None:
         ({"capabilities": {"drop": ["ALL"]}}, ("add", "/capabilities/add", ["IPC_LOCK"])),
         ({"capabilities": {"add": ["SYS_PTRACE"]}}, ("add", "/capabilities/add/-", "IPC_LOCK")),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -> None:
     """Nothing else of the securityContext changes; `drop: [ALL]` is no conflict."""
@@ -177,7 +178,7 @@ USER_NAMESPACE = ("warned", "UserNamespace")
             [("skipped", "DroppedByUser"), ("warned", "DroppedByUser")],
         ),
     ],
-    ids=range(9),
+    ids=case_name,
 )
 def test_it_warns_where_the_kernel_does_not_honour_it(
     security: Any, spec: Any, expected: list[tuple[str, str]]
@@ -241,7 +242,7 @@ def test_the_warnings_are_said_to_the_user() -> None:
             ),
         ),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
     """The API server would refuse it too, with a message that says less."""

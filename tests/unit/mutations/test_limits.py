@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, pod
+from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.mutations.memory_limit.limits import (
     first_mounted,
@@ -50,7 +51,7 @@ def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
         ({"cpu": "1", "memory": "much"}, None, False),
         (BOTH, {"memory": "much"}, False),
     ],
-    ids=range(14),
+    ids=case_name,
 )
 def test_a_pod_is_guaranteed_by_equal_limits_and_requests(
     limits: Any, requests: Any, expected: bool
@@ -114,7 +115,7 @@ def test_pod_level_resources_count_alone() -> None:
             "volume v",
         ),
     ],
-    ids=range(10),
+    ids=case_name,
 )
 def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
     """In env or in a volume, wherever: without a limit it would read the node's memory."""
@@ -140,7 +141,7 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
         (volumes({"medium": "Memory"}, mounted="w"), ""),
         (volumes({"medium": "Memory"}, mounted=["v"]), ""),
     ],
-    ids=range(9),
+    ids=case_name,
 )
 def test_an_unbounded_memory_volume_is_found(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""

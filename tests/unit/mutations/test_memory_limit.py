@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
+from tests.case_names import case_name
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
@@ -265,7 +266,7 @@ def test_a_pod_level_request_stays() -> None:
             "setup, b",
         ),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_the_pods_own_limit_stays_where_others_need_it(manifest: PodManifest, others: str) -> None:
     """The container's is dropped; the pod's still bounds it, which is said."""
@@ -305,7 +306,7 @@ def test_a_foreign_nic_registers_memory_too() -> None:
         level(limited(), container("b")),
         pod(limited(), annotations=KEEP),
     ],
-    ids=range(7),
+    ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
     """What was dropped is gone, and its warnings stay in the status."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import context, decide_on, defaulted, fabric, gpu, ops, pod, told
+from tests.case_names import case_name
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.outcome import Decision
 from webhook.fabric.records import RdmaResource
@@ -100,7 +101,7 @@ def test_what_cannot_be_read_is_left_alone(written: str) -> None:
             '[ {"name": "storage", "namespace": "infra"},{"name":"local","interface":"net9"}]',
         ),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_missing_networks_are_appended(
     written: str | None, kind: str, appended: str, result: str | None
@@ -139,7 +140,7 @@ def test_the_requests_namespace_counts(space: str, own: Any, code: str) -> None:
         ("infra/rail0@net7", 2, "infra/rail0@net7,infra/rail0,infra/rail1"),
         ("infra/rail0,infra/rail0,infra/rail1", 2, "infra/rail0,infra/rail0,infra/rail1"),
     ],
-    ids=range(4),
+    ids=case_name,
 )
 def test_a_resources_network_comes_once_for_each_device(
     written: str | None, gpus: int, result: str

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import context, decide_on, defaulted, fabric, ops, pod, told
+from tests.case_names import case_name
 from webhook.pod.manifest import PodManifest
 
 NAME = "placement"
@@ -49,7 +50,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
             "site.lab/fabric, site.lab/rail",
         ),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
     """One of the keys is enough: half a selector would be neither his nor ours."""
@@ -83,7 +84,7 @@ def test_other_keys_of_the_selector_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    "manifest", [pod(), pod(nodeSelector={"site.lab/rail": "r2"})], ids=range(2)
+    "manifest", [pod(), pod(nodeSelector={"site.lab/rail": "r2"})], ids=case_name
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
     """The pod selects what we added."""

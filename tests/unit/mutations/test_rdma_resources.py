@@ -17,6 +17,7 @@ from tests.builders import (
     pod,
     told,
 )
+from tests.case_names import case_name
 from webhook.decision.scope import Context
 from webhook.fabric.records import RdmaResource
 from webhook.pod.manifest import PodManifest
@@ -90,7 +91,7 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
             "another injector adds the resource here",
         ),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_there_may_be_nothing_to_add(
     one: Any, annotations: dict[str, str], code: str, message: str
@@ -229,7 +230,7 @@ def test_what_is_no_quantity_denies_the_pod() -> None:
         pod(gpu(limits={"rdma/hca": "0", "rdma/other": "1"})),
         pod(gpu(limits={"nvidia.com/gpumem": "3000"})),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
     """Whether the API server's defaults come before the first pass or after it."""

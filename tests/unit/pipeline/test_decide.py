@@ -19,6 +19,7 @@ from tests.builders import (
     pod,
     told,
 )
+from tests.case_names import case_name
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Decision
@@ -75,7 +76,7 @@ def closed(decision: Decision) -> dict[str, str]:
         {"metadata": {"annotations": {"rdma.lab/enable": "false"}}},
         {"metadata": {"annotations": {"rdma.lab/fabric": "nobody"}}, "spec": []},
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
     """Nor is it looked at any further."""
@@ -103,7 +104,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
         {"nodeSelector": {"kubernetes.io/os": "windows"}},
         {"nodeSelector": {"beta.kubernetes.io/os": "windows"}},
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
     """Capabilities are invalid there; the status says why nothing was done."""
@@ -194,7 +195,7 @@ def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
         ([], "InvalidPod", "a pod must be a mapping, but is a list ([])"),
         (None, "InvalidPod", "a pod must be a mapping, but is a number (None)"),
     ],
-    ids=range(11),
+    ids=case_name,
 )
 def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
     """With a message that names what is wrong; nothing is patched then."""
@@ -458,7 +459,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
     assert status(decision)["warned"]["request"] == ["NamespaceUnknown"]
 
 
-@pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=range(2))
+@pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
 def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
     """Its annotation says nothing, which would otherwise go unseen; a fabric found is enough."""
     space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
@@ -588,7 +589,7 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
             ),
         ),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
     """What no counting can use is refused with its place, whatever its size."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import V100, amounts, container, context, gpu, pod
+from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.decision.outcome import Denial
 from webhook.decision.scope import Needs
@@ -40,7 +41,7 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
         ({}, {"nodeSelector": {"kubernetes.io/os": "windows"}}, WINDOWS_POD),
         ({}, {"nodeSelector": {"beta.kubernetes.io/os": "windows"}}, WINDOWS_POD),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
     """A static pod's mirror, and pods for Windows."""
@@ -100,7 +101,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
         (pod(container(), nodeSelector={PRODUCT: "NVIDIA-H100-80GB"}), NO_TARGET),
         (pod(container(resources=amounts({"nvidia.com/gpu": "1"}))), FABRIC_UNKNOWN),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
     """Nobody asks for the fabric of a pod that gets nothing."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, context, fabric, pod
+from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Denial
@@ -113,7 +114,7 @@ NODE = NodeInventory(
         (using(nodeName="n1"), None, "south", "the node that the pod names"),
         (using("nvidia.com/gpu"), None, "south", "the nodes that offer nvidia.com/gpu"),
     ],
-    ids=range(9),
+    ids=case_name,
 )
 def test_each_evidence_alone_decides(
     manifest: PodManifest, own: str | None, name: str, evidence: str
@@ -157,7 +158,7 @@ def test_each_evidence_alone_decides(
             "the node that the pod names",
         ),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_the_first_that_leaves_one_wins(
     manifest: PodManifest, own: str | None, evidence: str
@@ -224,7 +225,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             ),
         ),
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_a_contradiction_is_denied_naming_both(
     manifest: PodManifest, own: str | None, says: str
@@ -270,7 +271,7 @@ def test_an_unknown_fabric_is_denied() -> None:
             "the required node affinity fits no fabric",
         ),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -> None:
     """The pod goes to nodes that nobody configured."""
@@ -283,7 +284,7 @@ def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -
         (using(), "south", "annotation rdma.lab/fabric=south"),
         (using("rdma/south"), None, "rdma/south in container trainer"),
     ],
-    ids=range(2),
+    ids=case_name,
 )
 def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
     manifest: PodManifest, own: str | None, evidence: str
@@ -338,7 +339,7 @@ OF_FILE = "defaults.fabric of the configuration"
         (using(), None, "north", (NORTH, OF_FILE)),
         (using("nvidia.com/l40"), space("south"), "north", (EAST, "nvidia.com/l40 in container")),
     ],
-    ids=range(7),
+    ids=case_name,
 )
 def test_defaults_choose_among_what_is_left(
     manifest: PodManifest, namespace: Any, default: str | None, expected: tuple[Fabric, str]

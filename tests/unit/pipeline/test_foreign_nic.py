@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import V100, amounts, container, context, pod
+from tests.case_names import case_name
 from webhook.decision.resources import usage_of
 from webhook.pipeline.examine.foreign_nic import foreign_nic
 from webhook.pod.manifest import PodManifest, containers_of
@@ -43,7 +44,7 @@ def using(*names: str) -> PodManifest:
         ),
         (pod(container(resources={"claims": [{"name": "nic"}]})), ""),
     ],
-    ids=range(8),
+    ids=case_name,
 )
 def test_a_foreign_nic_is_found(manifest: PodManifest, nic: str) -> None:
     """By resource, by annotation, or by the name of a claim."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, fabric, fabrics, pod
+from tests.case_names import case_name
 from webhook.decision.facts import NodeInventory
 from webhook.errors import ShapeError
 from webhook.pipeline.examine.node_selection import (
@@ -53,7 +54,7 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
         (named("north", out=("north",)), set()),
         (named("east"), set()),
     ],
-    ids=range(5),
+    ids=case_name,
 )
 def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: set[str]) -> None:
     """Where it names none, all that it does not exclude are left."""
@@ -87,7 +88,7 @@ def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: 
             ],
         ),
     ],
-    ids=range(8),
+    ids=case_name,
 )
 def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None:
     """A label that a fabric knows names it or excludes it; who does not know it stays."""
@@ -135,7 +136,7 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
         ([[expression("In", "NVIDIA-H100")], [expression("In", "a", key="zone")]], None),
         ([[expression("In", "NVIDIA-H100")], [expression("In", "L40")]], named(out=("north",))),
     ],
-    ids=range(19),
+    ids=case_name,
 )
 def test_all_terms_of_the_required_affinity_must_agree(
     terms: Any, narrowing: Narrowing | None
@@ -169,7 +170,7 @@ def test_preferred_affinity_is_no_evidence() -> None:
             "matchExpressions[0].values[0] must be a string, but is a number (1)",
         ),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> None:
     """The whole path: several terms look alike."""
@@ -215,7 +216,7 @@ HOSTNAME = "kubernetes.io/hostname"
             [(BY_NODE, named("south"))],
         ),
     ],
-    ids=range(12),
+    ids=case_name,
 )
 def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) -> None:
     """By spec.nodeName or its host name, where every alternative names one."""
@@ -229,7 +230,7 @@ def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) 
         ({"north"}, []),
         ({"north", "east"}, []),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
     inhabited: set[str], evidence: Any

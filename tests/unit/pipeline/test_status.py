@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.case_names import case_name
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.decision.outcome import Outcome, Reason, Status
 from webhook.pipeline.status import render
@@ -147,7 +148,7 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
         '{"applied": ["first"],"config":"hash"}',
         '{"applied":["first"],"config":"hash"}' + " " * LONGEST_STATUS,
     ],
-    ids=range(40),
+    ids=case_name,
 )
 def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
     """Not to the letter what we write, of another configuration, or with words of others."""
@@ -212,7 +213,7 @@ def test_a_shortened_status_stays_so() -> None:
         {"applied": ["first"], "warned": 1},
         {"applied": 1, "skipped": True},
     ],
-    ids=range(6),
+    ids=case_name,
 )
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
     """More than there are mutations, none at all, or lists beside counts."""

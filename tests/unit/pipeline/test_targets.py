@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import amounts, container, fabrics, gpu, pod
+from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
@@ -44,7 +45,7 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
         pod(container(), initContainers=[gpu("setup")]),
         {"metadata": {}, "spec": {}},
     ],
-    ids=range(7),
+    ids=case_name,
 )
 def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
     """Neither a GPU nor an RDMA device in an app container, and none named."""
@@ -135,7 +136,7 @@ def test_named_containers_are_the_targets_whatever_they_have() -> None:
         (pod(container("a"), ephemeralContainers=[container("x")]), "a"),
         ({"spec": {}}, "none"),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
     """The message lists the names that would do; ephemeral containers never do."""
@@ -154,7 +155,7 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
         ([{"name": "gpu"}], {}, NO_TARGET),
         ([{"name": "gpu"}], {"claims": [{"name": "gpu"}]}, GPU_BY_CLAIM),
     ],
-    ids=range(3),
+    ids=case_name,
 )
 def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
     """A claim that a container uses may be a GPU; the pod does not say."""

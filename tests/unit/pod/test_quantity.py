@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.case_names import case_name
 from webhook.pod.quantity import MOST, UNIT, amount, equal, is_zero, parse, whole, written
 
 #: Texts, and the numbers that apimachinery v0.36.3 reads in them (Quantity.UnmarshalJSON, then
@@ -31,7 +32,7 @@ def refused(value: Any) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize(("text", "number"), TABLE, ids=range(len(TABLE)))
+@pytest.mark.parametrize(("text", "number"), TABLE, ids=case_name)
 def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) -> None:
     """Numbers up to 2^63-1 are read alike; what is more, or absurdly long, is refused here."""
     if number is None:
@@ -108,7 +109,7 @@ def test_other_values_are_none(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [MOST + 1, -MOST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=range(6)
+    "value", [MOST + 1, -MOST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=case_name
 )
 def test_too_large_a_number_is_refused(value: Any) -> None:
     """Also one that Python refuses to write out."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, pod
+from tests.case_names import case_name
 from webhook.pod.run_as import runs_as_other_user
 
 
@@ -26,7 +27,7 @@ from webhook.pod.run_as import runs_as_other_user
         ({"privileged": True}, None, False),
         ("x", [], False),
     ],
-    ids=range(14),
+    ids=case_name,
 )
 def test_a_container_surely_runs_as_another_user(own: Any, shared: Any, other: bool) -> None:
     """Its own securityContext counts before the pod's; what the image says is not known."""

@@ -1,0 +1,92 @@
+"""Names of parametrised cases, made of their values: `ids=case_name`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
+from typing import Any
+
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.outcome import Reason
+from webhook.fabric.records import Fabric
+
+#: Characters of one value: more would not be read. What tells cases apart is often at the end.
+_HEAD, _TAIL = 40, 80
+#: Bits of a number that is written out.
+_BITS = 256
+#: What the builders give every pod and container: it tells no case from another.
+_USUAL = {
+    ("image", "lab/train"),
+    ("name", "job"),
+    ("name", "trainer"),
+    ("namespace", "lab"),
+    ("rdma.lab/enable", "true"),
+}
+
+
+def case_name(value: object) -> str:
+    """Write a value shortly: YAML without quotes, of pods only what is unusual.
+
+    The same in every process, since pytest-xdist compares the names that its workers found.
+    """
+    written = _written(value)
+    if len(written) <= _HEAD + _TAIL:
+        return written
+    return f"{written[:_HEAD]}…{written[-_TAIL:]}"
+
+
+@singledispatch
+def _written(value: object) -> str:
+    return str(value)
+
+
+@_written.register
+def _(value: str) -> str:
+    return value or '""'
+
+
+@_written.register
+def _(value: int) -> str:
+    long = value.bit_length() > _BITS
+    return f"{'-' * (value < 0)}2^{value.bit_length()}" if long else str(value)
+
+
+@_written.register(list)
+@_written.register(tuple)
+def _(value: Iterable[object]) -> str:
+    return f"[{','.join(_written(one) for one in value)}]"
+
+
+@_written.register(set)
+@_written.register(frozenset)
+def _(value: Iterable[object]) -> str:
+    return f"[{','.join(sorted(_written(one) for one in value))}]"
+
+
+@_written.register
+def _(value: Fabric) -> str:
+    return value.name
+
+
+@_written.register
+def _(value: Reason) -> str:
+    return value.code
+
+
+@_written.register
+def _(value: NamespaceFacts) -> str:
+    return f"namespace {_written(value.annotations)}{' unknown' * (not value.known)}"
+
+
+@_written.register(Mapping)
+def _(value: Mapping[Any, Any]) -> str:
+    metadata = value.get("metadata")
+    if "spec" in value and isinstance(metadata, Mapping):
+        annotations = _written(metadata.get("annotations") or {})
+        return f"{annotations} {_written(value['spec'])}".removeprefix("{} ")
+    shown = (
+        f"{_written(key)}:{_written(one)}"
+        for key, one in value.items()
+        if not (isinstance(one, str) and (key, one) in _USUAL)
+    )
+    return f"{{{','.join(shown)}}}"

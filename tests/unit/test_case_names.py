@@ -1,0 +1,47 @@
+"""The names of parametrised cases say the case."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import V100, gpu, pod
+from tests.case_names import case_name
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("", '""'),
+        ({"env": None, "args": ["-x"]}, "{env:None,args:[-x]}"),
+        ({"rdma/b", "rdma/a"}, "[rdma/a,rdma/b]"),
+        (-(10**100), "-2^333"),
+        (V100, "v100-ib"),
+        (pod(gpu(), hostNetwork=True), None),
+        ("x" * 121, "x" * 40 + "…" + "x" * 80),
+    ],
+    ids=["nothing", "mapping", "set", "number", "fabric", "pod", "long"],
+)
+def test_a_name_is_short_and_the_same_everywhere(value: Any, name: str | None) -> None:
+    """Sets are sorted, as their order differs between processes; pods lose what all have."""
+    usual = "{containers:[{resources:{limits:{nvidia.com/v100:1}}}],hostNetwork:True}"
+    assert case_name(value) == (name or usual)
+
+
+def test_what_a_pod_asks_for_comes_first() -> None:
+    """Annotations are what most cases differ in; the one that all have is left out."""
+    asked = case_name(pod(annotations={"rdma.lab/skip": "env"}))
+    assert asked.startswith("{rdma.lab/skip:env} {containers:")
+
+
+def test_no_case_is_named_by_its_number() -> None:
+    """A failure that says `[3]` sends whoever reads it to count lines."""
+    numbered = re.compile(r"\bids=range\(")
+    for file in TESTS.rglob("test_*.py"):
+        if file != Path(__file__):
+            assert not numbered.search(file.read_text(encoding="utf-8")), file
