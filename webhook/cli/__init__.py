@@ -13,12 +13,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from certs.errors import CertsError
-from webhook.cli.output import discard, say
+from webhook.cli.output import discard, fail
 from webhook.cli.parser import parser
 from webhook.errors import WebhookError
 
-_USAGE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
 _TRACEBACK = "RDMA_WEBHOOK_TRACEBACK"
 
 
@@ -34,22 +33,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         discard()
         return _BROKEN_PIPE
-    except (CertsError, WebhookError) as error:
-        return _fail(str(error))
+    except WebhookError as error:
+        return fail(str(error))
     except OSError as error:  # of the output: what cannot be read is a WebhookError
         discard()
-        return _fail(f"cannot write the output: {error.strerror or error}")
+        return fail(f"cannot write the output: {error.strerror or error}")
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        return _fail(_internal(error))
+        return fail(_internal(error))
     return code
-
-
-def _fail(message: str) -> int:
-    for line in message.split("\n"):
-        say("error", line)
-    return _USAGE
 
 
 def _internal(error: Exception) -> str:

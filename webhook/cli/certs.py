@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from certs.authorities import RotationRequest
+from certs.errors import CertsError
 from certs.inspection import inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
@@ -14,8 +15,9 @@ from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
-from webhook.cli.common_options import add_form, add_names
-from webhook.cli.output import say, write_json, write_lines
+from webhook.cli.common_options import add_form
+from webhook.cli.installation_options import add_names
+from webhook.cli.output import fail, say, write_json, write_lines
 
 _GOOD, _NOT_GOOD = 0, 1
 #: Where the manifests install it.
@@ -42,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add what `certs` can be told."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("what", choices=("status", "verify", "rotate"), help=_WHAT)
+    add("what", choices=tuple(_DO), help=_WHAT)
     add("--revoke", action="store_true", help=_REVOKE)
     add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
@@ -59,12 +61,11 @@ def _address(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked, and return the exit code."""
-    api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
-    if arguments.what == "rotate":
-        return _rotate(api, installation, arguments)
-    if arguments.what == "verify":
-        return _verify(api, installation, arguments)
-    return _status(api, installation, arguments)
+    try:
+        api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
+        return _DO[arguments.what](api, installation, arguments)
+    except CertsError as error:
+        return fail(str(error))
 
 
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
@@ -94,6 +95,9 @@ def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace)
     else:
         say("note", "the replicas make the next CA now; `rdma-webhook certs status` shows it")
     return _GOOD
+
+
+_DO = {"status": _status, "verify": _verify, "rotate": _rotate}
 
 
 def _installation(arguments: argparse.Namespace) -> Installation:

@@ -6,21 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from webhook.app.options import DEFAULTS
-from webhook.cli import argument_types as types
-
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
-_INSTALLED = (
-    ("--namespace", None, "the namespace of its Service and its Secret (default: the pod's)"),
-    ("--service", DEFAULTS.service, "the Service that the API server calls"),
-    ("--ca-secret", DEFAULTS.ca_secret, "the Secret of its CA, made if there is none"),
-    (
-        "--webhook-configuration",
-        DEFAULTS.webhook_configuration,
-        "the MutatingWebhookConfiguration whose caBundle it keeps",
-    ),
-)
 
 
 def add_form(command: argparse.ArgumentParser) -> None:
@@ -32,13 +19,6 @@ def add_form(command: argparse.ArgumentParser) -> None:
         default="text",
         help="for people or for programs (default: text)",
     )
-
-
-def add_names(options: argparse._ActionsContainer) -> None:
-    """Add the names of what is installed in the cluster."""
-    for flag, name, what in _INSTALLED:
-        told = f"{what} (default: {name})" if name else what
-        options.add_argument(flag, type=types.name, default=name, metavar="NAME", help=told)
 
 
 def configured(given: str | None) -> Path | None:

@@ -36,6 +36,13 @@ def say(label: str, sentence: str) -> None:
     print(line, file=sys.stderr)
 
 
+def fail(message: str) -> int:
+    """Say why a command cannot go on, line by line, and return the exit code of that."""
+    for line in message.split("\n"):
+        say("error", line)
+    return 2
+
+
 def terminal() -> bool:
     """Whether standard output is one."""
     return sys.stdout.isatty()

@@ -9,7 +9,8 @@ from pathlib import Path
 from certs.lifetimes import Lifetimes
 from webhook.app.options import CONFIG, DEFAULTS
 from webhook.cli import argument_types as types
-from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, add_names, configured
+from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
+from webhook.cli.installation_options import add_names
 from webhook.server import ServeOptions, serve
 from webhook.visible import visible_lines
 
