@@ -102,6 +102,11 @@ def test_aliases_are_read() -> None:
     assert read("&k a: 1\nb: *k") == {"a": 1, "b": "a"}
 
 
+def test_a_quoted_merge_key_is_a_key() -> None:
+    """As every word in quotes is what it looks like."""
+    assert read("'<<': {a: 1}") == {"<<": {"a": 1}}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -31,6 +31,7 @@ def failure(text: str) -> UnreadableTextError:
         ("- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- [1]", "nodes", 30),
         ("[&a [1,2],*a,*a]", "nodes", 13),
         ("1\n--- 2\n--- [3,4,5,6,7,8]", "nodes", 23),
+        ("- aaaaaaaaaa\n- aaaaaaaaaa", "", 0),
         ("- aaaaaaaaaaa\n- aaaaaaaaaa", "octets", 16),
         ("- &a aaaaaaaaaaa\n- *a", "octets", 19),
         ("[[[]]]", "", 0),
