@@ -108,7 +108,8 @@ def _wrong_type(kind: str, value: object) -> str:
 
 
 def _choice(value: object, choices: list[str]) -> str:
-    one_of = " or ".join(choices) if len(choices) <= len("or") else "one of " + ", ".join(choices)
+    two = len(choices) <= 2  # noqa: PLR2004 -- as many as "or" joins
+    one_of = " or ".join(choices) if two else "one of " + ", ".join(choices)
     synonym = _SYNONYMS.get(str(value).lower())
     hint = f" (did you mean {synonym}?)" if synonym in choices else meant(value, choices)
     return f"{shown(value)} must be {one_of}{hint}"
@@ -156,7 +157,7 @@ def _rows(home: str, model: type[BaseModel]) -> Iterator[Row]:
         alias = field.alias or name
         path = f"{home}.{alias}" if home else alias
         yield Row(path, alias, " ".join((field.description or "").split()))
-        listed = get_origin(field.annotation) is list
+        below = f"{path}[]" if get_origin(field.annotation) is list else path
         for kind in (field.annotation, *get_args(field.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _rows(path + "[]" * listed, kind)
+                yield from _rows(below, kind)

@@ -124,12 +124,15 @@ def _names(ours: Mapping[str, Any], key: str, wanted: str) -> tuple[str, ...] | 
     return names
 
 
+_DIGITS = 4  # no node has ten thousand devices
+
+
 def _count(ours: Mapping[str, Any]) -> int | None:
     wanted = "a whole number of RDMA devices for each container, 0 for none"
     value = _word(ours, DEVICES, wanted)
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) <= len("1000")):
+    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
         raise _malformed(DEVICES, value, wanted)
     return int(value)
 

@@ -57,8 +57,9 @@ def _range(start: int, end: int) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
+    *whole, rest = text.split("\n")
+    lines = [f"{line}\n" for line in whole]
+    return [*lines, rest] if rest else lines
 
 
 def _coloured(line: str) -> str:

@@ -230,6 +230,9 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
         )
 
 
+_HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
+
+
 @per_fabric
 def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
     """Refuse a `qos.serviceLevel` above 7 on Ethernet.
@@ -237,7 +240,7 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
     An error: there are eight.
     """
     level = fabric.qos.service_level
-    if level is not None and level > len(range(7)) and fabric.link_layer == "Ethernet":
+    if level is not None and level > _HIGHEST_PRIORITY and fabric.link_layer == "Ethernet":
         yield Problem(("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7")
 
 
