@@ -12,7 +12,7 @@ from webhook.errors import ShapeError
 from webhook.fabric.records import Fabric
 from webhook.pod.manifest import Container, mapping
 from webhook.pod.path import Path, dotted
-from webhook.pod.quantity import amount
+from webhook.pod.quantity import amount, equal
 
 SECTIONS = ("limits", "requests")
 
@@ -53,7 +53,7 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
         if alias not in amounts and not (merging and real in amounts):
             continue
         quantity = largest if merging else amounts[alias]
-        unchanged = real in amounts and amounts[real] == quantity
+        unchanged = real in amounts and equal(amounts[real], quantity)
         if alias in amounts:
             draft.remove((*path, section, alias))
         if not unchanged:
