@@ -39,7 +39,7 @@ def kept(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
     """Check one contract."""
     options = {key: value for key, value in contract.items() if key not in ("name", "type")}
     made = _TYPES[contract["type"]](contract["name"], _OPTIONS.session_options, options)
-    return bool(made.check(graph=deepcopy(graph), verbose=False).kept)
+    return bool(made.check(graph=graph, verbose=False).kept)
 
 
 def modules_of(layer: str, container: str) -> list[str]:
@@ -65,7 +65,7 @@ def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[I
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda one: str(one["name"]))
 def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.ImportGraph) -> None:
     """Between each two layers, beside each other, and of each module that is named."""
-    assert kept(contract, graph)
+    assert kept(contract, deepcopy(graph))
     planted = list(violations(contract, graph))
     assert planted
     for importer, imported in planted:

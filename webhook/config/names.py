@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from webhook.decision.annotations import NETWORKS_JSON
+
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -22,7 +24,6 @@ _SUBDOMAIN_BYTES = 253
 #: A quota counts `requests.DOMAIN/NAME`, which must be a qualified name itself.
 _DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
 _MAX_PORT = 254
-_JSON = frozenset('[{"')
 #: A label value has at most 63; brackets may take more than they match.
 _GLOB_BYTES = 253
 
@@ -83,16 +84,13 @@ def is_interface(name: str) -> bool:
 
 
 def is_network(name: str) -> bool:
-    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it.
-
-    What holds one of `[{"` it takes for JSON (pkg/k8sclient, parsePodNetworkAnnotation).
-    """
+    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it."""
     place, at, interface = name.partition("@")
     namespace, slash, short = place.rpartition("/")
     return (
         is_dns_subdomain(short)
         and (not slash or is_dns_label(namespace))
-        and (not at or (is_interface(interface) and _JSON.isdisjoint(interface)))
+        and (not at or (is_interface(interface) and NETWORKS_JSON.isdisjoint(interface)))
     )
 
 

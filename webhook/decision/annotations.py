@@ -31,6 +31,8 @@ NCCL_CONF = "rdma.lab/nccl-conf"
 
 #: What Multus reads.
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
+#: With one of these in it Multus takes it for JSON (pkg/k8sclient, parsePodNetworkAnnotation).
+NETWORKS_JSON = frozenset('[{"')
 
 #: What asks other webhooks for RDMA: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)

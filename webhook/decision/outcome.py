@@ -30,6 +30,11 @@ class Reason:
     #: True for "there was nothing to do": shown by the preview, left out of rdma.lab/status.
     quiet: bool = False
 
+    @property
+    def sentence(self) -> str:
+        """`when` without its full stop, as messages end."""
+        return self.when.removesuffix(".")
+
 
 class Denial(WebhookError):  # noqa: N818 -- a judgement of the pod, not a fault
     """A pod must be refused, for this reason."""

@@ -31,7 +31,7 @@ class Assembly:
         """Make new facts of changes, and return the names of the namespaces that they change."""
         touched: set[str] = set()
         for kind, changes in batches:
-            touched.update(self._put(kind, key, kept) for key, kept in changes)
+            touched.update(self._keep(kind, key, kept) for key, kept in changes)
         before = self.facts.namespaces
         made = {name: self._facts_of(name) for name in touched}
         changed = {name for name, facts in made.items() if before.get(name) != facts}
@@ -39,7 +39,7 @@ class Assembly:
             self.facts = replace(self.facts, namespaces=_with(before, made))
         return changed
 
-    def _put(self, kind: Kind, key: Key, kept: Any) -> str:
+    def _keep(self, kind: Kind, key: Key, kept: Any) -> str:
         """Keep what is left of one object; return the namespace that it is part of."""
         space, name = key
         match kind.part:

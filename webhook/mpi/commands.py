@@ -39,7 +39,7 @@ class Launch(NamedTuple):
     words: tuple[Word, ...]  #: the launcher's word and all behind it
     #: "sudo", say: the launcher may not see the container's environment.
     behind: str = ""
-    #: Why a script that names launchers was not read (shell_read.PROBLEMS): it has no words then.
+    #: Why a script that names launchers was not read (read.PROBLEMS): it has no words then.
     problem: str = ""
 
     @property

@@ -37,7 +37,7 @@ def left_alone(
     draft, why = Draft(pod), apart.reason
     if apart.in_status:
         _write_status(draft, annotations, None, why, context.fabrics.config_hash)
-    message = why.when.removesuffix(".")
+    message = why.sentence
     return Decision(
         allowed=True,
         reason=why,

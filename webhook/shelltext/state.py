@@ -1,7 +1,7 @@
 """Where the shell scanner is: a stack of contexts, and the commands that it has found.
 
 A context is what a closing word or character ends: a script, `( )`, `$( )`, `if … fi`, a string.
-In each the scanner is in one mode, which says what it skips and what stops it (shell_scan.py).
+In each the scanner is in one mode, which says what it skips and what stops it (scan.py).
 """
 
 from __future__ import annotations

@@ -88,7 +88,6 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
         Standing(
             Needs.NIC,
             FOREIGN_NIC,
-            FOREIGN_NIC,
             "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
         ),
     )

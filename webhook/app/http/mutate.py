@@ -133,8 +133,8 @@ class Mutate:
     async def _arrival(self, request: AdmissionRequest, body: bytes) -> None:
         """Wait until the watch has brought the namespace, or for as long as requests may."""
         assert self._state.arrivals is not None
-        signs = len(body) - len(body.translate(None, b",[{"))
-        await self._state.arrivals.of(request.namespace, len(body) + signs * VALUE_BYTES)
+        held = len(body) + _signs(body) * VALUE_BYTES
+        await self._state.arrivals.of(request.namespace, held)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
         """Answer a request that could be read; never raises."""
@@ -214,11 +214,15 @@ def _check_density(body: bytes) -> None:
     """Refuse what would take too much memory once it is parsed."""
     if len(body) <= SMALL:
         return
-    # In one pass whatever is found; `count` takes twice as long, thrice.
-    if len(body) - len(body.translate(None, b",[{")) > VALUES:
+    if _signs(body) > VALUES:
         raise RequestError(413, f"the body holds more than {VALUES} values")
     if body.count(b"{") > OBJECTS:
         raise RequestError(413, f"the body holds more than {OBJECTS} objects")
+
+
+def _signs(body: bytes) -> int:
+    """Count the `,`, `[` and `{`: in one pass, for `count` takes twice as long, thrice."""
+    return len(body) - len(body.translate(None, b",[{"))
 
 
 def _read(body: bytes) -> AdmissionRequest | Answer:

@@ -10,13 +10,12 @@ import re
 
 import orjson
 
+from webhook.decision.annotations import NETWORKS_JSON
+
 
 def networks_of(written: str, namespace: str) -> list[str] | None:
-    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read.
-
-    Multus takes for JSON what contains one of `[{"` (pkg/k8sclient, parsePodNetworkAnnotation).
-    """
-    if not any(mark in written for mark in '[{"'):
+    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read."""
+    if NETWORKS_JSON.isdisjoint(written):
         return [qualified(item, namespace) for item in written.split(",") if item.strip()]
     try:
         entries = orjson.loads(written)

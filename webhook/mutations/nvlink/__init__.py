@@ -2,7 +2,7 @@
 
 Asked for by `rdma.lab/nvlink: share`, in the namespaces that the configuration
 allows. All or nothing for a pod: half of it would compute on another pod's GPUs.
-`core.peers` says what is needed and what is in the way; `core.remap` is the
+`obstacles` says what is needed and what is in the way; `remap` is the
 script that keeps CUDA to the container's own GPUs. NCCL uses NVLink only between
 processes of one host hash, so NCCL_HOSTID becomes the node's name (nvidia/nccl#1781).
 A pod with the node's /tmp instead of hostNetwork also gets NCCL_IPC_USE_ABSTRACT_SOCKET=0,

@@ -39,12 +39,15 @@ class Standing(NamedTuple):
     """How much is known of a pod's fabric, and why no more is."""
 
     known: Needs
-    #: Said for each mutation that needs more than is known; None where the fabric is known.
-    closed: Reason | None = None
     #: Why the pod as a whole gets less than the set, and a sentence for it.
     why: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
+
+    @property
+    def closed(self) -> Reason | None:
+        """Said for each mutation that needs more than is known; None where the fabric is known."""
+        return HOST_NETWORK_MISSING if self.lacks_host_network else self.why
 
 
 class Examined(NamedTuple):
@@ -83,12 +86,12 @@ def examine(
     if selection.why is None:
         # A GPU beside the targets fixes the pod's node as well as one of theirs.
         resolution = resolve(pod, pairs, requests, context)
-        others = annotations.keys() - {ENABLE}
+        others = any(key != ENABLE for key in annotations)
         if others or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
             foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
         standing = _standing(resolution, foreign, host_network=host_network)
     else:
-        standing = Standing(Needs.NOTHING, selection.why, selection.why, selection.message)
+        standing = Standing(Needs.NOTHING, selection.why, selection.message)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
@@ -113,12 +116,11 @@ def _standing(resolution: Resolution, foreign: str, *, host_network: bool) -> St
     """Say how much is known, what is particular first: a warning holds 120 characters."""
     if foreign:
         message = f"{foreign} is another vendor's NIC, which no fabric claims"
-        return Standing(Needs.NIC, FOREIGN_NIC, FOREIGN_NIC, message)
+        return Standing(Needs.NIC, FOREIGN_NIC, message)
     if resolution.fabric is None:
-        why = resolution.why
-        return Standing(Needs.NOTHING, why, why, resolution.message)
+        return Standing(Needs.NOTHING, resolution.why, resolution.message)
     if resolution.fabric.mode == "host-network" and not host_network:
-        return Standing(Needs.NOTHING, HOST_NETWORK_MISSING, lacks_host_network=True)
+        return Standing(Needs.NOTHING, lacks_host_network=True)
     return Standing(Needs.FABRIC)
 
 

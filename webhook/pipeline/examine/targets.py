@@ -62,8 +62,8 @@ def select(
     if requests.fabric is not None and apps:
         return Selection((_only(apps),))
     if _claims(pod, pairs):
-        return Selection(why=GPU_BY_CLAIM, message=_sentence(GPU_BY_CLAIM))
-    return Selection(why=NO_TARGET, message=_unclaimed(apps, fabrics) or _sentence(NO_TARGET))
+        return Selection(why=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
+    return Selection(why=NO_TARGET, message=_unclaimed(apps, fabrics) or NO_TARGET.sentence)
 
 
 def _target(container: Container, usage: Usage) -> Target:
@@ -111,7 +111,3 @@ def _unclaimed(apps: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
         for name in unclaimed(container.manifest, fabrics):
             return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
     return ""
-
-
-def _sentence(reason: Reason) -> str:
-    return reason.when.removesuffix(".")
