@@ -30,6 +30,7 @@ def build(dice: Dice, *, large: bool) -> Parts:
     kind = dice.below(10)
     for _ in range(dice.few(6)):
         _fill(dice, value)
+    value = orjson.loads(orjson.dumps(value))  # fields are shared, and what follows edits in place
     if kind < 5 and not large:
         value = spoilt(dice, value)
     if large and dice.chance(1.5):
