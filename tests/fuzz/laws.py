@@ -33,7 +33,8 @@ from webhook.mpi.commands import Commands, Launch
 from webhook.pipeline.decide import decide
 from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
-from webhook.preview.documents import PreviewOptions, Rewritten, patches, preview_documents, rewrite
+from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.rewrite import Rewritten, patches, rewrite
 from webhook.render.json_form import form_text
 from webhook.render.report import Report
 from webhook.render.text import text

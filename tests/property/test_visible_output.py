@@ -85,7 +85,7 @@ def test_what_stands_above_documents_is_comments(document: str) -> None:
     """Over HTTP the answer as YAML begins with what is denied or warned: one comment a line."""
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    asked = {"form": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
+    asked = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
     answer = operations.answer({"operation": "preview", **asked}, document.encode())
     if answer.head["status"] != 200:
         assert hidden(answer.head["sentence"]) == []

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 
 from webhook.cli import argument_types as types
 from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
-from webhook.cli.output import colour, say, terminal, unreadable, width, write, write_json
+from webhook.cli.output import colour, say, terminal, unreadable, width, write
 from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
-from webhook.preview.documents import PreviewOptions, patches, preview_documents, rewrite, stranger
-from webhook.render.diff import diff
-from webhook.render.json_form import form_text
-from webhook.render.report import Report, asides
-from webhook.render.text import text
-from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, joined, read_documents
+from webhook.preview.documents import PreviewOptions, preview_documents, stranger
+from webhook.preview.formats import BY_NAME, FORMATS
+from webhook.preview.formats.format import Shown, View
+from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 #: What a directory is searched for, as kubectl does.
@@ -38,9 +34,7 @@ _EXAMPLES = """examples:
 exit codes: 0 nothing is denied, 1 a pod would be denied, 2 usage or unreadable input
 (what else can be read is shown)
 """
-_OUTPUT_HELP = """text: for people; json: the documented form; yaml: the patched documents, comments
-and order kept; patch: one RFC 6902 patch a line, for each document; diff: a unified diff
-(default: text)"""
+_OUTPUT_HELP = "; ".join(f"{one.name}: {one.summary}" for one in FORMATS) + " (default: text)"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -83,7 +77,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=FACTS_HELP,
     )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
-    add("-o", "--output", choices=tuple(_PRINT), default="text", help=_OUTPUT_HELP)
+    add("-o", "--output", choices=tuple(BY_NAME), default="text", help=_OUTPUT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not found.documents:
         raise DocumentError(f"{found.names[0]}: there is no document in it{found.others}")
     report = preview_documents(found.documents, _options(arguments))
-    _PRINT[arguments.output](found.documents, report)
+    view = View(width=width(), colour=colour(), terminal=terminal(), most=None)
+    _print(BY_NAME[arguments.output].write(found.documents, report, view))
     if found.unreadable:
         return _UNREADABLE
     return _DENIED if report.denied else _DONE
@@ -200,57 +195,8 @@ def _fabrics(given: str | None) -> Fabrics:
     return load_fabrics(path or EXAMPLE).fabrics
 
 
-def _text(_: list[Document], report: Report) -> None:
-    write(text(report, width=width(), colour=colour()))
-
-
-def _json(_: list[Document], report: Report) -> None:
-    write(form_text(report, most=None))
-
-
-def _yaml(documents: list[Document], report: Report) -> None:
-    whole = joined(_rewritten(documents, report))
-    write(whole if whole.endswith("\n") or not whole else f"{whole}\n")
-    _asides(report)
-
-
-def _diff(documents: list[Document], report: Report) -> None:
-    pairs = zip(documents, _rewritten(documents, report), strict=True)
-    for name, group in groupby(pairs, lambda pair: pair[0].name):
-        own = list(group)
-        before = joined([document.text for document, _ in own])
-        after = joined([new for _, new in own])
-        heading = name.strip("<>").lstrip("/")
-        write(diff(heading, before, after, colour=colour(), terminal=terminal()))
-    _asides(report)
-
-
-def _rewritten(documents: list[Document], report: Report) -> list[str]:
-    texts = []
-    for document, rewritten in zip(documents, rewrite(documents, report, most=None), strict=True):
-        if rewritten.warning:
-            say("warning", f"{document.name}:{document.line}: {rewritten.warning}")
-        texts.append(rewritten.text)
-    return texts
-
-
-def _patch(documents: list[Document], report: Report) -> None:
-    for patch in patches(documents, report):
-        write_json(patch, indent=None)
-    _asides(report)
-
-
-def _asides(report: Report) -> None:
-    """Tell people what an output for programs has no place for."""
-    for label, sentence in asides(report):
+def _print(shown: Shown) -> None:
+    """Write the result, and tell people what an output for programs has no place for."""
+    write(shown.text)
+    for label, sentence in shown.remarks:
         say(label, sentence)
-
-
-#: For each word that -o takes.
-_PRINT: dict[str, Callable[[list[Document], Report], None]] = {
-    "text": _text,
-    "json": _json,
-    "yaml": _yaml,
-    "patch": _patch,
-    "diff": _diff,
-}

@@ -17,22 +17,17 @@ from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
-from webhook.decision.outcome import PatchOp
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError, ReviewError
 from webhook.fabric.records import Fabrics
 from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
-from webhook.pod.path import pointer
-from webhook.preview.proof import prove, proven_pod
-from webhook.render.json_form import LONGEST
+from webhook.preview.proof import proven_pod
 from webhook.render.report import NO_TEMPLATE, Preview, Report
 from webhook.workloads.opt_in import OptInHints
-from webhook.workloads.patch import patched
 from webhook.workloads.templates import Template, not_kubernetes, notes_of, templates_of
 from webhook.yamltext.documents import Document
-from webhook.yamltext.edit.splice import splice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +45,6 @@ class PreviewOptions:
     enable: bool = False
     #: At most so many pods and pod templates; None: any number.
     most: int | None = None
-
-
-class Rewritten(NamedTuple):
-    """One document after the patches of its pods."""
-
-    text: str
-    warning: str  #: why comments and order are lost; "" where they are kept
 
 
 class _Home(NamedTuple):
@@ -99,46 +87,6 @@ def stranger(document: Document) -> str | None:
         where = f"{document.name}: line {document.line}"
         return f"{where}: this is a fabrics file: give it with -c, or use check-config"
     return not_kubernetes(document)
-
-
-def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
-    """Return the RFC 6902 patch of each whole document; empty where nothing changes."""
-    found: list[list[PatchOp]] = [[] for _ in documents]
-    for preview in report.previews:
-        base = pointer(preview.steps)
-        for op in preview.decision.patch:
-            found[preview.document].append({**op, "path": base + op["path"]})
-    return found
-
-
-def rewrite(
-    documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
-) -> list[Rewritten]:
-    """Return the text of each document with the patches in it, comments and order kept.
-
-    Raises DocumentError if the texts have more than `most` characters: a document that is written
-    anew grows by its indentation and by what its aliases stand for.
-    """
-    changed: list[list[Preview]] = [[] for _ in documents]
-    for preview in report.previews:
-        if preview.decision.patch:
-            changed[preview.document].append(preview)
-    found: list[Rewritten] = []
-    length = 0
-    for document, own in zip(documents, changed, strict=True):
-        found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
-        length += len(found[-1].text)
-        if most is not None and length > most:
-            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
-    return found
-
-
-def _rewritten(document: Document, previews: Sequence[Preview]) -> Rewritten:
-    value = patched(document.value, [(one.steps, one.decision.patch) for one in previews])
-    for preview in previews:
-        prove(preview.pod, at(value, preview.steps))
-    spliced = splice(document, value)
-    return Rewritten(spliced.text, spliced.warning)
 
 
 def _no_template(document: Document) -> str:

@@ -224,7 +224,7 @@ def _lost_text(patch: pytest.MonkeyPatch) -> None:
         spliced = splice(document, value)
         return spliced._replace(text=spliced.text.replace("IPC_LOCK", "IPC_LOK"))
 
-    patch.setattr("webhook.preview.documents.splice", wrong)
+    patch.setattr("webhook.preview.rewrite.splice", wrong)
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:

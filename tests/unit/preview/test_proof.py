@@ -15,8 +15,11 @@ from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import PATCHED
 from webhook.pod.manifest import PodManifest
 from webhook.preview import documents as preview
-from webhook.preview.documents import PreviewOptions, preview_documents, rewrite
+from webhook.preview import rewrite as rewriting
+from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.formats import SERVED
 from webhook.preview.proof import UnprovenPatchError, proven_pod
+from webhook.preview.rewrite import rewrite
 from webhook.preview.worker.operations import Operations
 from webhook.render.json_form import form
 from webhook.yamltext.documents import read_documents
@@ -117,13 +120,13 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
     documents = read_documents(SHARING)
     report = preview_documents(documents, OPTIONS)
     assert rewrite(documents, report)
-    monkeypatch.setattr(preview, "patched", lambda value, _: value)
+    monkeypatch.setattr(rewriting, "patched", lambda value, _: value)
     with pytest.raises(UnprovenPatchError):
         rewrite(documents, report)
 
 
-@pytest.mark.parametrize("form", ["json", "yaml", "text"])
-def test_the_worker_tells_a_defect(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [one.name for one in SERVED])
+def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A 500 with its trace for the log, and no preview: neither the pod nor the rest."""
 
     def broken(*given: Any) -> Any:
@@ -132,7 +135,7 @@ def test_the_worker_tells_a_defect(form: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(preview, "decide", broken)
     worker = Operations()
     worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "form": form}
+    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "format": name}
     answer = worker.answer({"operation": "preview", **asked}, SHARING.encode())
 
     assert (answer.head["status"], answer.head["error"]) == (500, "UnprovenPatchError")

@@ -12,7 +12,8 @@ from tests.unit.yamltext import hostile
 from webhook.config import EXAMPLE
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
-from webhook.preview.documents import PreviewOptions, patches, preview_documents, rewrite
+from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.rewrite import patches, rewrite
 from webhook.render.diff import diff
 from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides

@@ -1,19 +1,11 @@
-"""Which form an answer has: what `Accept` asks for, among the three that exist."""
+"""Which format an answer has: what `Accept` asks for, among those that are served."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
-Form = Literal["json", "yaml", "text"]
-
-FORMS: tuple[Form, ...] = get_args(Form)
-#: Media types of each form; the first is the one that is sent. JSON is the default, so it
-#: comes first among equals.
-MEDIA_TYPES: dict[Form, tuple[str, ...]] = {
-    "json": ("application/json",),
-    "yaml": ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"),
-    "text": ("text/plain",),
-}
+from webhook.preview.formats import SERVED
+from webhook.preview.formats.format import Format
 
 
 class _Range(NamedTuple):
@@ -24,21 +16,21 @@ class _Range(NamedTuple):
     quality: float
 
 
-def negotiate(accept: str) -> Form | None:
-    """Return the form that an `Accept` header likes best, None where it likes none.
+def negotiate(accept: str) -> Format | None:
+    """Return the format that an `Accept` header likes best, None where it likes none.
 
     RFC 9110, 12.5.1: the most specific range that fits a type gives its quality; among
-    equals, the order of FORMS decides.
+    equals, the order of the table decides.
     """
     ranges = [_range(one) for one in accept.split(",") if one.strip()]
     if not ranges:
-        return "json"
-    best: Form | None = None
+        return SERVED[0]
+    best: Format | None = None
     most = 0.0
-    for form in FORMS:
-        quality = max(_quality(media_type, ranges) for media_type in MEDIA_TYPES[form])
+    for one in SERVED:
+        quality = max(_quality(media_type, ranges) for media_type in one.media_types)
         if quality > most:
-            best, most = form, quality
+            best, most = one, quality
     return best
 
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from webhook.app.http import asgi
 from webhook.app.http.asgi import Bodies, DisconnectedError
 from webhook.app.http.caller import Pieces, while_there
-from webhook.app.http.negotiate import FORMS, MEDIA_TYPES, negotiate
+from webhook.app.http.negotiate import negotiate
 from webhook.app.http.query import read_query
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
@@ -24,6 +24,7 @@ from webhook.app.preview_worker.turns import Share, Turns
 from webhook.app.preview_worker.worker import Job, Worker
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
+from webhook.preview.formats import SERVED
 
 PATH = "/preview"
 #: Previews that wait or run, and those of one address; more are told to come back.
@@ -99,9 +100,9 @@ class Preview:
         @app.post(PATH)
         async def preview(request: Request) -> Response:
             query = read_query(request.query_params.multi_items())
-            form = query.output or negotiate(request.headers.get("accept", ""))
-            if form is None:
-                known = ", ".join(MEDIA_TYPES[one][0] for one in FORMS)
+            wanted = query.output or negotiate(request.headers.get("accept", ""))
+            if wanted is None:
+                known = ", ".join(one.media_types[0] for one in SERVED)
                 raise RequestError(406, f"accept: one of {known} is sent")
             snapshot = self._state.snapshot
             if snapshot is None:
@@ -111,14 +112,14 @@ class Preview:
                 "labels": query.labels,
                 "enable": query.enable,
                 "most": PODS,
-                "form": form,
+                "format": wanted.name,
             }
             body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
             job = Job("preview", parameters, body)
             address = request.client.host if request.client else ""
             computed = self._compute(job, snapshot, address)
             answer = await while_there(computed, request.receive)
-            return Pieces(answer.pieces, MEDIA_TYPES[form][0], self._held, address)
+            return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
 
         app.add_exception_handler(RequestError, _refused)
         app.add_exception_handler(DisconnectedError, _broken_off)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from webhook.app.http.negotiate import FORMS, Form
 from webhook.app.refusal import RequestError
 from webhook.config.explain import meant
+from webhook.preview.formats import SERVED
+from webhook.preview.formats.format import Format
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
@@ -24,7 +25,7 @@ class Query(NamedTuple):
     labels: dict[str, str] = {}  # noqa: RUF012 -- nobody writes to it
     enable: bool = False
     #: None: what `Accept` says.
-    output: Form | None = None
+    output: Format | None = None
 
 
 def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
@@ -42,7 +43,7 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
         namespace=_namespace(single.get(NAMESPACE, "default")),
         labels=_labels(value for name, value in given if name == LABEL),
         enable=_boolean(ENABLE, single.get(ENABLE, "false")),
-        output=_form(single[OUTPUT]) if OUTPUT in single else None,
+        output=_format(single[OUTPUT]) if OUTPUT in single else None,
     )
 
 
@@ -70,9 +71,9 @@ def _boolean(name: str, written: str) -> bool:
     return value
 
 
-def _form(written: str) -> Form:
-    for form in FORMS:
-        if form == written:
-            return form
-    known = ", ".join(FORMS)
+def _format(written: str) -> Format:
+    for one in SERVED:
+        if one.name == written:
+            return one
+    known = ", ".join(one.name for one in SERVED)
     raise RequestError(400, f"{OUTPUT}={written!r:.80}: it must be one of {known}")

@@ -10,6 +10,7 @@ import sys
 from typing import BinaryIO
 
 from webhook.config import EXAMPLE
+from webhook.preview.formats import SERVED
 from webhook.preview.worker.confinement import allow_seconds, confine
 from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Answer, Operations
@@ -31,9 +32,9 @@ def rehearse() -> None:
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
-    for form in ("json", "yaml", "text"):
+    for one in SERVED:
         for body in _REHEARSED:
-            operations.answer({**asked, "form": form}, body)
+            operations.answer({**asked, "format": one.name}, body)
 
 
 def work(requests: BinaryIO, answers: BinaryIO) -> None:

@@ -1,7 +1,7 @@
 """What the worker can be asked, and how each of it ends: in an answer, whatever happens.
 
     configure   the body is a fabrics file          → its hash
-    preview     the body is documents, YAML or JSON → the report in the form that is asked for
+    preview     the body is documents, YAML or JSON → the report in the format that is asked for
 
 An answer has the status of the HTTP answer that is to be made of it: 200 and a body, 400 or
 413 and a sentence for the caller, 500 and, for the log, where the defect is.
@@ -16,14 +16,14 @@ from webhook.config.load import parse_fabrics
 from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
-from webhook.preview.documents import PreviewOptions, preview_documents, rewrite
+from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.formats import BY_NAME
+from webhook.preview.formats.format import Shown, View
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
-from webhook.render.json_form import form_text
-from webhook.render.report import Report, asides
-from webhook.render.text import PARAMETERS, text
+from webhook.render.text import PARAMETERS
 from webhook.visible import visible
-from webhook.yamltext.documents import joined, read_documents
+from webhook.yamltext.documents import read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (
@@ -78,17 +78,8 @@ class Operations:
             msg = "body: there is no document in it; send a pod or a workload as YAML or JSON"
             raise DocumentError(msg)
         report = preview_documents(documents, _options(head, self._fabrics))
-        match head["form"]:
-            case "json":
-                written = form_text(report)
-            case "yaml":
-                texts = [one.text for one in rewrite(documents, report)]
-                written = _remarks(report) + joined(texts)
-            case "text":
-                written = text(report, ways=PARAMETERS)
-            case other:
-                raise ValueError(other)
-        answer = written.encode(errors="replace")
+        shown = BY_NAME[head["format"]].write(documents, report, View(ways=PARAMETERS))
+        answer = (_comments(shown) + shown.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 
 
@@ -102,10 +93,10 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
     )
 
 
-def _remarks(report: Report) -> str:
-    """Say as comments what the documents alone do not: what is denied or warned."""
+def _comments(shown: Shown) -> str:
+    """Say on top, as comments, what the documents alone do not: what is denied or warned."""
     return "".join(
-        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in asides(report)
+        f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in shown.remarks
     )
 
 

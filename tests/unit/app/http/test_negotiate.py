@@ -6,7 +6,7 @@ from webhook.app.http.negotiate import negotiate
 
 
 @pytest.mark.parametrize(
-    ("accept", "form"),
+    ("accept", "name"),
     [
         ("", "json"),
         ("*/*", "json"),
@@ -29,6 +29,7 @@ from webhook.app.http.negotiate import negotiate
         ("nonsense", None),
     ],
 )
-def test_negotiate(accept: str, form: str | None) -> None:
+def test_negotiate(accept: str, name: str | None) -> None:
     """RFC 9110, 12.5.1: specific before general, quality before order, JSON among equals."""
-    assert negotiate(accept) == form
+    found = negotiate(accept)
+    assert (found and found.name) == name

@@ -402,7 +402,13 @@ def test_the_real_child_makes_the_same_hash(monkeypatch: pytest.MonkeyPatch) -> 
         text = FABRICS % "ib"
         snapshot = Snapshot.of(parse_fabrics(text, "fabrics").fabrics, source=text)
         async with _bench() as bench:
-            parameters = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "form": "json"}
+            parameters = {
+                "namespace": "a",
+                "labels": {},
+                "enable": True,
+                "most": 9,
+                "format": "json",
+            }
             body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"
             answer = await bench.worker.ask(Job("preview", parameters, body), snapshot)
             assert answer.status == 200

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from webhook.preview.formats import SERVED
 from webhook.preview.worker.confinement import ADDRESS_SPACE, SECONDS
 from webhook.preview.worker.frames import begun, read_frame
 
@@ -146,12 +147,12 @@ def test_everything_that_it_needs_is_there() -> None:
             return answered[0]
 
         assert read_frame(answers.read, 0) == ({"status": 200}, b"")
-        for form, (fabrics, pod) in zip(cycle(("json", "yaml", "text")), _cases(), strict=False):
+        for one, (fabrics, pod) in zip(cycle(SERVED), _cases(), strict=False):
             assert answer({"operation": "configure"}, fabrics)["status"] == 200
-            assert answer({**asked, "form": form}, pod) == {"status": 200}
+            assert answer({**asked, "format": one.name}, pod) == {"status": 200}
             wide = pod.replace(b"name: ", "name: 训练👩‍👧".encode())
-            assert answer({**asked, "form": form}, wide)["status"] in (200, 400)
+            assert answer({**asked, "format": one.name}, wide)["status"] in (200, 400)
         for body in UNREADABLE:
-            assert answer({**asked, "form": "text"}, body)["status"] == 400
+            assert answer({**asked, "format": "text"}, body)["status"] == 400
         worker.stdin.close()
         assert worker.wait() == 0

@@ -23,18 +23,27 @@ def _ask(body: bytes = POD, **head: Any) -> Answer:
     there = Operations()
     assert there.answer({"operation": "configure"}, FABRICS).head["status"] == 200
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 9}
-    return there.answer({**asked, "form": "json", **head}, body)
+    return there.answer({**asked, "format": "json", **head}, body)
 
 
 @pytest.mark.parametrize(
-    ("form", "begins"), [("json", b"{"), ("yaml", b"# warning: Pod a/a"), ("text", b"Pod a/a")]
+    ("name", "begins"), [("json", b"{"), ("yaml", b"# warning: Pod a/a"), ("text", b"Pod a/a")]
 )
-def test_a_preview_has_the_form_that_is_asked_for(form: str, begins: bytes) -> None:
-    """Each of the three."""
-    answer = _ask(form=form)
+def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) -> None:
+    """Each that is served."""
+    answer = _ask(format=name)
 
     assert answer.head == {"status": 200}
     assert answer.body.startswith(begins)
+
+
+def test_yaml_begins_with_what_it_has_no_place_for() -> None:
+    """A document that is written anew says so on top, with its line, as on the command line."""
+    body = POD.replace(b"{name: a}", b"{name: a, annotations: &x {x: y}, labels: *x}", 1)
+    first, second, *_ = _ask(body, format="yaml").body.decode().split("\n")
+
+    assert first.startswith("# warning: body:1: written anew, without its comments and layout")
+    assert second.startswith("# warning: Pod a/a: ")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +95,8 @@ def test_a_defect_of_a_decision_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_nobody_can_ask_is_a_defect() -> None:
-    """The table of operations is closed, and so are the forms."""
-    assert _ask(form="xml").head["error"] == "ValueError"
+    """The table of operations is closed, and so are the formats."""
+    assert _ask(format="xml").head["error"] == "KeyError"
     assert Operations().answer({"operation": "eval"}, b"1").head["error"] == "KeyError"
     assert Operations().answer({}, b"").head["status"] == 500
 

@@ -1,0 +1,21 @@
+"""`patch`: for each document its RFC 6902 patch, on a line of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from webhook.preview.formats.format import Format, Shown, View
+from webhook.preview.rewrite import patches
+from webhook.render.report import Report, asides
+from webhook.visible import visible_json
+from webhook.yamltext.documents import Document
+
+
+def _write(documents: Sequence[Document], report: Report, _: View) -> Shown:
+    written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
+    lines = [visible_json(one) + "\n" for one in written]
+    return Shown("".join(lines), asides(report))
+
+
+FORMAT = Format("patch", "one RFC 6902 patch a line, for each document", _write)

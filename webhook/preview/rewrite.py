@@ -1,0 +1,76 @@
+"""The documents of a report with the patches in them, and the patches themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from webhook.decision.outcome import PatchOp
+from webhook.errors import DocumentError
+from webhook.pod.manifest import at
+from webhook.pod.path import pointer
+from webhook.preview.proof import prove
+from webhook.render.json_form import LONGEST
+from webhook.render.report import Preview, Report
+from webhook.visible import visible
+from webhook.workloads.patch import patched
+from webhook.yamltext.documents import Document
+from webhook.yamltext.edit.splice import splice
+
+
+class Rewritten(NamedTuple):
+    """One document after the patches of its pods."""
+
+    text: str
+    warning: str  #: why comments and order are lost; "" where they are kept
+
+
+def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
+    """Return the RFC 6902 patch of each whole document; empty where nothing changes."""
+    found: list[list[PatchOp]] = [[] for _ in documents]
+    for preview in report.previews:
+        base = pointer(preview.steps)
+        for op in preview.decision.patch:
+            found[preview.document].append({**op, "path": base + op["path"]})
+    return found
+
+
+def rewrite(
+    documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
+) -> list[Rewritten]:
+    """Return the text of each document with the patches in it, comments and order kept.
+
+    Raises DocumentError if the texts have more than `most` characters: a document that is written
+    anew grows by its indentation and by what its aliases stand for.
+    """
+    changed: list[list[Preview]] = [[] for _ in documents]
+    for preview in report.previews:
+        if preview.decision.patch:
+            changed[preview.document].append(preview)
+    found: list[Rewritten] = []
+    length = 0
+    for document, own in zip(documents, changed, strict=True):
+        found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
+        length += len(found[-1].text)
+        if most is not None and length > most:
+            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+    return found
+
+
+def _rewritten(document: Document, previews: Sequence[Preview]) -> Rewritten:
+    value = patched(document.value, [(one.steps, one.decision.patch) for one in previews])
+    for preview in previews:
+        prove(preview.pod, at(value, preview.steps))
+    spliced = splice(document, value)
+    return Rewritten(spliced.text, spliced.warning)
+
+
+def lost_layout(
+    documents: Sequence[Document], rewritten: Sequence[Rewritten]
+) -> list[tuple[str, str]]:
+    """List the documents whose comments and order are lost: label and visible sentence."""
+    return [
+        ("warning", visible(f"{document.name}:{document.line}: {new.warning}"))
+        for document, new in zip(documents, rewritten, strict=True)
+        if new.warning
+    ]
