@@ -23,6 +23,7 @@ __all__ = [
     "context",
     "decide_on",
     "defaulted",
+    "env",
     "fabric",
     "fabrics",
     "gpu",
@@ -101,14 +102,21 @@ def gpu(name: str = "trainer", count: Any = "1", **fields: Any) -> dict[str, Any
 def pod(
     *containers: dict[str, Any],
     annotations: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> PodManifest:
     """Make a pod that opted in; without containers it has one with a GPU."""
     written = {"rdma.lab/enable": "true", **(annotations or {})}
+    metadata = {"name": "job", "namespace": "lab", "annotations": written}
     return {
-        "metadata": {"name": "job", "namespace": "lab", "annotations": written},
+        "metadata": {**metadata, **({"labels": labels} if labels else {})},
         "spec": {"containers": list(containers or (gpu(),)), **spec},
     }
+
+
+def env(**values: str) -> list[dict[str, str]]:
+    """Write the `env` of a container."""
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def decide_on(manifest: Any, where: Context | None = None) -> Decision:

@@ -2,7 +2,8 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.unit.mutations.drafted import codes, container, defaulted, env, pod, run, verdicts
+from tests.builders import defaulted, env, gpu, pod
+from tests.unit.mutations.alone import codes, run, verdicts
 from webhook.decision.draft import Draft
 from webhook.fabric.records import Defaults, Fabric, FabricEnv
 from webhook.mutations import env as env_mutation
@@ -42,7 +43,7 @@ FROM = [{"configMapRef": {"name": "settings"}}]
 
 def worker(name: str = "worker", **fields: Any) -> dict[str, Any]:
     """Make a container that runs sshd."""
-    return container(name, 2, **{"command": SSHD, **fields})
+    return gpu(name, "2", **{"command": SSHD, **fields})
 
 
 def decide(
@@ -82,11 +83,11 @@ def test_the_hidden_file_of_the_image_is_told() -> None:
 @pytest.mark.parametrize(
     ("manifest", "needed"),
     [
-        (pod(container("torch", 2, command=["torchrun", "train.py"])), False),
-        (pod(container("torch", 2, envFrom=FROM)), True),
-        (pod(container("torch", 2), labels={"training.kubeflow.org/job-role": "worker"}), True),
+        (pod(gpu("torch", "2", command=["torchrun", "train.py"])), False),
+        (pod(gpu("torch", "2", envFrom=FROM)), True),
+        (pod(gpu("torch", "2"), labels={"training.kubeflow.org/job-role": "worker"}), True),
         (
-            pod(container("torch", 2, command=["sh", "-c", "mkdir /run/sshd && /usr/sbin/sshd"])),
+            pod(gpu("torch", "2", command=["sh", "-c", "mkdir /run/sshd && /usr/sbin/sshd"])),
             True,
         ),
     ],
@@ -101,15 +102,15 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
 
 def test_not_needed_is_quiet() -> None:
     """Nothing is wrong with a pod whose processes inherit env."""
-    draft = decide(pod(container("torch", 2)))
+    draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
 
 
 MANY = "x" * 1023
 PODS = {
     "one": pod(worker()),
-    "two": pod(worker("a"), worker("b"), container("c", 1)),
-    "envFrom": pod(container("a", 1, envFrom=FROM), worker("b")),
+    "two": pod(worker("a"), worker("b"), gpu("c", "1")),
+    "envFrom": pod(gpu("a", "1", envFrom=FROM), worker("b")),
     "own literal": pod(worker(env=env(NCCL_IB_HCA="^mlx5_2", NCCL_DEBUG=""))),
     "own socket": pod(worker(env=env(NCCL_SOCKET_IFNAME="=net1"))),
     "own gloo": pod(worker(env=env(GLOO_SOCKET_IFNAME="net1"))),
@@ -233,7 +234,7 @@ def test_the_users_own_text_may_be_ours() -> None:
 
 def test_a_text_that_nothing_mounts_is_told() -> None:
     """The annotation alone does nothing."""
-    draft = decide(pod(container("torch", 1), annotations={"rdma.lab/nccl-conf": CONF}))
+    draft = decide(pod(gpu("torch", "1"), annotations={"rdma.lab/nccl-conf": CONF}))
     assert verdicts(draft) == ["torch skipped NotNeeded", "warned AnnotationUnused"]
 
 

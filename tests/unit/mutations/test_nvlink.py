@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.mutations.drafted import codes, container, defaulted, env, pod, run, verdicts
+from tests.builders import container, defaulted, env, gpu, pod
+from tests.unit.mutations.alone import codes, run, verdicts
 from webhook.decision.annotations import Requests
 from webhook.decision.draft import Draft
 from webhook.mutations.nvlink import MUTATION
@@ -19,7 +20,7 @@ HOST_TMP = [{"name": "tmp", "hostPath": {"path": "/tmp/lab"}}]
 def server(name: str = "server", gpus: int = 2, **fields: Any) -> dict[str, Any]:
     """Make a container that has all it needs."""
     given = {"command": COMMAND, "securityContext": {"privileged": True}, **fields}
-    return container(name, gpus, **{key: value for key, value in given.items() if value})
+    return gpu(name, str(gpus), **{key: value for key, value in given.items() if value})
 
 
 def ready(*containers: dict[str, Any], **spec: Any) -> PodManifest:

@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.mutations.drafted import codes, container, defaulted, pod, run, verdicts
+from tests.builders import container, defaulted, pod
+from tests.unit.mutations.alone import codes, run, verdicts
 from webhook.decision.annotations import Requests
 from webhook.fabric.records import Fabric
 from webhook.mutations.shared_memory import MUTATION

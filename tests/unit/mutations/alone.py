@@ -1,4 +1,4 @@
-"""Pods by hand, one mutation run on them, and the same again on what the API server made of it."""
+"""One mutation run alone, on every app container of a pod, and what it says."""
 
 from __future__ import annotations
 
@@ -16,31 +16,6 @@ from webhook.fabric.records import Defaults, Fabric, index
 from webhook.mpi.commands import Commands
 from webhook.pod.env import Environments
 from webhook.pod.manifest import PodManifest, containers_of
-
-GPU = "nvidia.com/gpu"
-
-
-def container(name: str = "trainer", gpus: int = 0, **fields: Any) -> dict[str, Any]:
-    """Make a container that requests whole GPUs."""
-    resources = {"resources": {"limits": {GPU: str(gpus)}}} if gpus else {}
-    return {"name": name, "image": "lab/train", **resources, **fields}
-
-
-def pod(
-    *containers: dict[str, Any],
-    annotations: dict[str, str] | None = None,
-    labels: dict[str, str] | None = None,
-    **spec: Any,
-) -> PodManifest:
-    """Make a pod that opted in."""
-    written = {"rdma.lab/enable": "true", **(annotations or {})}
-    metadata = {"name": "p", "annotations": written, "labels": labels or {}}
-    return {"metadata": metadata, "spec": {"containers": list(containers), **spec}}
-
-
-def env(**values: str) -> list[dict[str, str]]:
-    """Write an environment."""
-    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def run(
@@ -89,7 +64,7 @@ def run(
 
 
 def _gpus(manifest: dict[str, Any]) -> int:
-    return int(manifest.get("resources", {}).get("limits", {}).get(GPU, 0))
+    return int(manifest.get("resources", {}).get("limits", {}).get("nvidia.com/v100", 0))
 
 
 def verdicts(draft: Draft) -> list[str]:
@@ -101,21 +76,3 @@ def codes(draft: Draft) -> list[str]:
     """List the reasons for what was skipped and warned about: those of the status annotation."""
     told = [o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet]
     return [f"{o.container} {o.status} {o.reason.code}" for o in told]
-
-
-def defaulted(manifest: PodManifest) -> PodManifest:
-    """Return the pod as the API server hands it out again, with its defaults."""
-    manifest = deepcopy(manifest)
-    for volume in manifest["spec"].get("volumes") or ():
-        if "downwardAPI" in volume:
-            volume["downwardAPI"].setdefault("defaultMode", 420)
-            for item in volume["downwardAPI"]["items"]:
-                item["fieldRef"].setdefault("apiVersion", "v1")
-    for one in manifest["spec"]["containers"]:
-        one.setdefault("terminationMessagePath", "/dev/termination-log")
-        for variable in one.get("env") or ():
-            if variable.get("value") == "":
-                del variable["value"]
-            if "fieldRef" in variable.get("valueFrom", {}):
-                variable["valueFrom"]["fieldRef"].setdefault("apiVersion", "v1")
-    return manifest
