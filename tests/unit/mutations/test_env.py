@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, defaulted, fabric, gpu, ops, pod
+from tests.builders import V100, container, context, defaulted, env, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
 from tests.builders import told as all_told
 from tests.case_names import case_name
@@ -22,11 +22,6 @@ FULL = {
 }
 SET_ALL = f"set {', '.join(FULL)}"
 MPIRUN = ["mpirun", "--allow-run-as-root", "--hostfile", "/etc/mpi/hostfile"]
-
-
-def env(**values: str) -> list[dict[str, Any]]:
-    """Write an environment."""
-    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def trainer(**own: str) -> PodManifest:
