@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from certs.backoff import delays
+from certs.certs_error import CertsError
 from certs.clock import Clock
-from certs.errors import CertsError
 from certs.installation import Api, Installation
 from certs.issue import expiry
 from certs.keeper import Keeper

@@ -28,21 +28,21 @@ from typing import cast
 import uvicorn
 import uvloop
 
-from certs.errors import CertificateError
+from certs.certs_error import CertificateError
 from certs.serving import ServingContext
 from webhook.app import dev
 from webhook.app.http.asgi import App
 from webhook.app.http.health import Health
 from webhook.app.http.mutate import Mutate
-from webhook.app.http.preview import Preview
+from webhook.app.http.preview import PreviewApp
 from webhook.app.observe.log import Forward, Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.ports import bind
-from webhook.app.preview_worker.worker import Worker
+from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.sources.certificates import Certificate, certificate_of
+from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
 from webhook.app.sources.configuration import Configuration
-from webhook.app.sources.facts import ClusterFacts, facts_of
 from webhook.app.state import State
 from webhook.app.writes.pod_events import tell_broken_by
 from webhook.config.watch import ConfigWatch
@@ -242,7 +242,7 @@ class WebhookServer:
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:
-            apps["preview"] = Preview(self.state, self.metrics, self.log, self._worker)
+            apps["preview"] = PreviewApp(self.state, self.metrics, self.log, self._worker)
         return apps
 
     def _listener(self, name: str) -> _Listener:

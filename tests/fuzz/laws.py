@@ -23,7 +23,7 @@ from tests.property.changes import key_orders
 from webhook.app.http.mutate import Answer, Mutate
 from webhook.config.findings import Finding, InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics
-from webhook.config.read import decode
+from webhook.config.yaml_file import decode
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import Facts
 from webhook.decision.scope import Context
@@ -33,11 +33,11 @@ from webhook.mpi.commands import Commands, Launch
 from webhook.pipeline.decide import decide
 from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
-from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.rewrite import Rewritten, patches, rewrite
 from webhook.render.json_form import form_text
 from webhook.render.report import Report
-from webhook.render.text import text
+from webhook.render.text import report_text
 from webhook.yamltext.documents import Document, joined, read_documents
 
 
@@ -531,7 +531,7 @@ class Previewed(Costing):
         rewritten = rewrite(documents, report)
         forms = {
             "json": form_text(report),
-            "text": text(report),
+            "text": report_text(report),
             "yaml": joined([one.text for one in rewritten]),
         }
         return documents, report, rewritten, forms

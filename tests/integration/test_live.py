@@ -33,7 +33,7 @@ from tests.unit.kube.cluster import (
     namespace,
 )
 from webhook.app.namespace_waits import Arrivals
-from webhook.app.sources import facts
+from webhook.app.sources import cluster_facts
 from webhook.errors import ClusterError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
@@ -87,7 +87,7 @@ def test_a_pod_that_comes_before_its_namespace_waits_for_it(
 ) -> None:
     """And is decided by what the namespace requires, once the watch has brought it."""
     arrivals = Arrivals(seconds=600)
-    monkeypatch.setattr(facts, "Arrivals", lambda: arrivals)
+    monkeypatch.setattr(cluster_facts, "Arrivals", lambda: arrivals)
     config = fabrics(tmp_path)
     with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
         wait_for(lambda: server.get("/readyz").status == 200)

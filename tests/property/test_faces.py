@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.property.strategies import pods
 from webhook.app.http.mutate import Mutate
-from webhook.app.http.preview import Preview
+from webhook.app.http.preview import PreviewApp
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
-from webhook.app.preview_worker.worker import Worker
+from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.state import Snapshot, State
 from webhook.cli import main
 from webhook.config.load import load_fabrics
@@ -56,7 +56,7 @@ class _Faces:
         self._mutate = Mutate(state, metrics, log, decide)
         self.runner = asyncio.Runner()
         self.worker = Worker(metrics, log, seconds=120.0)
-        self._preview = Preview(state, metrics, log, self.worker)
+        self._preview = PreviewApp(state, metrics, log, self.worker)
 
     def command_line(self, pod: dict[str, Any]) -> Any:
         """Return the form that `-o json` prints."""

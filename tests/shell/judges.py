@@ -15,9 +15,9 @@ from tree_sitter import Language, Node, Parser
 
 from webhook.mpi.launchers import SOUGHT
 from webhook.shelltext import patterns
+from webhook.shelltext.contexts import Scan, UnreadableError
 from webhook.shelltext.read import Script, Scripts
 from webhook.shelltext.scan import scan
-from webhook.shelltext.state import Scan, UnreadableError
 from webhook.shelltext.words import command
 
 BASH = shutil.which("bash") or ""

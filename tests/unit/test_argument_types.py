@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from webhook.cli.argument_types import duration, written
+from webhook.cli.argument_types import duration, duration_text
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from webhook.cli.argument_types import duration, written
 def test_a_number_and_a_unit(given: str, read: timedelta) -> None:
     """As Go writes them, and days."""
     assert duration(given) == read
-    assert duration(written(read)) == read
+    assert duration(duration_text(read)) == read
 
 
 @pytest.mark.parametrize("given", ["", "90", "s", "1.5h", "-1s", "1m30s", "1y", "٣s", "9999999d"])

@@ -18,7 +18,7 @@ from webhook.app.options import CONFIG, ServeOptions
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
 from webhook.config.load import LIMITS, load_fabrics
-from webhook.config.read import parse_yaml
+from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events

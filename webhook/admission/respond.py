@@ -29,7 +29,7 @@ _REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError", 503: "Ser
 def answer(uid: str, decision: Decision) -> dict[str, Any]:
     """Answer with a decision that has no error."""
     if not decision.allowed:
-        refusal = refuse(uid, 403, decision.message or decision.reason.code)
+        refusal = reject(uid, 403, decision.message or decision.reason.code)
         _describe(refusal["response"], decision)
         return refusal
     response: dict[str, Any] = {"uid": uid, "allowed": True}
@@ -47,7 +47,7 @@ def leave(uid: str, why: str) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def refuse(uid: str, code: int, message: str) -> dict[str, Any]:
+def reject(uid: str, code: int, message: str) -> dict[str, Any]:
     """Answer that a request is refused, and why."""
     status = {
         "status": "Failure",

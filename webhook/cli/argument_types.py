@@ -56,7 +56,7 @@ def seconds(given: str) -> float:
     return number
 
 
-def written(span: timedelta) -> str:
+def duration_text(span: timedelta) -> str:
     """Write a duration as `duration` reads it, in the largest unit that divides it."""
     seconds_in = {"d": 86400, "h": 3600, "m": 60, "s": 1}
     whole = int(span.total_seconds())

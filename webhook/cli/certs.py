@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from certs.authorities import RotationRequest
-from certs.errors import CertsError
+from certs.certs_error import CertsError
 from certs.inspection import inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret

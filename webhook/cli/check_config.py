@@ -12,7 +12,7 @@ from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
 from webhook.config.load import LIMITS, parse_fabrics
-from webhook.config.read import decode, read_file
+from webhook.config.yaml_file import decode, read_file
 from webhook.visible import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2

@@ -14,9 +14,9 @@ from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
-from webhook.preview.documents import PreviewOptions, preview_documents, stranger
+from webhook.preview.dry_run import PreviewOptions, preview_documents, stranger
 from webhook.preview.formats import BY_NAME, FORMATS
-from webhook.preview.formats.format import Shown, View
+from webhook.preview.formats.format import Display, Shown
 from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
@@ -90,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not found.documents:
         raise DocumentError(f"{found.names[0]}: there is no document in it{found.others}")
     report = preview_documents(found.documents, _options(arguments))
-    view = View(width=width(), colour=colour(), terminal=terminal(), most=None)
-    _print(BY_NAME[arguments.output].write(found.documents, report, view))
+    display = Display(width=width(), colour=colour(), terminal=terminal(), most=None)
+    _print(BY_NAME[arguments.output].write(found.documents, report, display))
     if found.unreadable:
         return _UNREADABLE
     return _DENIED if report.denied else _DONE

@@ -91,7 +91,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
     add_names(group)
     for flag, usual, why in _LIFETIMES:
-        told = f"{why} (default: {types.written(usual)})" if why else argparse.SUPPRESS
+        told = f"{why} (default: {types.duration_text(usual)})" if why else argparse.SUPPRESS
         group.add_argument(flag, type=types.duration, default=usual, metavar="DURATION", help=told)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from webhook.config.environment import fabric_env
 from webhook.config.model import DefaultsEntry, FabricConfiguration, FabricEntry, ResourceEntry
+from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
 from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from webhook.config.explain import shown
 from webhook.config.findings import refused
-from webhook.config.read import decode, parse_yaml, read_file
+from webhook.config.yaml_file import decode, parse_yaml, read_file
 from webhook.decision.facts import Facts
 from webhook.errors import ShapeError
 from webhook.yamltext.tree import TextLimits

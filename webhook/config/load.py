@@ -20,8 +20,8 @@ from webhook.config.findings import (
     refused,
 )
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
-from webhook.config.read import LocatedData, decode, parse_yaml, read_file
 from webhook.config.rules import RULES, Parts
+from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
 from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
 from webhook.yamltext.tree import TextLimits

@@ -14,7 +14,7 @@ from pathlib import Path as File
 
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
-from webhook.config.read import decode, read_file
+from webhook.config.yaml_file import decode, read_file
 from webhook.visible import visible
 
 

@@ -13,7 +13,7 @@ from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Reason
 from webhook.fabric.records import Fabric, Fabrics
 from webhook.mpi.commands import Commands
-from webhook.pod.env import Environments
+from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, Kind, PodManifest
 from webhook.pod.path import Path
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from webhook.fabric.records import EnvPairs, Fabric, Fabrics
-from webhook.pod.env import entry
+from webhook.pod.container_env import entry
 
 NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
 GLOO_SOCKET = "GLOO_SOCKET_IFNAME"

@@ -75,7 +75,7 @@ class _Options(NamedTuple):
     clear: bool  #: whether `rest` begins with the program
 
 
-class Verdict(NamedTuple):
+class Proof(NamedTuple):
     """What the words of a launcher tell."""
 
     proof: str = ""  #: what proves that they start Open MPI
@@ -100,7 +100,7 @@ def telling(env: Iterable[str]) -> Mapping[str, None]:
     return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
 
 
-def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Verdict:
+def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Proof:
     """Tell whether a launcher is Open MPI, and open for an option; an empty verdict if not.
 
     `front` is what stands before its word, `env` the names of the container's variables. An
@@ -108,12 +108,12 @@ def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) ->
     """
     name = basename(words[0] or "")
     if FAMILIES.get(name) == "another MPI":
-        return Verdict()
+        return Proof()
     options = _options(words)
     proof = _proof(front, words[0] or "", env, options)
     if not proof or not _HYDRA.isdisjoint(options.names):
-        return Verdict()
-    return Verdict(proof, _obstacle(name, words, options))
+        return Proof()
+    return Proof(proof, _obstacle(name, words, options))
 
 
 def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:

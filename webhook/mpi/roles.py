@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from webhook.mpi.commands import Commands
 from webhook.mpi.openmpi import PREFIX, SWITCH
-from webhook.pod.env import env_names
+from webhook.pod.container_env import env_names
 from webhook.pod.manifest import PodManifest, items, mapping
 from webhook.pod.path import Path
 

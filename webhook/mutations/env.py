@@ -15,7 +15,7 @@ from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.records import EnvPairs
 from webhook.fabric.variables import allows_rdma, conflicts, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
-from webhook.pod.env import entry, env_of, has_env_from
+from webhook.pod.container_env import entry, env_of, has_env_from
 
 ADDED = Reason("Added", "Variables were added.")
 PRESENT = Reason("Present", "The container has all of them already.")

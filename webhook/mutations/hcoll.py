@@ -17,7 +17,7 @@ from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.mpi.commands import Launch
 from webhook.mpi.launches import open_to_flag
 from webhook.mpi.openmpi import SWITCH
-from webhook.pod.env import entry, env_names, has_env_from
+from webhook.pod.container_env import entry, env_names, has_env_from
 from webhook.pod.manifest import items, mapping
 from webhook.pod.path import Path, dotted
 from webhook.shelltext.insert import insert_after

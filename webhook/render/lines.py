@@ -19,7 +19,7 @@ _SURE = 3
 _GONE = 50
 
 
-class Change(NamedTuple):
+class Opcode(NamedTuple):
     """Lines of the old text in whose place are lines of the new one."""
 
     tag: str  #: equal, replace, delete or insert
@@ -46,18 +46,18 @@ class Lines(SequenceMatcher[str]):
         return list(_merged(_walked(list(self.a), list(self.b))))
 
 
-def _walked(old: list[str], new: list[str]) -> Iterator[Change]:
+def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
     """Walk both texts side by side."""
     places = _places(new)
     at, to = 0, 0
     while at < len(old) and to < len(new):
         same = _same(old, new, at, to)
-        yield Change("equal", at, at + same, to, to + same)
+        yield Opcode("equal", at, at + same, to, to + same)
         at, to = at + same, to + same
         gone, come = _next_same(old, places, at, to)
-        yield Change("replace", at, gone, to, come)
+        yield Opcode("replace", at, gone, to, come)
         at, to = gone, come
-    yield Change("replace", at, len(old), to, len(new))
+    yield Opcode("replace", at, len(old), to, len(new))
 
 
 def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
@@ -87,9 +87,9 @@ def _next_same(
     return best[1:] if best else (min(at + _GONE, len(old)), to)
 
 
-def _merged(changes: Iterator[Change]) -> Iterator[Change]:
+def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:
     """Join changes that follow one another, and name them as difflib does."""
-    last: Change | None = None
+    last: Opcode | None = None
     for change in changes:
         if change.old == change.old_end and change.new == change.new_end:
             continue
@@ -103,7 +103,7 @@ def _merged(changes: Iterator[Change]) -> Iterator[Change]:
         yield _named(last)
 
 
-def _named(change: Change) -> Change:
+def _named(change: Opcode) -> Opcode:
     if change.tag == "equal":
         return change
     tag = "replace"

@@ -84,12 +84,12 @@ def folded(sentences: Iterable[str], *, most: int) -> list[str]:
         subject, colon, rest = sentence.partition(": ")
         about.setdefault(colon + rest or sentence, []).append(subject)
     return [
-        listed(subjects, most=most) + rest if rest.startswith(": ") else rest
+        first_names(subjects, most=most) + rest if rest.startswith(": ") else rest
         for rest, subjects in about.items()
     ]
 
 
-def listed(names: Sequence[str], *, most: int) -> str:
+def first_names(names: Sequence[str], *, most: int) -> str:
     """Write names with commas, of too many only the first and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

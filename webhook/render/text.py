@@ -16,7 +16,7 @@ from webhook.decision.facts import LABEL
 from webhook.decision.outcome import Decision, Outcome, Status
 from webhook.pod.path import dotted
 from webhook.render.headline import Barrier, Verdict, barrier_of, not_opted_in, verdict_of
-from webhook.render.report import NO_TEMPLATE, Preview, Report, folded, listed
+from webhook.render.report import NO_TEMPLATE, Preview, Report, first_names, folded
 from webhook.render.table import Column, Sheet, Span
 
 _STYLES: dict[Status, str] = {
@@ -61,7 +61,9 @@ class _Row(NamedTuple):
     message: str
 
 
-def text(report: Report, *, width: int = 100, colour: bool = False, ways: Ways = OPTIONS) -> str:
+def report_text(
+    report: Report, *, width: int = 100, colour: bool = False, ways: Ways = OPTIONS
+) -> str:
     """Return the report as lines of at most `width` columns, with ANSI colours where asked."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for preview in report.previews:
@@ -196,7 +198,7 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
     notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)
     if empty:
-        notes.append(f"{NO_TEMPLATE} in {listed(empty, most=_NAMES)}")
+        notes.append(f"{NO_TEMPLATE} in {first_names(empty, most=_NAMES)}")
     for note in [*notes[:_NOTES], *_others(len(notes))]:
         sheet.paragraph(Span(note), sign=Span("note:", "dim"))
 
@@ -207,7 +209,7 @@ def _others(notes: int) -> list[str]:
 
 def _unknown(namespaces: list[str], ways: Ways) -> str:
     one = len(namespaces) == 1
-    names = listed(namespaces, most=_NAMES)
+    names = first_names(namespaces, most=_NAMES)
     return (
         f"the labels of namespace{'' if one else 's'} {names} are not known; "
         f'{"it needs" if one else "each needs"} {LABEL}: "true" ({ways.labels})'

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections import deque
 
-from webhook.shelltext import patterns, state
-from webhook.shelltext.state import Context, HereDocument, Scan, unclear
+from webhook.shelltext import contexts, patterns
+from webhook.shelltext.contexts import HereDocument, Scan, ShellContext, unclear
 
 _QUOTING = frozenset("'\"\\")
 
 
 def string(scan: Scan) -> None:
     """Open a string that holds substitutions."""
-    inner = Context(state.STRING, state.IN_STRING, scan.pos)
-    inner.quoted = state.STRING
+    inner = ShellContext(contexts.STRING, contexts.IN_STRING, scan.pos)
+    inner.quoted = contexts.STRING
     scan.enter(inner)
     scan.pos += 1
 
@@ -36,11 +36,11 @@ def dollar(scan: Scan) -> None:
     if following == "((":
         arithmetic(scan, 3)
     elif following[:1] == "(":
-        commands(scan, state.SUBSTITUTION, 2)
+        commands(scan, contexts.SUBSTITUTION, 2)
     elif following[:1] == "{" and scan.at(start + 2) not in " \t\n|":
         quoted = scan.context.quoted
-        mode = state.IN_QUOTED_PARAMETER if quoted else state.IN_PARAMETER
-        inner = Context(state.PARAMETER, mode, start)
+        mode = contexts.IN_QUOTED_PARAMETER if quoted else contexts.IN_PARAMETER
+        inner = ShellContext(contexts.PARAMETER, mode, start)
         inner.quoted = quoted
         scan.enter(inner)
         scan.pos += 2
@@ -52,7 +52,7 @@ def dollar(scan: Scan) -> None:
 
 def commands(scan: Scan, phase: str, length: int) -> None:
     """Open a list of commands within a word; here-documents in it are its own."""
-    inner = Context(phase, state.START, scan.pos)
+    inner = ShellContext(phase, contexts.START, scan.pos)
     inner.documents, scan.documents = scan.documents, deque()
     scan.enter(inner)
     scan.pos += length
@@ -82,14 +82,14 @@ def quote_in_parameter(scan: Scan) -> None:
 
 def string_in_parameter(scan: Scan) -> None:
     """Open a string in `${ }`; in one of a here-document shells differ."""
-    if scan.context.quoted == state.DOCUMENT:
+    if scan.context.quoted == contexts.DOCUMENT:
         unclear(scan)
     string(scan)
 
 
 def arithmetic(scan: Scan, length: int) -> None:
     """Open `$((` or `((`; bash counts parentheses, and so does this."""
-    inner = Context(state.ARITHMETIC, state.IN_ARITHMETIC, scan.pos)
+    inner = ShellContext(contexts.ARITHMETIC, contexts.IN_ARITHMETIC, scan.pos)
     inner.depth = 2
     scan.enter(inner)
     scan.pos += length
@@ -101,7 +101,7 @@ def open_parenthesis(scan: Scan) -> None:
     scan.pos += 1
 
 
-def close_parenthesis(scan: Scan) -> None:
+def close_arithmetic(scan: Scan) -> None:
     """End arithmetic with its second parenthesis; else it is a subshell in a substitution."""
     context = scan.context
     if context.depth > 2:  # noqa: PLR2004 -- both that opened it
@@ -117,7 +117,7 @@ def _leave_arithmetic(scan: Scan) -> None:
     is_command = scan.text[scan.context.start] == "("
     scan.leave_word(scan.pos + 2)
     if is_command:
-        after = state.LOOP_BODY if scan.context.phase == state.LOOP else state.AFTER
+        after = contexts.LOOP_BODY if scan.context.phase == contexts.LOOP else contexts.AFTER
         scan.context.mode = after
         return
     scan.pos = patterns.HASHES.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
@@ -125,7 +125,7 @@ def _leave_arithmetic(scan: Scan) -> None:
 
 def array(scan: Scan) -> None:
     """Open the elements of an array."""
-    scan.enter(Context(state.ARRAY, state.ELEMENTS, scan.pos))
+    scan.enter(ShellContext(contexts.ARRAY, contexts.ELEMENTS, scan.pos))
     scan.pos += 1
 
 
@@ -140,7 +140,7 @@ def process(scan: Scan) -> None:
     """Open `<(` or `>(` where no redirection may stand."""
     if scan.at(scan.pos + 1) != "(":
         unclear(scan)
-    commands(scan, state.SUBSTITUTION, 2)
+    commands(scan, contexts.SUBSTITUTION, 2)
 
 
 def backticks(scan: Scan) -> None:
@@ -157,7 +157,7 @@ def backticks(scan: Scan) -> None:
         return
     if patterns.BACKTICK_ESCAPE.search(scan.text, start, end):
         unclear(scan)
-    commands(scan, state.BACKTICKS, 1)
+    commands(scan, contexts.BACKTICKS, 1)
     scan.context.limit, scan.limit = scan.limit, end
 
 
@@ -217,8 +217,8 @@ def here_documents(scan: Scan) -> None:
         end = _end_of(document, scan)
         scan.pos = min(scan.text.find("\n", end, scan.limit) + 1 or scan.limit, scan.limit)
         if not document.literal and scan.is_sought(start, end) and _expands(scan.text, start, end):
-            inner = Context(state.DOCUMENT, state.IN_DOCUMENT, start)
-            inner.quoted = state.DOCUMENT
+            inner = ShellContext(contexts.DOCUMENT, contexts.IN_DOCUMENT, start)
+            inner.quoted = contexts.DOCUMENT
             inner.resume, scan.pos = scan.pos, start
             inner.limit, scan.limit = scan.limit, end
             scan.enter(inner)

@@ -7,19 +7,19 @@ GRAMMAR. A function that is named like a sought word changes what that means: no
 
 from __future__ import annotations
 
-from webhook.shelltext import expansions, patterns, state
-from webhook.shelltext.state import Context, Mode, Scan, unclear
+from webhook.shelltext import contexts, expansions, patterns
+from webhook.shelltext.contexts import Mode, Scan, ShellContext, unclear
 
 _CLOSED = ""  # the part behind the last word of a compound command
 #: In each part of a compound command the reserved words that end it, and what part follows.
 _NEXT = {
-    state.GROUP: {"}": _CLOSED},
-    state.IF: {"then": state.THEN},
-    state.THEN: {"elif": state.IF, "else": state.ELSE, "fi": _CLOSED},
-    state.ELSE: {"fi": _CLOSED},
-    state.WHILE: {"do": state.DO},
-    state.DO: {"done": _CLOSED},
-    state.BODY: {"esac": _CLOSED},
+    contexts.GROUP: {"}": _CLOSED},
+    contexts.IF: {"then": contexts.THEN},
+    contexts.THEN: {"elif": contexts.IF, "else": contexts.ELSE, "fi": _CLOSED},
+    contexts.ELSE: {"fi": _CLOSED},
+    contexts.WHILE: {"do": contexts.DO},
+    contexts.DO: {"done": _CLOSED},
+    contexts.BODY: {"esac": _CLOSED},
 }
 _NONE: dict[str, str] = {}
 
@@ -91,7 +91,7 @@ def descriptor(scan: Scan) -> None:
 def newline(scan: Scan) -> None:
     """End a command by a line break."""
     scan.end_command()
-    scan.context.mode = state.START
+    scan.context.mode = contexts.START
     expansions.line_end(scan)
 
 
@@ -106,20 +106,20 @@ def semicolon(scan: Scan) -> None:
     if following in ";&":
         _end_case_part(scan)
         return
-    if context.mode is state.START:
+    if context.mode is contexts.START:
         unclear(scan)
     scan.end_command()
-    context.mode = state.START
+    context.mode = contexts.START
     scan.pos += 1
 
 
 def _end_case_part(scan: Scan) -> None:
     context = scan.context
-    if context.phase != state.BODY or context.needs:
+    if context.phase != contexts.BODY or context.needs:
         unclear(scan)
     scan.end_command()
     scan.pos += 3 if scan.text.startswith(";;&", scan.pos) else 2
-    context.mode = state.CASE_NEXT
+    context.mode = contexts.CASE_NEXT
 
 
 def ampersand(scan: Scan) -> None:
@@ -141,10 +141,10 @@ def bar(scan: Scan) -> None:
 
 def _operator(scan: Scan, length: int, needs: str) -> None:
     context = scan.context
-    if context.mode is state.START:
+    if context.mode is contexts.START:
         unclear(scan)
     scan.end_command()
-    context.mode = state.START
+    context.mode = contexts.START
     context.needs = needs
     scan.pos += length
 
@@ -152,10 +152,10 @@ def _operator(scan: Scan, length: int, needs: str) -> None:
 def close_parenthesis(scan: Scan) -> None:
     """End `( )`, `$( )`, `<( )`; the first of them is not empty."""
     context = scan.context
-    if context.needs or context.phase not in (state.SUBSHELL, state.SUBSTITUTION):
+    if context.needs or context.phase not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
         unclear(scan)
     scan.end_command()
-    if context.phase == state.SUBSTITUTION:
+    if context.phase == contexts.SUBSTITUTION:
         expansions.close_commands(scan)
         return
     if not context.filled:
@@ -166,7 +166,7 @@ def close_parenthesis(scan: Scan) -> None:
 def _leave(scan: Scan, end: int) -> None:
     """End a compound command."""
     scan.leave()
-    scan.context.mode = state.AFTER
+    scan.context.mode = contexts.AFTER
     scan.pos = end
 
 
@@ -175,7 +175,7 @@ def angle(scan: Scan) -> None:
     if scan.at(scan.pos + 1) != "(":
         redirection(scan)
         return
-    if scan.context.mode is state.START:
+    if scan.context.mode is contexts.START:
         scan.begin_command(scan.pos)
     expansions.process(scan)
 
@@ -199,11 +199,11 @@ def redirection(scan: Scan) -> None:
 
 def _redirect(scan: Scan, start: int) -> None:
     mode = scan.context.mode
-    if mode is state.START:
+    if mode is contexts.START:
         scan.begin_command(start)
-    elif mode is not state.ARGUMENTS:
-        scan.context.mode = state.ONE_WORD
-        scan.context.then = state.REDIRECTED
+    elif mode is not contexts.ARGUMENTS:
+        scan.context.mode = contexts.ONE_WORD
+        scan.context.then = contexts.REDIRECTED
 
 
 def argument_parenthesis(scan: Scan) -> None:
@@ -241,7 +241,7 @@ def function(scan: Scan, name: str, end: int) -> None:
 def _define(scan: Scan, name: str, end: int) -> None:
     if any(word in name for word in scan.sought):
         unclear(scan)
-    scan.context.mode = state.FUNCTION
+    scan.context.mode = contexts.FUNCTION
     scan.pos = end
 
 
@@ -259,7 +259,7 @@ def subshell(scan: Scan) -> None:
         _begin(scan)
         expansions.arithmetic(scan, 2)
         return
-    _open(scan, state.SUBSHELL, scan.pos + 1)
+    _open(scan, contexts.SUBSHELL, scan.pos + 1)
 
 
 def _begin(scan: Scan) -> None:
@@ -268,9 +268,9 @@ def _begin(scan: Scan) -> None:
     scan.context.needs = ""
 
 
-def _open(scan: Scan, phase: str, end: int, mode: Mode = state.START) -> Context:
+def _open(scan: Scan, phase: str, end: int, mode: Mode = contexts.START) -> ShellContext:
     _begin(scan)
-    inner = Context(phase, mode, scan.pos)
+    inner = ShellContext(phase, mode, scan.pos)
     scan.enter(inner)
     scan.pos = end
     return inner
@@ -278,27 +278,27 @@ def _open(scan: Scan, phase: str, end: int, mode: Mode = state.START) -> Context
 
 def _open_list(scan: Scan, word: str, end: int) -> None:
     """`{`, `if`, `while` and `until`: a list follows."""
-    _open(scan, state.WHILE if word == "until" else word, end)
+    _open(scan, contexts.WHILE if word == "until" else word, end)
 
 
 def _close(scan: Scan, word: str, end: int) -> None:
     """Go on to the next part of a compound command, or end it."""
     context = scan.context
     part = _NEXT.get(context.phase, _NONE).get(word)
-    empty = not context.filled and context.phase != state.BODY
+    empty = not context.filled and context.phase != contexts.BODY
     if part is None or context.needs or empty:
         unclear(scan)
     elif part == _CLOSED:
         _leave(scan, end)
     else:
         context.phase = part
-        context.mode = state.START
+        context.mode = contexts.START
         context.filled = False
         scan.pos = end
 
 
 def _open_condition(scan: Scan, _: str, end: int) -> None:
-    _open(scan, state.CONDITION, end, state.IN_CONDITION)
+    _open(scan, contexts.CONDITION, end, contexts.IN_CONDITION)
 
 
 def close_condition(scan: Scan) -> None:
@@ -327,19 +327,19 @@ def _open_loop(scan: Scan, word: str, end: int) -> None:
     """`for` and `select`, up to the list of words or the body."""
     usual = None if scan.documents else patterns.LOOP.match(scan.text, end, scan.limit)
     if usual is not None:
-        _open(scan, state.DO, usual.end())
+        _open(scan, contexts.DO, usual.end())
         return
     name = patterns.NAME.match(scan.text, end, scan.limit)
     if name is None:
         _open_arithmetic_loop(scan, word, end)
         return
-    inner = _open(scan, state.LOOP, name.end(), state.LOOP_BODY)
+    inner = _open(scan, contexts.LOOP, name.end(), contexts.LOOP_BODY)
     if scan.documents:
         unclear(scan)
     scan.pos = patterns.EMPTY.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
     following, behind = _word(scan)
     if following == "in" and scan.at(behind) in patterns.BREAKS:
-        inner.mode = state.LISTED
+        inner.mode = contexts.LISTED
         scan.pos = behind
     elif scan.at(scan.pos) == ";":
         end_of_list(scan)
@@ -349,20 +349,20 @@ def _open_arithmetic_loop(scan: Scan, word: str, end: int) -> None:
     end = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
     if word != "for" or not scan.text.startswith("((", end):
         unclear(scan)
-    _open(scan, state.LOOP, end)
+    _open(scan, contexts.LOOP, end)
     expansions.arithmetic(scan, 2)
 
 
 def end_of_list(scan: Scan) -> None:
     """End the words of a `for` by a semicolon."""
-    scan.context.mode = state.LOOP_BODY
+    scan.context.mode = contexts.LOOP_BODY
     scan.context.filled = True
     scan.pos += 1
 
 
 def end_of_listed_line(scan: Scan) -> None:
     """End the words of a `for` by a line break."""
-    scan.context.mode = state.LOOP_BODY
+    scan.context.mode = contexts.LOOP_BODY
     scan.context.filled = True
     expansions.line_end(scan)
 
@@ -381,14 +381,14 @@ def loop_body(scan: Scan) -> None:
     if scan.at(end) not in patterns.BREAKS or word not in ("do", "{"):
         unclear(scan)
     scan.context.phase = word
-    scan.context.mode = state.START
+    scan.context.mode = contexts.START
     scan.context.filled = False
     scan.pos = end
 
 
 def _open_case(scan: Scan, _: str, end: int) -> None:
-    inner = _open(scan, state.CASE, end, state.ONE_WORD)
-    inner.then = state.CASE_IN
+    inner = _open(scan, contexts.CASE, end, contexts.ONE_WORD)
+    inner.then = contexts.CASE_IN
     scan.pos = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
     if scan.at(scan.pos) in "\n|&;()<>#":
         unclear(scan)
@@ -399,7 +399,7 @@ def case_in(scan: Scan) -> None:
     word, end = _word(scan)
     if scan.at(end) not in patterns.BREAKS or word != "in":
         unclear(scan)
-    scan.context.mode = state.CASE_NEXT
+    scan.context.mode = contexts.CASE_NEXT
     scan.pos = end
 
 
@@ -409,7 +409,7 @@ def case_next(scan: Scan) -> None:
     if word == "esac" and scan.at(end) in patterns.BREAKS:
         _leave(scan, end)
         return
-    scan.context.mode = state.CASE_PATTERNS
+    scan.context.mode = contexts.CASE_PATTERNS
 
 
 def case_parenthesis(scan: Scan) -> None:
@@ -417,14 +417,14 @@ def case_parenthesis(scan: Scan) -> None:
     scan.pos = patterns.BLANKS.match(scan.text, scan.pos + 1, scan.limit).end()  # type: ignore[union-attr]
     if scan.at(scan.pos) == ")":
         unclear(scan)
-    scan.context.mode = state.CASE_PATTERNS
+    scan.context.mode = contexts.CASE_PATTERNS
 
 
 def end_of_patterns(scan: Scan) -> None:
     """Begin the commands behind patterns."""
     context = scan.context
-    context.phase = state.BODY
-    context.mode = state.START
+    context.phase = contexts.BODY
+    context.mode = contexts.START
     context.filled = False
     context.needs = ""
     scan.pos += 1

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from webhook.shelltext import patterns
-from webhook.shelltext.scan import scan
-from webhook.shelltext.state import (
+from webhook.shelltext.contexts import (
     LEVELS,
     TOO_DEEP,
     TOO_MANY,
@@ -20,6 +19,7 @@ from webhook.shelltext.state import (
     UnreadableError,
     unclear,
 )
+from webhook.shelltext.scan import scan
 from webhook.shelltext.words import Command, command
 
 __all__ = [

@@ -10,8 +10,15 @@ Sources: POSIX.1-2024, XCU 2 (Shell Command Language); bash(1). The tests ask ba
 
 from __future__ import annotations
 
-from webhook.shelltext import expansions, grammar, state
-from webhook.shelltext.state import TOO_MANY, Context, Handler, Scan, UnreadableError, unclear
+from webhook.shelltext import contexts, expansions, grammar
+from webhook.shelltext.contexts import (
+    TOO_MANY,
+    Handler,
+    Scan,
+    ShellContext,
+    UnreadableError,
+    unclear,
+)
 
 
 def scan(found: Scan) -> None:
@@ -36,23 +43,23 @@ def scan(found: Scan) -> None:
     raise UnreadableError(TOO_MANY)
 
 
-_ENDS = frozenset({state.START, state.ARGUMENTS, state.AFTER, state.REDIRECTED})
+_ENDS = frozenset({contexts.START, contexts.ARGUMENTS, contexts.AFTER, contexts.REDIRECTED})
 
 
-def _end(found: Scan, context: Context) -> bool:
+def _end(found: Scan, context: ShellContext) -> bool:
     """End a context that has an end of its own, others are still open; whether it is the script."""
-    if context.phase == state.DOCUMENT:
+    if context.phase == contexts.DOCUMENT:
         expansions.close_document(found)
         return False
-    mode = context.then if context.mode is state.ONE_WORD else context.mode
+    mode = context.then if context.mode is contexts.ONE_WORD else context.mode
     if context.needs or found.documents or mode not in _ENDS:
         unclear(found)
     found.end_command()
-    if context.phase == state.BACKTICKS:
+    if context.phase == contexts.BACKTICKS:
         expansions.close_backticks(found)
-    elif context.phase != state.SCRIPT:
+    elif context.phase != contexts.SCRIPT:
         unclear(found)
-    return context.phase == state.SCRIPT
+    return context.phase == contexts.SCRIPT
 
 
 _WITHIN_WORDS: dict[str, Handler] = {
@@ -73,12 +80,12 @@ _PROCESSES: dict[str, Handler] = {"<": expansions.process, ">": expansions.proce
 _LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": grammar.comment}
 
 
-def _set(mode: state.Mode, handlers: dict[str, Handler], other: Handler = unclear) -> None:
+def _set(mode: contexts.Mode, handlers: dict[str, Handler], other: Handler = unclear) -> None:
     mode.handlers, mode.other = handlers, other
 
 
 _set(
-    state.START,
+    contexts.START,
     {
         **_BETWEEN_COMMANDS,
         "\n": expansions.line_end,
@@ -89,7 +96,7 @@ _set(
     grammar.start_word,
 )
 _set(
-    state.ARGUMENTS,
+    contexts.ARGUMENTS,
     {
         **_BETWEEN_COMMANDS,
         **_WITHIN_WORDS,
@@ -98,11 +105,11 @@ _set(
         ">": grammar.angle,
     },
 )
-_set(state.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
-_set(state.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.descriptor)
-_set(state.FUNCTION, {**_LINES, "(": grammar.subshell}, grammar.function_body)
+_set(contexts.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
+_set(contexts.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.descriptor)
+_set(contexts.FUNCTION, {**_LINES, "(": grammar.subshell}, grammar.function_body)
 _set(
-    state.ONE_WORD,
+    contexts.ONE_WORD,
     {
         **_WITHIN_WORDS,
         **dict.fromkeys("<>", grammar.word_angle),
@@ -111,7 +118,7 @@ _set(
     },
 )
 _set(
-    state.LISTED,
+    contexts.LISTED,
     {
         **_WITHIN_WORDS,
         **_PROCESSES,
@@ -120,26 +127,26 @@ _set(
         "#": grammar.comment,
     },
 )
-_set(state.LOOP_BODY, {**_LINES, ";": grammar.loop_semicolon}, grammar.loop_body)
-_set(state.CASE_IN, _LINES, grammar.case_in)
-_set(state.CASE_NEXT, {**_LINES, "(": grammar.case_parenthesis}, grammar.case_next)
-_set(state.CASE_PATTERNS, {**_WITHIN_WORDS, ")": grammar.end_of_patterns})
+_set(contexts.LOOP_BODY, {**_LINES, ";": grammar.loop_semicolon}, grammar.loop_body)
+_set(contexts.CASE_IN, _LINES, grammar.case_in)
+_set(contexts.CASE_NEXT, {**_LINES, "(": grammar.case_parenthesis}, grammar.case_next)
+_set(contexts.CASE_PATTERNS, {**_WITHIN_WORDS, ")": grammar.end_of_patterns})
 _set(
-    state.ELEMENTS,
+    contexts.ELEMENTS,
     {**_WITHIN_WORDS, **_PROCESSES, ")": expansions.close_array, "#": grammar.comment},
 )
 _set(
-    state.IN_CONDITION,
+    contexts.IN_CONDITION,
     {**_WITHIN_WORDS, "]": grammar.close_condition, "&": grammar.condition_and},
 )
-_set(state.IN_STRING, {**_WITHIN_WORDS, '"': expansions.close_string})
-_set(state.IN_DOCUMENT, {"$": expansions.dollar, "`": expansions.backticks})
+_set(contexts.IN_STRING, {**_WITHIN_WORDS, '"': expansions.close_string})
+_set(contexts.IN_DOCUMENT, {"$": expansions.dollar, "`": expansions.backticks})
 _set(
-    state.IN_PARAMETER,
+    contexts.IN_PARAMETER,
     {**_WITHIN_WORDS, "}": expansions.close_parameter},
 )
 _set(
-    state.IN_QUOTED_PARAMETER,
+    contexts.IN_QUOTED_PARAMETER,
     {
         **_WITHIN_WORDS,
         '"': expansions.string_in_parameter,
@@ -148,10 +155,10 @@ _set(
     },
 )
 _set(
-    state.IN_ARITHMETIC,
+    contexts.IN_ARITHMETIC,
     {
         **_WITHIN_WORDS,
         "(": expansions.open_parenthesis,
-        ")": expansions.close_parenthesis,
+        ")": expansions.close_arithmetic,
     },
 )

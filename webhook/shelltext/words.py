@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webhook.shelltext import patterns
 from webhook.shelltext.argv import Word
-from webhook.shelltext.state import TOO_MANY, UNCLEAR, Scan, UnreadableError
+from webhook.shelltext.contexts import TOO_MANY, UNCLEAR, Scan, UnreadableError
 
 
 class Command(NamedTuple):

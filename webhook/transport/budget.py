@@ -114,7 +114,7 @@ class Budget:
 
     def address(self, told: str) -> _Address:
         """Return the connections of an address."""
-        key = key_of(told)
+        key = address_key(told)
         return self._addresses.setdefault(key, _Address(key))
 
     def count(self, share: Share, of: _Address, octets: int) -> None:
@@ -142,7 +142,7 @@ class Budget:
             self._addresses.pop(of.key, None)
 
 
-def key_of(address: str) -> bytes:
+def address_key(address: str) -> bytes:
     """Return what counts as one address: of IPv6 the /64, which one host may have for itself.
 
     IPv4 comes as it is, or mapped into IPv6 where a socket takes both.

@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from webhook.admission.respond import WARNINGS_IN_ALL, answer, leave, refuse
+from webhook.admission.respond import WARNINGS_IN_ALL, answer, leave, reject
 from webhook.decision.outcome import Decision, PatchOp, Reason
 
 PATCHED = Reason("Patched", "It was changed.")
@@ -105,7 +105,7 @@ def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
 
 def test_refusals_have_code_reason_and_a_bounded_message() -> None:
     """A message that echoes input stays short enough to read."""
-    status = refuse("u", 500, "m" * 5000)["response"]["status"]
+    status = reject("u", 500, "m" * 5000)["response"]["status"]
 
     assert (status["code"], status["reason"], len(status["message"])) == (
         500,

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from certs.errors import ApiError
+from certs.certs_error import ApiError
 from certs.issue import issue_ca
 from certs.pem import KeyPair
 from certs.self_managed import SelfManaged, Status

@@ -41,7 +41,7 @@ BROKEN = {
         text(fabric(match={"gpuProducts": ["Tesla V100*"]})),
         text(fabric(match={"nodeLabels": {"zone": []}})),
     ],
-    "env_names": [
+    "variable_names": [
         text(fabric(env={"1A": "x"})),
     ],
     "interface_names": [

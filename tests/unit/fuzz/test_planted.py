@@ -216,7 +216,7 @@ def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_text(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("tests.fuzz.laws.text", lambda report: f"{report.notes}\x9b")
+    patch.setattr("tests.fuzz.laws.report_text", lambda report: f"{report.notes}\x9b")
 
 
 def _lost_text(patch: pytest.MonkeyPatch) -> None:

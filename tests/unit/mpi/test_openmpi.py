@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.mpi.openmpi import Verdict, judge, reaches_by_ssh, speaks_of_another
+from webhook.mpi.openmpi import Proof, judge, reaches_by_ssh, speaks_of_another
 from webhook.shelltext.argv import Word
 
 
-def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Verdict:
+def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
     """Judge a command line whose words are separated by blanks; `?` is a word not known."""
     words = [None if word == "?" else word for word in line.split()]
-    return Verdict() if speaks_of_another(line, env) else judge(front, words, env)
+    return Proof() if speaks_of_another(line, env) else judge(front, words, env)
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Verdict:
 )
 def test_proofs(line: str, proof: str) -> None:
     """The launcher's name or path, or an option that no other launcher takes, is a proof."""
-    assert judged(line) == Verdict(proof)
+    assert judged(line) == Proof(proof)
 
 
 def test_proofs_of_the_environment() -> None:
     """An OMPI_MCA_* of the container or in front of the command is one; our own is none."""
-    assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == Verdict("OMPI_MCA_btl")
-    assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == Verdict("OMPI_MCA_pml")
-    assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == Verdict()
+    assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == Proof("OMPI_MCA_btl")
+    assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == Proof("OMPI_MCA_pml")
+    assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == Proof()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_proofs_of_the_environment() -> None:
 )
 def test_no_proof(line: str) -> None:
     """Options count only where they are the launcher's for sure; paths only of the launcher."""
-    assert judged(line) == Verdict()
+    assert judged(line) == Proof()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_no_proof(line: str) -> None:
 )
 def test_signs_of_another_mpi(line: str, env: str) -> None:
     """Any sign of MPICH or Intel MPI outweighs a proof."""
-    assert judged(line, *env.split(), "OMPI_MCA_btl") == Verdict()
+    assert judged(line, *env.split(), "OMPI_MCA_btl") == Proof()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_obstacles(line: str, obstacle: str) -> None:
 )
 def test_no_obstacle(line: str) -> None:
     """Values of options may be unknown, and the program's words are its own."""
-    assert judged(line) == Verdict("-x")
+    assert judged(line) == Proof("-x")
 
 
 def test_ranks_on_other_machines() -> None:

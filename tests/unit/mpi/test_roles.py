@@ -6,7 +6,7 @@ import pytest
 
 from webhook.mpi.commands import Commands
 from webhook.mpi.roles import launchers_of, role_of, starts_without_env
-from webhook.pod.env import env_of
+from webhook.pod.container_env import env_of
 
 ROLE = "training.kubeflow.org/job-role"
 

@@ -14,7 +14,7 @@ from webhook.decision.facts import NamespaceFacts
 from webhook.decision.scope import Mutation, Scope, Target
 from webhook.fabric.records import Defaults, Fabric, index
 from webhook.mpi.commands import Commands
-from webhook.pod.env import Environments
+from webhook.pod.container_env import Environments
 from webhook.pod.manifest import PodManifest, containers_of
 
 

@@ -14,7 +14,7 @@ from webhook.mutations.memory_limit.limits import (
     reads_limit,
     unbounded_memory_volumes,
 )
-from webhook.pod.env import Environments
+from webhook.pod.container_env import Environments
 from webhook.pod.manifest import containers_of
 
 PATH = ("spec", "containers", 0)

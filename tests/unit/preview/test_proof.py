@@ -14,9 +14,9 @@ from webhook.fabric.records import Fabric, RdmaResource, index
 from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import PATCHED
 from webhook.pod.manifest import PodManifest
-from webhook.preview import documents as preview
+from webhook.preview import dry_run as preview
 from webhook.preview import rewrite as rewriting
-from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import SERVED
 from webhook.preview.proof import UnprovenPatchError, proven_pod
 from webhook.preview.rewrite import rewrite

@@ -3,7 +3,7 @@ import pytest
 from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
 from webhook.decision.outcome import Decision, Outcome, PatchOp, Reason
 from webhook.render.report import Preview, Report
-from webhook.render.text import text
+from webhook.render.text import report_text
 
 OP: PatchOp = {"op": "add", "path": "/x", "value": 1}
 ADDED = outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP)
@@ -11,7 +11,7 @@ ADDED = outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP)
 
 def shown(*previews: Preview, width: int = 100, notes: tuple[str, ...] = ()) -> str:
     """Render these previews without colours."""
-    return text(Report(previews=previews, notes=notes), width=width)
+    return report_text(Report(previews=previews, notes=notes), width=width)
 
 
 def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
@@ -239,8 +239,8 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 def test_colours_come_only_where_asked() -> None:
     """A pipe gets plain text."""
     report = Report(previews=(preview(patched(ADDED)),))
-    assert "\x1b" not in text(report)
-    assert "\x1b[32mapplied" in text(report, colour=True)
+    assert "\x1b" not in report_text(report)
+    assert "\x1b[32mapplied" in report_text(report, colour=True)
 
 
 def test_a_warning_of_another_reason_keeps_its_row() -> None:

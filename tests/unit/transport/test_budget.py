@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.transport.budget import Budget, Limits, Share, key_of
+from webhook.transport.budget import Budget, Limits, Share, address_key
 
 #: Ten connections, six of one address.
 LIMITS = Limits(connection=10, in_all=100, per_address=60)
@@ -120,4 +120,4 @@ def test_descriptors_bound_connections_too() -> None:
 )
 def test_what_is_one_address(one: str, other: str, same: bool) -> None:
     """A /64 of IPv6 is one host's to choose from; IPv4 is the same on a socket for both."""
-    assert (key_of(one) == key_of(other)) is same
+    assert (address_key(one) == address_key(other)) is same

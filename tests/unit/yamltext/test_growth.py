@@ -12,12 +12,12 @@ from tests.unit.yamltext import hostile
 from webhook.config import EXAMPLE
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
-from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.rewrite import patches, rewrite
 from webhook.render.diff import diff
 from webhook.render.json_form import form_text
 from webhook.render.report import Report, asides
-from webhook.render.text import text
+from webhook.render.text import report_text
 from webhook.yamltext.documents import joined, read_documents
 
 _FEW = 40
@@ -30,7 +30,7 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
         documents = read_documents(written, "f.yaml")
         report = preview_documents(documents, OPTIONS)
         form_text(report)
-        text(report)
+        report_text(report)
         asides(report)
         patches(documents, report)
         after = joined([one.text for one in rewrite(documents, report)])
@@ -120,5 +120,5 @@ def test_an_answer_is_bounded() -> None:
 def test_many_notes_are_counted() -> None:
     """In text two hundred are shown; -o json has all."""
     report = Report(notes=tuple(f"ConfigMap a{at}: says {at}" for at in range(250)))
-    assert text(report).count("says") == 200
-    assert "50 more notes, which -o json has" in text(report)
+    assert report_text(report).count("says") == 200
+    assert "50 more notes, which -o json has" in report_text(report)

@@ -11,7 +11,7 @@ from fastapi import Response
 
 from webhook.app.http import asgi
 from webhook.app.http.asgi import DisconnectedError
-from webhook.app.preview_worker.turns import Share
+from webhook.app.preview_worker.turns import Allotment
 
 #: How long an answer may take to be sent.
 SECONDS = 60.0
@@ -48,7 +48,7 @@ class Pieces(Response):
     """
 
     def __init__(
-        self, pieces: Sequence[bytes], media_type: str, share: Share, address: str
+        self, pieces: Sequence[bytes], media_type: str, share: Allotment, address: str
     ) -> None:
         self._pieces = pieces
         self._size = sum(map(len, pieces))

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from webhook.admission.respond import answer, leave, refuse
+from webhook.admission.respond import answer, leave, reject
 from webhook.admission.review import AdmissionRequest, read_review, uid_of
 from webhook.app.http import asgi
 from webhook.app.http.asgi import JSON, TEXT, Bodies, DisconnectedError, Headers
@@ -152,7 +152,7 @@ class Mutate:
         snapshot = self._state.snapshot
         if snapshot is None:
             why = "there has been no valid configuration since start"
-            refusal = orjson.dumps(refuse(request.uid, 503, why))
+            refusal = orjson.dumps(reject(request.uid, 503, why))
             return Answer(503, refusal, request=request, problem=why)
         decision = self._decide(request.pod, snapshot.context_for(request.namespace))
         written = orjson.dumps(answer(request.uid, decision))
@@ -263,7 +263,7 @@ def _legible_uid(body: bytes) -> str:
 def _refused(uid: str, problem: str) -> Answer:
     if not uid:
         return _text(400, problem)
-    return Answer(200, orjson.dumps(refuse(uid, 400, problem)), problem=problem, uid=uid)
+    return Answer(200, orjson.dumps(reject(uid, 400, problem)), problem=problem, uid=uid)
 
 
 def _too_deep(uid: str) -> Answer:
@@ -271,7 +271,7 @@ def _too_deep(uid: str) -> Answer:
 
 
 def _broken(uid: str, error: Exception) -> Answer:
-    body = orjson.dumps(refuse(uid, 500, "internal error of rdma-webhook; its log has the uid"))
+    body = orjson.dumps(reject(uid, 500, "internal error of rdma-webhook; its log has the uid"))
     return Answer(500, body, uid=uid, error=error)
 
 

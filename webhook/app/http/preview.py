@@ -19,9 +19,9 @@ from webhook.app.http.negotiate import negotiate
 from webhook.app.http.query import read_query
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.preview_worker.child import Answer
-from webhook.app.preview_worker.turns import Share, Turns
-from webhook.app.preview_worker.worker import Job, Worker
+from webhook.app.preview_worker.child import WorkerAnswer
+from webhook.app.preview_worker.supervisor import Job, Worker
+from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
 from webhook.preview.formats import SERVED
@@ -54,7 +54,7 @@ Accept
 """
 
 
-class Preview:
+class PreviewApp:
     """The ASGI application of the preview listener: FastAPI inside, counted outside."""
 
     def __init__(self, state: State, metrics: Metrics, log: Log, worker: Worker) -> None:
@@ -63,13 +63,13 @@ class Preview:
         self._log = log
         self._worker = worker
         self._bodies = Bodies()
-        self._places = Share("previews", PENDING, EACH_PENDING)
-        self._held = Share("large previews", HELD, EACH_HELD)
+        self._places = Allotment("previews", PENDING, EACH_PENDING)
+        self._held = Allotment("large previews", HELD, EACH_HELD)
         self._turns = Turns()
         self._app = self._routes()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
-        """Answer one request, and count it."""
+        """WorkerAnswer one request, and count it."""
         started = perf_counter()
         code = 500
 
@@ -126,7 +126,7 @@ class Preview:
         app.add_exception_handler(HTTPException, _elsewhere)
         return app
 
-    async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> Answer:
+    async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> WorkerAnswer:
         pending = self._metrics.previews_pending.track_inprogress()
         with self._places.take(address), self._held.take(address, len(job.body)), pending:
             try:

@@ -37,7 +37,7 @@ _STATUSES = (200, 400, 413, 500)
 _LONGEST_LINE = 200
 
 
-class Answer(NamedTuple):
+class WorkerAnswer(NamedTuple):
     """What the child made of a request, as the head of its frame says, and its body in pieces."""
 
     status: int
@@ -98,7 +98,7 @@ class Child:
         self._streams = await asyncio.open_unix_connection(sock=self._line)
         await self._answer(self._streams[0])
 
-    async def ask(self, head: Head, body: bytes) -> Answer:
+    async def ask(self, head: Head, body: bytes) -> WorkerAnswer:
         """Ask, and wait for the answer.
 
         EOFError or OSError if it ends meanwhile, FrameError if what it says is no answer.
@@ -126,7 +126,7 @@ class Child:
         return {"exit": code} if code >= 0 else {"signal": signal.Signals(-code).name}
 
     @staticmethod
-    async def _answer(reader: asyncio.StreamReader) -> Answer:
+    async def _answer(reader: asyncio.StreamReader) -> WorkerAnswer:
         head_bytes, body_bytes = lengths(await reader.readexactly(PREFIX_BYTES), ANSWER_BYTES)
         head = read_head(await reader.readexactly(head_bytes))
         status = head.get("status")
@@ -140,7 +140,7 @@ class Child:
                 raise EOFError
             pieces.append(piece)
             body_bytes -= len(piece)
-        return Answer(status, head, tuple(pieces))
+        return WorkerAnswer(status, head, tuple(pieces))
 
 
 def _spawned(line: int) -> subprocess.Popen[bytes]:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from webhook.app.refusal import RequestError
 
 
-class Share:
+class Allotment:
     """An amount of something; no address gets more than its part of it."""
 
     def __init__(self, what: str, in_all: int, each: int) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certs.errors import ApiError
+from certs.certs_error import ApiError
 from certs.installation import Api
 from webhook.errors import ClusterError
 

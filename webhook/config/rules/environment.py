@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.environment import nccl_ib_hca, rendered
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
+from webhook.config.rendered_env import nccl_ib_hca, rendered
 from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
 from webhook.pod import quantity
 

@@ -122,7 +122,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @per_fabric
-def env_names(fabric: FabricEntry) -> Iterator[Problem]:
+def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
     """Refuse names in `env` that are no names of variables."""
     for name in fabric.env:
         if not names.is_env_name(name):

@@ -24,7 +24,7 @@ from webhook.mutations.config_files.volume import (
     mount,
     own_mount,
 )
-from webhook.pod.env import has_env_from
+from webhook.pod.container_env import has_env_from
 from webhook.pod.manifest import text
 
 MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")

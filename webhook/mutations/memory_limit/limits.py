@@ -8,7 +8,7 @@ from typing import Any
 from webhook.decision.bounds import MOST_ENTRIES, too_many
 from webhook.decision.draft import Draft
 from webhook.errors import ShapeError
-from webhook.pod.env import Environments
+from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, items, mapping
 from webhook.pod.path import Path, dotted
 from webhook.pod.quantity import amount, equal, is_zero, written

@@ -16,7 +16,7 @@ from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
 from webhook.mutations.nvlink.obstacles import REASONS, needed_env, obstacles
 from webhook.mutations.nvlink.remap import wrapping
-from webhook.pod.env import env_of
+from webhook.pod.container_env import env_of
 from webhook.pod.manifest import flag, strings
 from webhook.shelltext.argv import unwrap
 

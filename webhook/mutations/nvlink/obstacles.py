@@ -22,7 +22,7 @@ from typing import Any
 
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Scope, Target
-from webhook.pod.env import env_of, has_env_from
+from webhook.pod.container_env import env_of, has_env_from
 from webhook.pod.manifest import PodManifest, at, flag, items, mapping, strings
 from webhook.pod.volumes import VOLUMES, mount_at
 from webhook.shelltext.argv import unwrap

@@ -14,7 +14,7 @@ from webhook.decision.resources import VIRTUAL_GPU
 from webhook.decision.scope import Mutation, Needs, Scope, Target
 from webhook.fabric.records import Fabric
 from webhook.mutations.rdma_resources.aliases import SECTIONS, aliases_of, rename, strays
-from webhook.mutations.rdma_resources.devices import devices_for
+from webhook.mutations.rdma_resources.device_counts import devices_for
 from webhook.pod.manifest import mapping
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")

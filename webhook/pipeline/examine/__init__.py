@@ -12,7 +12,7 @@ from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, foreign_nic
 from webhook.pipeline.examine.targets import Selection, select
-from webhook.pod.env import Environments
+from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, containers_of, mapping
 
 MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.")

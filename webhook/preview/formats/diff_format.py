@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from webhook.preview.formats.format import Format, Shown, View
+from webhook.preview.formats.format import Display, Format, Shown
 from webhook.preview.rewrite import Rewritten, lost_layout, rewrite
 from webhook.render.diff import diff
 from webhook.render.report import Report, asides
 from webhook.yamltext.documents import Document, joined
 
 
-def _write(documents: Sequence[Document], report: Report, view: View) -> Shown:
-    rewritten = rewrite(documents, report, most=view.most)
+def _write(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+    rewritten = rewrite(documents, report, most=display.most)
     remarks = [*lost_layout(documents, rewritten), *asides(report)]
-    return Shown("".join(_diffs(documents, rewritten, view)), remarks)
+    return Shown("".join(_diffs(documents, rewritten, display)), remarks)
 
 
 def _diffs(
-    documents: Sequence[Document], rewritten: Sequence[Rewritten], view: View
+    documents: Sequence[Document], rewritten: Sequence[Rewritten], display: Display
 ) -> Iterator[str]:
     """Make one diff for each input, which may hold several documents."""
     pairs = zip(documents, rewritten, strict=True)
@@ -28,7 +28,7 @@ def _diffs(
         before = joined([document.text for document, _ in own])
         after = joined([new.text for _, new in own])
         heading = name.strip("<>").lstrip("/")
-        yield diff(heading, before, after, colour=view.colour, terminal=view.terminal)
+        yield diff(heading, before, after, colour=display.colour, terminal=display.terminal)
 
 
 FORMAT = Format("diff", "a unified diff", _write)

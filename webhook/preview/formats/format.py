@@ -11,7 +11,7 @@ from webhook.render.text import OPTIONS, Ways
 from webhook.yamltext.documents import Document
 
 
-class View(NamedTuple):
+class Display(NamedTuple):
     """What the output depends on besides the report: who reads it, and where."""
 
     #: Columns of a line of text.
@@ -39,6 +39,6 @@ class Format(NamedTuple):
 
     name: str  #: of `-o NAME` and `?output=NAME`
     summary: str  #: for --help
-    write: Callable[[Sequence[Document], Report, View], Shown]
+    write: Callable[[Sequence[Document], Report, Display], Shown]
     #: The first is sent over HTTP, the others also ask for it; without any, it is not served there.
     media_types: tuple[str, ...] = ()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webhook.preview.formats.format import Format, Shown, View
+from webhook.preview.formats.format import Display, Format, Shown
 from webhook.render.json_form import form_text
 from webhook.render.report import Report
 from webhook.yamltext.documents import Document
 
 
-def _write(_: Sequence[Document], report: Report, view: View) -> Shown:
-    return Shown(form_text(report, most=view.most))
+def _write(_: Sequence[Document], report: Report, display: Display) -> Shown:
+    return Shown(form_text(report, most=display.most))
 
 
 FORMAT = Format("json", "the documented form", _write, ("application/json",))

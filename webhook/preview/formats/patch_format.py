@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from webhook.preview.formats.format import Format, Shown, View
+from webhook.preview.formats.format import Display, Format, Shown
 from webhook.preview.rewrite import patches
 from webhook.render.report import Report, asides
 from webhook.visible import visible_json
 from webhook.yamltext.documents import Document
 
 
-def _write(documents: Sequence[Document], report: Report, _: View) -> Shown:
+def _write(documents: Sequence[Document], report: Report, _: Display) -> Shown:
     written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
     lines = [visible_json(one) + "\n" for one in written]
     return Shown("".join(lines), asides(report))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webhook.preview.formats.format import Format, Shown, View
+from webhook.preview.formats.format import Display, Format, Shown
 from webhook.render.report import Report
-from webhook.render.text import text
+from webhook.render.text import report_text
 from webhook.yamltext.documents import Document
 
 
-def _write(_: Sequence[Document], report: Report, view: View) -> Shown:
-    return Shown(text(report, width=view.width, colour=view.colour, ways=view.ways))
+def _write(_: Sequence[Document], report: Report, display: Display) -> Shown:
+    return Shown(report_text(report, width=display.width, colour=display.colour, ways=display.ways))
 
 
 FORMAT = Format("text", "for people", _write, ("text/plain",))

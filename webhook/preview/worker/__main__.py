@@ -13,7 +13,7 @@ from webhook.config import EXAMPLE
 from webhook.preview.formats import SERVED
 from webhook.preview.worker.confinement import allow_seconds, confine
 from webhook.preview.worker.frames import begun, read_frame
-from webhook.preview.worker.operations import Answer, Operations
+from webhook.preview.worker.operations import Operations, Reply
 from webhook.yamltext.documents import DOCUMENT_LIMITS
 
 #: A pod that is patched, with names that have to be escaped, and what is not YAML.
@@ -40,13 +40,13 @@ def rehearse() -> None:
 def work(requests: BinaryIO, answers: BinaryIO) -> None:
     """Report that the worker is ready, then answer requests one by one until none comes."""
     operations = Operations()
-    _send(answers, Answer({"status": 200}))
+    _send(answers, Reply({"status": 200}))
     while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:
         allow_seconds()
         _send(answers, operations.answer(*request))
 
 
-def _send(answers: BinaryIO, answer: Answer) -> None:
+def _send(answers: BinaryIO, answer: Reply) -> None:
     answers.write(begun(answer.head, len(answer.body)))
     answers.write(answer.body)
     answers.flush()

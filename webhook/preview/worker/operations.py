@@ -16,9 +16,9 @@ from webhook.config.load import parse_fabrics
 from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
-from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import BY_NAME
-from webhook.preview.formats.format import Shown, View
+from webhook.preview.formats.format import Display, Shown
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
 from webhook.render.text import PARAMETERS
@@ -37,7 +37,7 @@ TOO_LARGE = (
 _LONGEST_SENTENCE = 4096
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What goes back: the head of a frame, and its body."""
 
     head: Head
@@ -50,12 +50,12 @@ class Operations:
     def __init__(self) -> None:
         self._fabrics: Fabrics | None = None
         #: All that there are; nothing else can be called.
-        self._named: dict[Operation, Callable[[Head, bytes], Answer]] = {
+        self._named: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
             "preview": self._preview,
         }
 
-    def answer(self, head: Head, body: bytes) -> Answer:
+    def answer(self, head: Head, body: bytes) -> Reply:
         """Do what a request asks for; never raises."""
         try:
             return self._named[head["operation"]](head, body)
@@ -64,21 +64,21 @@ class Operations:
         except MemoryError:
             pass  # what fills the memory goes with the exception, at the end of this clause
         except Exception as error:  # noqa: BLE001 -- told, and the next request is another one
-            return Answer({"status": 500, **defect(error)})
+            return Reply({"status": 500, **defect(error)})
         return _refused(413, TOO_MUCH_MEMORY)
 
-    def _configure(self, _head: Head, body: bytes) -> Answer:
+    def _configure(self, _head: Head, body: bytes) -> Reply:
         self._fabrics = parse_fabrics(body.decode(), "fabrics").fabrics
-        return Answer({"status": 200, "config": self._fabrics.config_hash})
+        return Reply({"status": 200, "config": self._fabrics.config_hash})
 
-    def _preview(self, head: Head, body: bytes) -> Answer:
+    def _preview(self, head: Head, body: bytes) -> Reply:
         assert self._fabrics is not None
         documents = read_documents(body, "body")
         if not documents:
             msg = "body: there is no document in it; send a pod or a workload as YAML or JSON"
             raise DocumentError(msg)
         report = preview_documents(documents, _options(head, self._fabrics))
-        shown = BY_NAME[head["format"]].write(documents, report, View(ways=PARAMETERS))
+        shown = BY_NAME[head["format"]].write(documents, report, Display(ways=PARAMETERS))
         answer = (_comments(shown) + shown.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 
@@ -100,9 +100,9 @@ def _comments(shown: Shown) -> str:
     )
 
 
-def _well(body: bytes) -> Answer:
-    return Answer({"status": 200}, body)
+def _well(body: bytes) -> Reply:
+    return Reply({"status": 200}, body)
 
 
-def _refused(status: int, sentence: str) -> Answer:
-    return Answer({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})
+def _refused(status: int, sentence: str) -> Reply:
+    return Reply({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})

@@ -9,7 +9,7 @@ from tests.unit.app.client import Answer
 from webhook.app.http import caller
 from webhook.app.http.asgi import DisconnectedError, Message
 from webhook.app.http.caller import Pieces, while_there
-from webhook.app.preview_worker.turns import Share
+from webhook.app.preview_worker.turns import Allotment
 from webhook.app.refusal import RequestError
 
 
@@ -71,7 +71,7 @@ def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
 
 def test_an_answer_is_sent_in_its_pieces() -> None:
     """One message each, so that none waits in this process for a slow reader."""
-    share = Share("answers", 10, 10)
+    share = Allotment("answers", 10, 10)
     sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"))
     answer = Answer(
         sent[0]["status"], dict(sent[0]["headers"]), b"".join(m["body"] for m in sent[1:])
@@ -85,7 +85,7 @@ def test_an_answer_is_sent_in_its_pieces() -> None:
 
 def test_an_answer_counts_until_it_is_sent() -> None:
     """Beyond the share of its address it is refused, before anything is sent."""
-    share = Share("answers", 10, 4)
+    share = Allotment("answers", 10, 4)
 
     with pytest.raises(RequestError, match="too many answers at once from your address"):
         _sent(Pieces([b"abcde"], "text/plain", share, "a"))
@@ -95,7 +95,7 @@ def test_an_answer_counts_until_it_is_sent() -> None:
 def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends without an end, for which the server closes the connection, and counts no more."""
     monkeypatch.setattr(caller, "SECONDS", 0.01)
-    share = Share("answers", 10, 10)
+    share = Allotment("answers", 10, 10)
     sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"), after=2)
 
     assert [message.get("body") for message in sent] == [None, b"abc"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.unit.app.client import Answer, Lines, request
-from webhook.app.http.preview import EACH_PENDING, PENDING, PODS, Preview
+from webhook.app.http.preview import EACH_PENDING, PENDING, PODS, PreviewApp
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
-from webhook.app.preview_worker.worker import Worker
+from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.state import Snapshot, State
 from webhook.config.load import parse_fabrics
 from webhook.decision.facts import Facts
@@ -67,7 +67,7 @@ class Server:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
             fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
             self.state.snapshot = Snapshot.of(fabrics, facts, FABRICS)
-        self.app = Preview(self.state, self.metrics, self.lines.log, self.worker)
+        self.app = PreviewApp(self.state, self.metrics, self.lines.log, self.worker)
 
     def post(self, body: bytes = POD, query: str = "", accept: str = "") -> Answer:
         """Post a body to /preview."""

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from webhook.app.preview_worker.turns import Share, Turns
+from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
 
 
 def test_a_share_has_an_end_for_all_and_for_each() -> None:
     """What is over it is refused: 503 where nobody gets any more, 429 where one has enough."""
-    share = Share("cakes", 4, 3)
+    share = Allotment("cakes", 4, 3)
     with share.take("a"), share.take("a", 2):
         with pytest.raises(RequestError) as own, share.take("a"):
             pass
@@ -27,7 +27,7 @@ def test_a_share_has_an_end_for_all_and_for_each() -> None:
 
 def test_a_share_is_given_back() -> None:
     """Also by who fails; and nothing is kept of addresses that hold nothing."""
-    share = Share("cakes", 4, 3)
+    share = Allotment("cakes", 4, 3)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), share.take("a", 3):
             raise ZeroDivisionError

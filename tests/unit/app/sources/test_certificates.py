@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from certs.errors import ApiError
+from certs.certs_error import ApiError
 from certs.issue import issue_ca, issue_leaf
 from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from webhook.errors import DocumentError
-from webhook.preview import documents as preview
+from webhook.preview import dry_run as preview
 from webhook.preview.worker import operations
-from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Answer, Operations
+from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operations, Reply
 
 FABRICS = b"""\
 apiVersion: rdma.lab/v1alpha1
@@ -19,7 +19,7 @@ POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{nam
 SECRET = "hunter2"
 
 
-def _ask(body: bytes = POD, **head: Any) -> Answer:
+def _ask(body: bytes = POD, **head: Any) -> Reply:
     there = Operations()
     assert there.answer({"operation": "configure"}, FABRICS).head["status"] == 200
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 9}

@@ -20,9 +20,9 @@ import pytest
 
 from tests.unit.app.client import Lines
 from webhook.app.observe.metrics import Metrics
-from webhook.app.preview_worker import child, worker
+from webhook.app.preview_worker import child, supervisor
 from webhook.app.preview_worker.child import NICEST
-from webhook.app.preview_worker.worker import Job, Worker
+from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot
 from webhook.config.load import parse_fabrics
@@ -180,7 +180,7 @@ def test_a_crash_costs_one_request(
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
-        assert await bench.refused(program) == (503, worker.CRASHED)
+        assert await bench.refused(program) == (503, supervisor.CRASHED)
         line = await bench.ended()
         assert (line["level"], line["reason"], line["pid"]) == ("warning", "crash", int(before))
         assert how.items() <= line.items()
@@ -232,7 +232,7 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
     """What is no answer, or a larger one than may be, is not taken for one."""
 
     async def test(bench: Bench) -> None:
-        assert await bench.refused(program) == (503, worker.CRASHED)
+        assert await bench.refused(program) == (503, supervisor.CRASHED)
         assert (await bench.ended())["reason"] == "malformed"
 
     run(test)
@@ -244,7 +244,7 @@ def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
         bench.worker._seconds = 0.05
-        assert await bench.refused("time.sleep(1000)") == (504, worker.TOO_LONG.format(0.05))
+        assert await bench.refused("time.sleep(1000)") == (504, supervisor.TOO_LONG.format(0.05))
         bench.worker._seconds = 120.0
         line = await bench.ended()
         assert (line["reason"], line["signal"], line["pid"]) == ("timeout", "SIGKILL", int(before))
@@ -279,10 +279,10 @@ def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> N
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await asked == (503, worker.STOPPING)
+        assert await asked == (503, supervisor.STOPPING)
         with pytest.raises(ProcessLookupError):
             os.kill(before, 0)
-        assert await bench.refused(PID) == (503, worker.STOPPING)
+        assert await bench.refused(PID) == (503, supervisor.STOPPING)
         assert (bench.ends("stop"), bench.ends("crash")) == (1, 0)
 
     run(test)
@@ -296,7 +296,7 @@ def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
         asked = asyncio.create_task(bench.refused(PID))
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await asked == (503, worker.STOPPING)
+        assert await asked == (503, supervisor.STOPPING)
 
     run(test)
 
@@ -312,12 +312,12 @@ def test_what_does_not_start_is_paced(
             paused.append(seconds)
             yield seconds
 
-    monkeypatch.setattr(worker, "delays", delays)
+    monkeypatch.setattr(supervisor, "delays", delays)
 
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)"))
         for number in range(3):
-            assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+            assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
             assert len(paused) == number + 1
         assert (await bench.ended())["exit"] == 3
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
@@ -335,7 +335,7 @@ def test_what_cannot_be_started_is_told(
 
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
-        assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+        assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
 
     run(test)
 
@@ -349,7 +349,7 @@ def test_who_starts_too_slowly_is_ended(
         bench.worker._seconds = 0.01
         hangs = "import time; time.sleep(1000)"
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", hangs))
-        assert await bench.refused(PID) == (503, worker.NOT_STARTED)
+        assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
         assert (await bench.ended())["reason"] == "timeout"
 
     run(test)

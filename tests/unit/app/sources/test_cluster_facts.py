@@ -19,7 +19,7 @@ from tests.unit.kube.cluster import (
 from webhook.app.namespace_waits import Arrivals
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources.facts import STALE, ClusterFacts, facts_of
+from webhook.app.sources.cluster_facts import STALE, ClusterFacts, facts_of
 from webhook.app.state import Snapshot, State
 from webhook.decision.facts import NamespaceFacts
 from webhook.errors import ClusterError

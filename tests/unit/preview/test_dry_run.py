@@ -12,7 +12,7 @@ from webhook.decision.scope import Context
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
 from webhook.pipeline.decide import decide
-from webhook.preview.documents import PreviewOptions, preview_documents
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.rewrite import patches, rewrite
 from webhook.render.report import Preview, Report
 from webhook.yamltext.documents import Document, joined, read_documents

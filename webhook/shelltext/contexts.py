@@ -75,7 +75,7 @@ class HereDocument(NamedTuple):
     literal: bool  #: whether nothing in it is expanded
 
 
-class Context:
+class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
@@ -128,8 +128,8 @@ class Scan:
         self.steps = steps  #: how often it may still stop
         self.pos = 0
         self.limit = len(text)
-        self.context = Context(SCRIPT, START, 0)
-        self.outer: list[Context] = []
+        self.context = ShellContext(SCRIPT, START, 0)
+        self.outer: list[ShellContext] = []
         self.documents: deque[HereDocument] = deque()  #: that begin behind this line
         self.places = places  #: where sought words stand, ascending
         #: Of commands that hold a sought word: where that stands, begin and end.
@@ -139,14 +139,14 @@ class Scan:
         self._place = next(self._coming, len(text))  # the first that is not passed yet
         self._loose: list[int] = []  # those passed that no command has claimed
 
-    def enter(self, context: Context) -> None:
+    def enter(self, context: ShellContext) -> None:
         """Go one level deeper."""
         if len(self.outer) == LEVELS:
             raise UnreadableError(TOO_DEEP)
         self.outer.append(self.context)
         self.context = context
 
-    def leave(self) -> Context:
+    def leave(self) -> ShellContext:
         """Return to the surrounding context; give the one that ends."""
         ended = self.context
         self.context = self.outer.pop()

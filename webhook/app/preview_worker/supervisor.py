@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from certs.backoff import delays
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics, WorkerEnd
-from webhook.app.preview_worker.child import Answer, Child
+from webhook.app.preview_worker.child import Child, WorkerAnswer
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot
 from webhook.preview.worker.frames import FrameError, Operation
@@ -59,7 +59,7 @@ class Worker:
         self._not_before = 0.0  #: by the loop's clock
         self._stopped = asyncio.Event()
 
-    async def ask(self, job: Job, snapshot: Snapshot) -> Answer:
+    async def ask(self, job: Job, snapshot: Snapshot) -> WorkerAnswer:
         """Return the answer; RequestError where there is none, and what to do about it.
 
         A request that ended the child is not repeated; one that is cancelled ends it.

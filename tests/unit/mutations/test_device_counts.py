@@ -6,7 +6,7 @@ from tests.builders import fabric
 from tests.case_names import case_name
 from webhook.decision.scope import Target
 from webhook.fabric.records import RdmaResource
-from webhook.mutations.rdma_resources.devices import devices_for
+from webhook.mutations.rdma_resources.device_counts import devices_for
 
 
 def target(gpus: int = 0) -> Target:

@@ -12,7 +12,7 @@ import pytest
 
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS
-from webhook.config.read import decode, parse_yaml, read_file
+from webhook.config.yaml_file import decode, parse_yaml, read_file
 from webhook.yamltext.tree import roots_of
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.pod.env import entry, env_names, env_of, has_env_from, literal
+from webhook.pod.container_env import entry, env_names, env_of, has_env_from, literal
 
 PATH = ("spec", "containers", 0)
 
