@@ -1,7 +1,7 @@
 """rdma-webhook: label a namespace, annotate a pod, and RDMA works.
 
-Each package says in its docstring what it is for; who may import whom is in pyproject.toml
-([tool.importlinter]), which `make lint` enforces.
+The docstring of each package says what it is for. The contracts in pyproject.toml
+([tool.importlinter]) say which package may import which, and `make lint` enforces them.
 """
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
-"""How a defect is told: by the type of its exception and the lines of code it came through.
+"""Describe a defect by the type of its exception and the lines of code it passed through.
 
-Its message may quote a pod, so it goes nowhere.
+The exception's message is left out, since it may quote a pod.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def defect(error: BaseException) -> dict[str, Any]:
-    """Describe an exception by its type and the lines it came through, innermost last."""
+    """Describe an exception by its type and the lines it passed through, innermost last."""
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,

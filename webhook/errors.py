@@ -1,21 +1,21 @@
 """Every error that this package raises on purpose.
 
     WebhookError
-    ├─ ConfigError     a fabrics or facts file that cannot be used  → exit 2; last good one kept
-    ├─ DocumentError   input that is no readable YAML or JSON       → exit 2, HTTP 400
-    ├─ ReviewError     a body that is no AdmissionReview v1         → HTTP 4xx
-    ├─ ShapeError      a pod field of a type that Kubernetes refuses → the pod is denied
-    ├─ ClusterError    the API server cannot be reached, or refuses → tried again; exit 2
-    └─ Denial          a pod that we refuse (decision.outcome)       → `allowed: false`
+    ├─ ConfigError     a fabrics or facts file that cannot be used   → exit 2; last good one kept
+    ├─ DocumentError   input that is not readable YAML or JSON       → exit 2, HTTP 400
+    ├─ ReviewError     a body that is not an AdmissionReview v1      → HTTP 4xx
+    ├─ ShapeError      a pod field of a type that Kubernetes rejects → the pod is denied
+    ├─ ClusterError    the API server is unreachable, or refuses     → tried again; exit 2
+    └─ Denial          a pod that we deny (decision.outcome)         → `allowed: false`
 
-A message says what was wrong, the value, where, and what would be right.
+A message states what is wrong, the value, where it is, and what would be right.
 """
 
 from __future__ import annotations
 
 
 class WebhookError(Exception):
-    """The base of all of them: `str(error)` is a sentence for a person."""
+    """The base of all errors here: `str(error)` is a sentence for a person."""
 
 
 class ConfigError(WebhookError):
@@ -31,8 +31,8 @@ class ReviewError(WebhookError):
 
 
 class ShapeError(WebhookError):
-    """A field of a pod has a type or a value that the API server would refuse."""
+    """A field of a pod has a type or a value that the API server would reject."""
 
 
 class ClusterError(WebhookError):
-    """The API server did not do what was asked."""
+    """The API server could not be reached, or refused a request."""

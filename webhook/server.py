@@ -1,12 +1,12 @@
 """The server: three listeners in one process and one event loop.
 
-    8443  HTTPS  /mutate     the API server calls it
-    8444  HTTPS  /preview    people call it, anonymously
+    8443  HTTPS  /mutate     for the API server
+    8444  HTTPS  /preview    for people, anonymously
     8080  HTTP   /healthz, /readyz, /metrics
 
-On SIGTERM it goes on serving for a while, unready and with `Connection: close` on every
-answer, because the API server keeps using the connections it has (and does not repeat a
-request that was cut off) until its endpoints are updated (kubernetes/kubernetes#127335).
+After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
+every answer: the API server keeps using its connections until its endpoints are updated, and
+does not repeat a request that was cut off (kubernetes/kubernetes#127335).
 """
 
 from __future__ import annotations
@@ -59,29 +59,31 @@ from webhook.transport.process import (
     return_memory,
 )
 
-#: Above the 90 s after which Go's HTTP client drops an idle connection; if the server
-#: drops it first, a request on its way is lost (kube-apiserver does not repeat a POST).
+#: More than the 90 s after which Go's HTTP client drops an idle connection. If the server
+#: dropped it first, a request on its way would be lost (kube-apiserver does not repeat a POST).
 KEEP_ALIVE_SECONDS = 120
-#: A changed configuration, and what watches bring, is read in threads. Beside one that never rests
-#: the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's 5 ms it is 0.6 to 0.9 s.
+#: Threads read a changed configuration and the events of watches. Beside a thread that is always
+#: busy, the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's default switch interval
+#: of 5 ms it is 0.6 to 0.9 s.
 SWITCH_SECONDS = 0.0005
-#: Python collects after 700 new objects, which is twice in every request.
+#: By default Python collects garbage after 700 new objects, which is twice in every request.
 COLLECT_AFTER = (50_000, 20, 100)
 
 
 _MIB = 1 << 20
-#: What connections may hold, by listener, so that nothing that is sent takes the process past
-#: 300 MiB: it has 70 when it starts, and the densest body takes 120 while it is decided. One with
-#: TLS takes 48 KiB before it says anything. So an address may have 853 connections for /mutate;
-#: an API server has 200 such requests in flight (--max-mutating-requests-inflight). The largest
-#: answer to a preview counts 32 MiB until its connection ends.
+#: The memory that the connections of each listener may hold, chosen so that no client can take
+#: the process past 300 MiB: it uses 70 MiB when it starts, and the densest body takes 120 MiB while
+#: it is decided. A TLS connection takes 48 KiB before its first request, so one address may have
+#: 853 connections to /mutate; an API server has at most 200 such requests in flight
+#: (--max-mutating-requests-inflight). The largest answer to a preview counts as 32 MiB until its
+#: connection ends.
 LIMITS = {
     "mutate": Limits(connection=48 << 10, in_all=48 * _MIB, per_address=40 * _MIB),
     "preview": Limits(connection=48 << 10, in_all=40 * _MIB, per_address=36 * _MIB),
     "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
 }
 
-#: What is open besides connections.
+#: Open files that are not connections.
 _OTHER_FILES = 100
 
 __all__ = ["ServeOptions", "WebhookServer", "serve"]
@@ -89,7 +91,7 @@ __all__ = ["ServeOptions", "WebhookServer", "serve"]
 
 def serve(options: ServeOptions) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 2 if it could not start."""
-    keep_memory_private()  # before there is a key in it
+    keep_memory_private()  # before the memory holds a key
     raise_descriptors()
     return_memory()
     try:
@@ -102,9 +104,10 @@ def serve(options: ServeOptions) -> int:
 
 
 class WebhookServer:
-    """All listeners, bound to their ports as soon as this is made.
+    """All listeners, bound to their ports as soon as an instance exists.
 
-    Raises ConfigError or CertificateError, one line each, where it cannot start.
+    The constructor raises ConfigError or CertificateError, each with a one-line message, if the
+    server cannot start.
     """
 
     def __init__(self, options: ServeOptions) -> None:
@@ -118,14 +121,14 @@ class WebhookServer:
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
-        #: What goes on beside the event loop.
+        #: The sources that work beside the event loop, in threads.
         self._kept_up: tuple[Certificate | ClusterFacts, ...] = (certificate, *facts)
         self._worker = Worker(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
         self.ports = {name: one.getsockname()[1] for name, one in self._sockets.items()}
-        # Not before the ports are ours: a file of that name may belong to a server that runs.
+        # Only after binding: the file is named after the port, which another server may be using.
         self._ca_file = self._serve_development() if options.dev else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
@@ -154,7 +157,7 @@ class WebhookServer:
         self.log.write("info", "stopped")
 
     def stop(self) -> None:
-        """Stop serving, from any thread; a second call does not wait for the draining."""
+        """Stop serving, from any thread; a second call ends the draining at once."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._signalled)
 
@@ -165,7 +168,7 @@ class WebhookServer:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Take the signals, which only the main thread can."""
+        """Handle the signals, if this is the main thread; no other thread can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -182,11 +185,11 @@ class WebhookServer:
     def _started(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.collect()
-        gc.freeze()  # what is here now stays: the collector need not walk it again
-        # A review is thousands of objects without cycles, freed as soon as it is answered.
+        gc.freeze()  # all objects so far stay for good: the collector need not visit them again
+        # A review makes thousands of objects without cycles, freed as soon as it is answered.
         gc.set_threshold(*COLLECT_AFTER)
         for source in self._kept_up:
-            source.start()  # may need the API server, for which no listener waits
+            source.start()  # may need the API server; the listeners are up and do not wait for it
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
             self._options.announce(self._instructions(self._ca_file))
@@ -209,7 +212,7 @@ class WebhookServer:
             await self._poll()
 
     async def _poll(self, *, first: bool = False) -> None:
-        """Look at the files in a thread, so that a slow disk delays no request."""
+        """Poll all sources, each in a thread, so that a slow disk delays no request."""
         sources: tuple[Configuration | Certificate | ClusterFacts, ...] = (
             self._configuration,
             *self._kept_up,
@@ -218,7 +221,7 @@ class WebhookServer:
             try:
                 if await asyncio.to_thread(source.poll) or first:
                     source.apply(self.metrics, self.log)
-            except Exception as error:  # noqa: BLE001 -- what is served goes on being served
+            except Exception as error:  # noqa: BLE001 -- keep serving with the last good state
                 self.metrics.internal_errors.inc()
                 self.log.write("error", "internal error", **defect(error))
 
@@ -246,7 +249,7 @@ class WebhookServer:
         return apps
 
     def _listener(self, name: str) -> _Listener:
-        # Who previews is anonymous: the API server's proxy has no certificate to show.
+        # Clients of /preview are anonymous: the API server's proxy has no client certificate.
         contexts = {"mutate": self._tls.context, "preview": self._tls.anonymous}
         tls = contexts.get(name)
 
@@ -273,9 +276,9 @@ class WebhookServer:
 
 
 class _Listener(uvicorn.Server):
-    """One of several servers in a loop: the signals are taken once, elsewhere.
+    """One of several servers in the same event loop; `WebhookServer` handles the signals.
 
-    It accepts connections itself, and has a budget for them that no other listener can use up.
+    It accepts connections itself, and its budget for them is not shared with other listeners.
     """
 
     def __init__(
@@ -295,7 +298,7 @@ class _Listener(uvicorn.Server):
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start accepting connections, then set `up`."""
         await self.lifespan.startup()
         connection = partial(
             self._connection,
@@ -319,7 +322,7 @@ class _Listener(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
+        """Do not handle signals."""
         yield
 
 

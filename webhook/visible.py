@@ -1,9 +1,9 @@
-r"""Write what comes from users so that nothing but words reaches a terminal, a log or a comment.
+r"""Escape text from users, so that only visible characters reach a terminal, a log or a comment.
 
-Whatever is not shown as itself is written as its escape: control characters (a terminal takes
+The characters that are replaced by their escapes are: control characters (a terminal takes
 them for commands), line breaks (YAML has five, a log has one), marks of the direction of text
 (they reorder what is read), invisible characters and halves of surrogate pairs. Every writer
-calls this at its door; what it has written itself is left as it is when it is written again.
+escapes its output here as the last step. Escaping text a second time changes nothing.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-#: Invisible, though for Unicode they are letters and marks: fillers and variation selectors.
+#: Invisible, although Unicode calls them letters and marks: fillers and variation selectors.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
-#: So many characters are remembered with what is written for them; a script has fewer.
+#: How many characters are remembered with their replacements; most writing systems have fewer.
 _REMEMBERED = 4096
-#: Four hex digits are enough up to here; JSON takes two surrogates for what is beyond.
+#: Up to here four hex digits are enough; beyond, JSON takes two surrogates.
 _LAST_OF_FOUR = 0xFFFF
 
 
 def visible(words: str) -> str:
-    r"""Write what is not visible as Python does, on one line: `\x1b`, `\n`, `\u202e`."""
+    r"""Escape invisible characters as Python does, on one line: `\x1b`, `\n`, `\u202e`."""
     return words if words.isascii() and words.isprintable() else words.translate(_PLAIN)
 
 
 def visible_lines(text: str) -> str:
-    """Do the same to a text of several lines, of which each stays one."""
+    """Escape invisible characters in a text of several lines, and keep its line breaks."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def visible_json(text: str) -> str:
-    r"""Do the same to a JSON text, which means the same after it: `\u001b`, `\udb40\udc01`."""
+    r"""Escape invisible characters in a JSON text without changing its meaning: `\u001b`."""
     return text if text.isascii() and "\x7f" not in text else text.translate(_JSON)
 
 
 class _Escapes(dict[int, str]):
-    """What is written for a character, by its number, as `str.translate` asks for it."""
+    """A table for `str.translate`: the number of a character → the text to write for it."""
 
     def __init__(self, escaped: Callable[[str], str]) -> None:
         super().__init__()
@@ -52,8 +52,8 @@ class _Escapes(dict[int, str]):
         return written
 
 
-# Without codecs, whose modules Python looks for when they are needed first: the worker that
-# computes previews can open no file then.
+# No codecs are used here: Python imports a codec's module when it is first needed, and at that
+# time the worker that computes previews can no longer open files.
 def _in_words(char: str) -> str:
     number = ord(char)
     if not char.isprintable():
@@ -71,4 +71,4 @@ def _in_json(char: str) -> str:
 
 _PLAIN = _Escapes(_in_words)
 _JSON = _Escapes(_in_json)
-_JSON[ord("\n")] = "\n"  # between its values
+_JSON[ord("\n")] = "\n"  # between the values of an indented text

@@ -1,1 +1,1 @@
-"""What a fabric is, and which variables it gives a container."""
+"""Fabrics, and the variables that a container on one needs."""

@@ -1,7 +1,8 @@
-"""Globs of a configuration, compiled once, and what of a pod matches them.
+"""Globs of a configuration, compiled once, and how a pod's names match them.
 
-What is compared comes from users, so nothing is remembered of it: a name is searched for a
-literal part of each glob, which costs next to nothing, and the few that have it are matched.
+The names come from users, so no result is cached for them. Instead, a name is first searched
+for a literal part of each glob, which costs next to nothing; only the few names that contain it
+are matched against the glob.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
 
-#: Of a name that Kubernetes takes: a prefix of 253 characters, a slash and 63 more. Values of
-#: labels are shorter. What is longer is no such name and matches nothing.
+#: The longest name that Kubernetes accepts: a prefix of 253 characters, a slash and 63 more.
+#: Values of labels are shorter. A longer string is not a valid name and matches nothing.
 LONGEST = 317
 
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Alternatives; case matters, as for Kubernetes, and the whole name counts."""
+    """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
 
     written: tuple[str, ...]
     _literals: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -27,7 +28,7 @@ class Globs:
         object.__setattr__(self, "_literals", tuple(map(_literal, self.written)))
 
     def match(self, name: str) -> bool:
-        """Whether a name matches one of them."""
+        """Return whether a name matches at least one of the globs."""
         for literal, glob in zip(self._literals, self.written, strict=True):
             if literal in name and len(name) <= LONGEST and _pattern(glob).match(name):
                 return True
@@ -36,7 +37,7 @@ class Globs:
 
 @lru_cache(maxsize=1024)
 def _pattern(glob: str) -> re.Pattern[str]:
-    """Compile a glob of the configuration when a name has its literal part, which few have."""
+    """Compile a glob of the configuration, once a name contains its literal part; few names do."""
     return re.compile(translate(glob))
 
 
@@ -47,5 +48,5 @@ def compiled(globs: tuple[str, ...]) -> Globs:
 
 
 def _literal(glob: str) -> str:
-    """Return the longest part that stands in whatever the glob matches."""
+    """Return the longest literal part before any `[`, which every match of the glob contains."""
     return max(re.split(r"[*?]", glob.partition("[")[0]), key=len)

@@ -1,7 +1,7 @@
 """Fabrics as a decision uses them: the configuration file, compiled to indexed records.
 
-`webhook.config` validates the file and builds these once per load; nothing here
-is computed twice for two pods.
+`webhook.config` validates the file and builds these records once per load; nothing here
+is computed again for each pod.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ EnvPairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RdmaResource:
-    """One extended resource that a pod on the fabric requests."""
+    """An extended resource that a pod on the fabric requests."""
 
     name: str
-    #: Devices per target; None: as many as its GPUs need (`per-gpu`).
+    #: Devices per target; None means as many as its GPUs need (`per-gpu`).
     count: int | None = 1
     gpus_per_device: int = 1
     #: Upper bound of a per-gpu count.
     maximum: int | None = None
     aliases: tuple[str, ...] = ()
-    #: Multus network to append once per device: `ns/name[@if]`.
+    #: The Multus network to append once per device: `ns/name[@if]`.
     network: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FabricEnv:
-    """What the fabric puts into the environment, rendered once.
+    """The variables that the fabric sets, rendered once.
 
-    `nccl`, `ucx`, … leave out the socket interface names, which depend on the pod.
+    They leave out the names of the socket interfaces, which depend on the pod.
     """
 
-    #: NCCL_IB_HCA and qos: everything of NCCL but the socket interface.
+    #: NCCL_IB_HCA and qos: all of NCCL's variables except the socket interface.
     nccl: EnvPairs = ()
-    #: UCX but UCX_NET_DEVICES, which needs the IP interface besides.
+    #: All of UCX's variables except UCX_NET_DEVICES, which also names the IP interface.
     ucx: EnvPairs = ()
     #: NVSHMEM.
     nvshmem: EnvPairs = ()
-    #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" where the names are not exact.
+    #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
     ucx_devices: str = ""
     #: The site's own `env`.
     site: EnvPairs = ()
@@ -60,23 +60,23 @@ class Fabric:
     mode: Mode = "shared-device"
     link_layer: LinkLayer = "InfiniBand"
     gpu_resources: frozenset[str] = frozenset()
-    #: Node label key → globs, one of which the node's value matches (gpuProducts included).
+    #: Node label key → globs, of which the node's value must match one (includes gpuProducts).
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     resources: tuple[RdmaResource, ...] = ()
     inject_resources: bool = True
     libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
     env: FabricEnv = field(default_factory=FabricEnv)
-    #: Name in the pod network and in the host's; None: not written.
+    #: The interface's name in the pod network and in the host's; None means not to set it.
     socket_interface: str | None = None
     host_socket_interface: str | None = None
-    #: Multus networks to append whatever the number of devices.
+    #: Multus networks to append, whatever the number of devices.
     networks: tuple[str, ...] = ()
     shared_memory: str | None = None
-    #: The nodeSelector to add; None where `pin: never`.
+    #: The nodeSelector to add; None for `pin: never`.
     pin: Mapping[str, str] | None = None
 
     def __hash__(self) -> int:
-        """Hash by identity: what is computed of a fabric is remembered as long as it serves."""
+        """Hash by identity: what is cached for a fabric serves until the next load."""
         return id(self)
 
 
@@ -90,13 +90,13 @@ class Defaults:
     config_files: Literal["auto", "always", "never"] = "auto"
     on_ambiguous: Literal["skip", "deny"] = "skip"
     pod_security: Literal["skip", "deny"] = "skip"
-    #: True: the nodes' containerd has LimitMEMLOCK=infinity.
+    #: Whether the nodes' containerd has LimitMEMLOCK=infinity.
     memlock_unlimited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrics:
-    """A whole configuration: immutable, swapped as one."""
+    """A whole configuration: immutable, replaced as a whole."""
 
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
@@ -109,7 +109,7 @@ class Fabrics:
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Node label key → names of the fabrics that know it, each with its globs.
+    #: Node label key → names of the fabrics that list the key, each with its globs.
     by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
 
 
@@ -122,7 +122,7 @@ def index(
     foreign_annotations: tuple[str, ...] = (),
     config_hash: str = "",
 ) -> Fabrics:
-    """Build a configuration with its indexes out of compiled fabrics."""
+    """Build a configuration with its indexes from compiled fabrics."""
     by_gpu: dict[str, set[str]] = {}
     by_resource: dict[str, set[str]] = {}
     by_label: dict[str, dict[str, Globs]] = {}
@@ -148,5 +148,5 @@ def index(
 
 
 def matches(globs: tuple[str, ...], value: str) -> bool:
-    """Whether a label value matches one of a fabric's globs."""
+    """Return whether a label's value matches one of a fabric's globs."""
     return compiled(globs).match(value)

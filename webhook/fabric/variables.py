@@ -1,7 +1,7 @@
-"""Which variables a container on a fabric should have, given those that it has.
+"""The variables that a container on a fabric should have, given those it has already.
 
-Used by `env`, which writes them, and by `config-files`, whose /etc/nccl.conf
-carries the NCCL ones to processes that sshd starts.
+The mutation `env` sets them. The mutation `config-files` writes NCCL's to /etc/nccl.conf,
+which carries them to processes that sshd starts.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
 
 
 class Plan(NamedTuple):
-    """What a container gets that has none of the names; the same for all such containers."""
+    """What a container gets that has none of `names`; the same for all such containers."""
 
     pairs: EnvPairs
-    #: As items of `env`. Shared by pods: a draft never edits a value that was put in.
+    #: The pairs as items of `env`. Pods share them: a draft never edits a value put into it.
     entries: tuple[dict[str, str], ...]
-    #: The names that make a container another case.
+    #: A container that has any of these names needs its own plan.
     names: frozenset[str]
-    listed: str
+    listed: str  #: the names of `pairs`, as a message lists them
 
 
 @lru_cache(maxsize=64)
 def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
-    """Work out once what most containers on a fabric get."""
+    """Compute, once per fabric and kind of network, what most containers on it get."""
     pairs = wanted_env(fabric, {}, host_network=host_network)
     names = [name for name, _ in pairs]
     return Plan(
@@ -55,7 +55,8 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
     site = env.site
     if site:
         site = _without_sockets(site, own)
-        # The site's interface counts for UCX, as it will once it is read back as the pod's own.
+        # UCX uses the site's interface too: a second review finds it in the pod's own `env`,
+        # and must come to the same result.
         own = {**dict(site), **own}
     if interface is not None and NCCL_SOCKET not in own and GLOO_SOCKET not in own:
         if "nccl" in libraries:
@@ -73,21 +74,22 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
 
 
 def site_names(fabrics: Fabrics) -> frozenset[str]:
-    """Return the names that any fabric's own `env` writes: found in a pod, they prove nothing."""
+    """Return the names that any fabric's `env` sets; in a pod they are evidence of nothing."""
     return frozenset(name for one in fabrics.fabrics.values() for name, _ in one.env.site)
 
 
 def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:
-    """Leave out the group of socket names where the container has one of them itself."""
+    """Leave out the socket names that the container lacks, if it has the other one of them."""
     if NCCL_SOCKET not in own and GLOO_SOCKET not in own:
         return site
     return tuple(pair for pair in site if pair[0] not in _SOCKETS or pair[0] in own)
 
 
 def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | None]) -> str:
-    """Write UCX_NET_DEVICES: the HCAs and the IP interface, without which UCX has no TCP.
+    """Return UCX_NET_DEVICES: the HCAs, and the IP interface, without which UCX has no TCP.
 
-    "" without HCAs, and where the user's interface has no plain name: then nothing is right.
+    Return "" if there are no HCAs, or if the user's setting does not name an interface plainly:
+    then no value would be right.
     """
     if not devices:
         return ""
@@ -102,9 +104,9 @@ def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | No
 
 
 def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -> Iterator[str]:
-    """Say where a value of the user's differs from what the fabric needs, and stays.
+    """Yield a message for each value of the user's that is kept and differs from the fabric's.
 
-    What the `site` merely wishes (NCCL_DEBUG) is no conflict when the user wants another.
+    A value that the `site` merely prefers (NCCL_DEBUG, say) does not count: users may differ.
     """
     for name, value in wanted:
         if name in own and own[name] != value and (name, value) not in site:
@@ -113,13 +115,14 @@ def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -
 
 
 def allows_rdma(tls: str) -> bool:
-    """Whether a value of UCX_TLS leaves a transport that uses an RDMA device.
+    """Return whether a value of UCX_TLS allows a transport that uses an RDMA device.
 
-    Source: UCX documentation, aliases of UCX_TLS; `^` names what to leave out.
+    Source: UCX documentation, aliases of UCX_TLS. A leading `^` lists what to leave out; such a
+    value is taken to allow RDMA.
     """
     names = tls[:_LONGEST_TLS].split(",")
     return tls.startswith("^") or any(item.strip().split("_")[0] in _RDMA_TLS for item in names)
 
 
 _RDMA_TLS = ("all", "ib", "rc", "ud", "dc")
-_LONGEST_TLS = 4096  # characters that are read; UCX has some thirty names for it
+_LONGEST_TLS = 4096  # characters that are read; UCX has about thirty names for transports

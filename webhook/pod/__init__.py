@@ -1,1 +1,1 @@
-"""What a pod is: a plain mapping, readers that say where its shape is wrong, quantities."""
+"""A pod as a plain mapping, with readers that report where its shape is wrong, and quantities."""

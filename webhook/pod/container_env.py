@@ -9,11 +9,11 @@ from webhook.pod.path import Path
 
 
 def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
-    """Read the `env` of the container at `path`: name → literal value, in the pod's order.
+    """Return the `env` of the container at `path`: name → literal value, in the pod's order.
 
-    None stands for a value that only the kubelet knows: a `valueFrom`, or one that
-    is not `literal`. As in Kubernetes an absent or null value is "", and the last
-    of several entries of one name wins.
+    None stands for a value that only the kubelet knows: a `valueFrom`, or a value that
+    `literal` rejects. As in Kubernetes, an absent or null value is "", and of several
+    entries with the same name the last one wins.
     """
     where = (*path, "env")
     listed = items(pod, where)
@@ -25,7 +25,7 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
 
 
 def _are_plain(listed: list[dict[str, Any]], found: dict[Any, Any]) -> bool:
-    """Whether there is nothing but names and literal texts, each name once, as nearly always."""
+    """Return whether each item is a unique name with a literal string; nearly all pods' are."""
     return (
         len(listed) == len(found)
         and sum(map(len, listed)) == 2 * len(found)
@@ -39,7 +39,7 @@ def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
     for index, item in enumerate(listed):
         name, value = (text(item, (key,), (*where, index)) for key in ("name", "value"))
         if name is None:
-            continue  # the API server refuses it, with a better message
+            continue  # the API server rejects it, with a better message
         known = item.get("valueFrom") is None
         found[name] = literal(value or "") if known else None
     return found
@@ -55,7 +55,7 @@ class Environments:
         self._found: dict[Path, dict[str, str | None]] = {}
 
     def of(self, path: Path) -> dict[str, str | None]:
-        """Read the `env` of the container at `path`, see `env_of`."""
+        """Return the `env` of the container at `path`; see `env_of`."""
         found = self._found.get(path)
         if found is None:
             found = self._found[path] = env_of(self._pod, path)
@@ -69,7 +69,7 @@ def env_names(manifest: dict[str, Any]) -> list[str]:
 
 
 def literal(value: str) -> str | None:
-    """Return a value as the process sees it, None where the kubelet would change it.
+    """Return a value as the process sees it, or None if the kubelet would change it.
 
     The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
     """
@@ -77,10 +77,10 @@ def literal(value: str) -> str | None:
 
 
 def has_env_from(pod: PodManifest, path: Path) -> bool:
-    """Whether the container takes variables whose names its manifest does not tell."""
+    """Return whether the container uses `envFrom`, so that its manifest does not list all names."""
     return bool(sequence(pod, (*path, "envFrom")))
 
 
 def entry(name: str, value: str) -> dict[str, str]:
-    """Write a variable as an item of `env`."""
+    """Return a variable as an item of `env`."""
     return {"name": name, "value": value}

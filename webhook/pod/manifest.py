@@ -1,7 +1,7 @@
-"""A pod stays the plain dict that arrived; these readers say where its shape is wrong.
+"""Readers of a pod, which stays the plain dict that arrived; they report where its shape is wrong.
 
-Absent and null are the same to Kubernetes, so every reader answers both alike.
-Who reads a part of the pod says in `under` where that part stands, for the message.
+Absent and null are the same to Kubernetes, so every reader treats them alike.
+A caller that passes only a part of the pod gives that part's path in `under`, for the message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PodManifest = dict[str, Any]
 Kind = Literal["app", "init", "sidecar", "ephemeral"]
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-#: The terms of the required node affinity, of which one must hold.
+#: The terms of the required node affinity; a node must satisfy at least one of them.
 NODE_TERMS: Path = (*_REQUIRED, "nodeSelectorTerms")
 
 _NO_MAPPING: dict[str, Any] = {}
@@ -23,18 +23,18 @@ _NO_SEQUENCE: list[Any] = []
 
 
 class Container(NamedTuple):
-    """One container of a pod, of any kind, and where it stands."""
+    """One container of a pod, of any kind, and its place in the pod."""
 
     kind: Kind
     name: str
     path: Path  #: ("spec", "containers", 0)
-    manifest: dict[str, Any]  #: as read; stale as soon as a draft edits it
+    manifest: dict[str, Any]  #: as read; out of date as soon as a draft edits the container
 
 
 def at(node: Any, path: Path) -> Any:
-    """Return what stands at `path` below `node`; None where anything on the way is absent."""
+    """Return the value at `path` below `node`, or None if any step on the way is absent."""
     for step in path:
-        if node.__class__ is dict:  # the usual case; a miss is usual too, so no exception for it
+        if node.__class__ is dict:  # the common case; so is a missing key, hence no exception
             node = node.get(step)
         elif node.__class__ is list and step.__class__ is int and step < len(node):
             node = node[step]
@@ -44,7 +44,7 @@ def at(node: Any, path: Path) -> Any:
 
 
 def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
-    """Return the mapping at `path`, empty where absent; anything else is a ShapeError."""
+    """Return the mapping at `path`, empty if absent; raise ShapeError for anything else."""
     found = at(node, path)
     if found.__class__ is dict:
         return found
@@ -54,7 +54,7 @@ def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
 
 
 def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
-    """Return the list at `path`, empty where absent; anything else is a ShapeError."""
+    """Return the list at `path`, empty if absent; raise ShapeError for anything else."""
     found = at(node, path)
     if found.__class__ is list:
         return found
@@ -64,7 +64,7 @@ def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
 
 
 def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
-    """Return the list of mappings at `path`, empty where absent."""
+    """Return the list of mappings at `path`, empty if absent."""
     found = at(node, path)
     if found is None:
         return _NO_SEQUENCE
@@ -77,7 +77,7 @@ def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
 
 
 def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
-    """Return the list of strings at `path`, empty where absent."""
+    """Return the list of strings at `path`, empty if absent."""
     found = at(node, path)
     if found is None:
         return _NO_SEQUENCE
@@ -90,12 +90,12 @@ def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
 
 
 def _place(found: list[Any], kind: type) -> int:
-    """Return the place of the first item that is of another type."""
+    """Return the index of the first item that is not of type `kind`."""
     return next(index for index, item in enumerate(found) if item.__class__ is not kind)
 
 
 def text(node: Any, path: Path, under: Path = ()) -> str | None:
-    """Return the string at `path`, None where absent."""
+    """Return the string at `path`, or None if absent."""
     found = at(node, path)
     if found is None or found.__class__ is str:
         return found
@@ -103,7 +103,7 @@ def text(node: Any, path: Path, under: Path = ()) -> str | None:
 
 
 def flag(node: Any, path: Path) -> bool:
-    """Return the boolean at `path`, False where absent."""
+    """Return the boolean at `path`, or False if absent."""
     found = at(node, path)
     if found is None or found.__class__ is bool:
         return bool(found)
@@ -111,7 +111,7 @@ def flag(node: Any, path: Path) -> bool:
 
 
 def containers_of(pod: PodManifest) -> list[Container]:
-    """List all containers: init and native sidecars, then app, then ephemeral ones."""
+    """List all containers: init containers and native sidecars, then app, then ephemeral ones."""
     found: list[Container] = []
     spec = mapping(pod, ("spec",))
     for field, kind in _KINDS:
@@ -138,11 +138,11 @@ CONTAINER_FIELDS = tuple(field for field, _ in _KINDS)
 
 
 def describe(value: object) -> str:
-    """Say what a value is, in a few words and short enough for a message."""
+    """Describe a value in a few words, short enough for a message."""
     kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
     try:
         shown = repr(value)
-    except ValueError:  # Python writes no integer of more than 4300 digits
+    except ValueError:  # Python refuses to convert an integer of more than 4300 digits
         shown = "too many digits to be shown"
     shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
     return f"{kinds.get(value.__class__, 'a number')} ({shown})"

@@ -1,4 +1,4 @@
-"""Where something is inside a document: a tuple of keys and indexes, in its two written forms."""
+"""The path of a value inside a document: a tuple of keys and indexes, with two written forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def dotted(path: Path) -> str:
-    """Write a path as people read it: `spec.containers[0].resources.limits["nvidia.com/gpu"]`."""
+    """Format a path for people: `spec.containers[0].resources.limits["nvidia.com/gpu"]`."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -23,9 +23,9 @@ def dotted(path: Path) -> str:
     return text
 
 
-@lru_cache(maxsize=4096)  # the same few paths in every pod
+@lru_cache(maxsize=4096)  # the same few paths occur in every pod
 def pointer(path: Path) -> str:
-    """Write a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
+    """Format a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
     text = ""
     for step in path:
         if step.__class__ is str and ("~" in step or "/" in step):

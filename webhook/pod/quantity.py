@@ -1,9 +1,9 @@
-"""Kubernetes quantities, compared as numbers: "0", 0, "1", 1e0 and "1000m" alike.
+"""Kubernetes quantities, compared as numbers: "0" equals 0, and "1" equals 1e0 and "1000m".
 
-The grammar, the rounding up to a billionth and the cap of binary suffixes are those of
+The grammar, the rounding up to a billionth and the cap on binary suffixes are those of
 apimachinery's `resource.Quantity` (pkg/api/resource/quantity.go, ParseQuantity and
-UnmarshalJSON), which reads null, and a sign or a suffix alone, as 0. Its documentation bounds
-all of them by 2^63-1, its code only some; here what is more is refused.
+UnmarshalJSON), which reads null, and a sign or a suffix alone, as 0. Its documentation limits
+all quantities to 2^63-1, but its code limits only some; this module rejects any larger one.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ import re
 from functools import lru_cache
 from typing import Any
 
-#: `parse` counts in billionths, the smallest that there is, so that sums are exact.
+#: `parse` counts in billionths, the smallest unit of a quantity, so that sums are exact.
 UNIT = 10**9
-#: Of magnitude, in units; more counts for nothing in Kubernetes.
+#: The largest magnitude, in units; Kubernetes does not count beyond it.
 MOST = 2**63 - 1
 
 _POWERS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SHIFTS = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", start=1)}
 _SMALL = ((10**6, "m"), (10**3, "u"), (1, "n"))
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]?))")
-#: Characters: of 2^63-1 with nine decimal places there are 30.
+#: In characters; 2^63-1 with nine decimal places has 30.
 _LONGEST = 64
-_SPACES = " \x85\xa0"  # trimmed by UnmarshalJSON; other ones are escaped in JSON, and are not
-_SHORT = 18  # digits that are less than MOST, whichever they are
+_SPACES = " \x85\xa0"  # UnmarshalJSON trims these; JSON escapes other spaces, which stay
+_SHORT = 18  # any number with this many digits is below MOST
 
 
 def parse(value: Any) -> int:
     """Return the number that a quantity stands for, in billionths.
 
-    Raises ValueError, with a sentence, for what is none, or is of a magnitude above `MOST`.
+    Raise ValueError, with a sentence for the user, if `value` is not a quantity or its
+    magnitude is above `MOST`.
     """
     if value is None:
         return 0
@@ -47,7 +48,7 @@ def parse(value: Any) -> int:
     return _read(written)
 
 
-@lru_cache(maxsize=1024)  # a cluster's pods use the same few
+@lru_cache(maxsize=1024)  # the pods of a cluster use the same few quantities
 def _read(written: str) -> int:
     trimmed = written.strip(_SPACES)
     form = _FORM.fullmatch(trimmed)
@@ -67,7 +68,7 @@ def _read(written: str) -> int:
 def _scaled(digits: int, power: int) -> int:
     """Return `digits` times ten to the `power` in billionths, rounded up.
 
-    Powers beyond what makes a difference are not worked out: they may be of any size.
+    Powers are clamped, since a user may write one of any size; the clamp changes no result.
     """
     power = max(-2 * _LONGEST, min(power, _LONGEST)) + 9
     factor: int = 10 ** abs(power)
@@ -84,7 +85,7 @@ def _too_much(value: Any) -> ValueError:
 
 
 def amount(value: Any) -> int:
-    """Return the quantity of a resource, in billionths: a ValueError also for what is below zero.
+    """Return the quantity of a resource, in billionths; raise ValueError also for a negative one.
 
     Source: kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue.
     """
@@ -96,7 +97,7 @@ def amount(value: Any) -> int:
 
 
 def is_zero(value: Any) -> bool:
-    """Whether the quantity of a resource is nothing; ValueError as `amount`."""
+    """Return whether the quantity of a resource is zero; raise ValueError as `amount` does."""
     if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return not value.strip("0")
     return not amount(value)
@@ -110,14 +111,15 @@ def whole(value: Any) -> int:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Whether two quantities are the same number, however they are written."""
+    """Return whether two quantities are the same number, however they are written."""
     return left == right or parse(left) == parse(right)
 
 
 def written(number: int) -> str:
-    """Write a number of billionths, not below zero, as a quantity.
+    """Format a number of billionths, zero or more, as a quantity.
 
-    In the largest binary unit that divides it, where that is not capped, else in decimal digits.
+    Use the largest binary unit that divides the number, unless binary units are capped at its
+    size; otherwise use decimal digits.
     """
     units, rest = divmod(number, UNIT)
     if rest:

@@ -1,4 +1,4 @@
-"""As whom a container runs, as far as its manifest tells."""
+"""The user that a container runs as, as far as its manifest says."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from webhook.pod.path import Path
 
 
 def runs_as_other_user(pod: PodManifest, path: Path) -> bool:
-    """Whether the container at `path` surely runs as another user than root.
+    """Return whether the container at `path` certainly runs as a user other than root.
 
-    The container's securityContext counts before the pod's; a user that only the
-    image names is not known here.
+    The container's securityContext takes precedence over the pod's. A user that only the
+    image names is unknown here.
     """
     own = _context(pod, path)
     shared = _context(pod, ("spec",))

@@ -1,4 +1,4 @@
-"""A pod's volumes, and what is mounted where in a container."""
+"""A pod's volumes, and what its containers mount where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VOLUMES: Path = ("spec", "volumes")
 
 
 def mount_at(pod: PodManifest, path: Path, where: str) -> dict[str, Any] | None:
-    """Return what the container at `path` mounts exactly at `where`, an absolute clean path."""
+    """Return the mount of the container at `path` that is exactly at `where`, a clean path."""
     last = where.rpartition("/")[2]
     for mount_path, mount in _mounts(pod, path):
         if last in mount_path and clean(mount_path) == where:
@@ -22,7 +22,7 @@ def mount_at(pod: PodManifest, path: Path, where: str) -> dict[str, Any] | None:
 
 
 def mount_over(pod: PodManifest, path: Path, where: str) -> str | None:
-    """Return the mounted directory above `where` that hides the image's own, such as `/etc`."""
+    """Return the mount point above `where`, such as `/etc`, that hides the image's directory."""
     above = set(_directories_above(where))
     for mount_path, _ in _mounts(pod, path):
         if clean(mount_path) in above:
@@ -37,7 +37,7 @@ def _directories_above(where: str) -> Iterator[str]:
 
 
 def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
-    """Return the pod's volume of that name."""
+    """Return the pod's volume with that name."""
     for volume in items(pod, VOLUMES):
         if volume.get("name") == name:
             return volume
@@ -45,13 +45,13 @@ def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
 
 
 def clean(mount_path: str) -> str:
-    """Write a mountPath as the container runtime resolves it: absolute, no `//`, `.` or `..`.
+    """Return a mountPath as the container runtime resolves it: absolute, no `//`, `.` or `..`.
 
-    The kubelet puts `/` before a relative one (pkg/kubelet/kubelet_pods.go,
-    makeMounts), containerd cleans the rest.
+    The kubelet puts `/` in front of a relative path (pkg/kubelet/kubelet_pods.go,
+    makeMounts), and containerd cleans the rest.
     """
     if mount_path.startswith("/") and "//" not in mount_path and "/." not in mount_path:
-        return mount_path.rstrip("/") or "/"  # nearly all are
+        return mount_path.rstrip("/") or "/"  # nearly all paths are clean
     return posixpath.normpath("/" + mount_path.lstrip("/"))
 
 

@@ -1,1 +1,1 @@
-"""Shell as text: where its commands stand, without running any of it."""
+"""Shell scripts as text: find their commands without running anything."""

@@ -1,8 +1,8 @@
-"""What a list of words runs: past the wrappers in front of a command, and into a shell's script.
+"""Find the command that a list of words runs, behind wrappers or in a shell's script.
 
-The same rules serve `command` and `args` of a container and the commands of a
-script. A wrapper counts only with options that are listed here: behind an unknown
-option the next word may be its value, so nothing is known of what follows.
+The same rules serve a container's `command` and `args` and the commands of a script. A
+wrapper is followed only if all its options are listed here: the word after an unknown option
+may be the option's value, so nothing is known about the words that follow.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: A word as the program gets it. It holds the source text of an expansion that stays
-#: one word (`"$N"`, `--host=$H`), and is None for one that may become any number of words.
+#: A word as the program gets it. An expansion that stays one word (`"$N"`, `--host=$H`) is kept
+#: as its source text; a word that may become any number of words is None.
 Word = str | None
 
 
 class _Wrapper(NamedTuple):
     flags: frozenset[str] = frozenset()
-    values: frozenset[str] = frozenset()  #: options that take the next word
-    operands: int = 0  #: words of its own in front of the command: `timeout 60`
-    assignments: bool = False  #: NAME=value may stand in front of the command
+    values: frozenset[str] = frozenset()  #: options that take the next word as their value
+    operands: int = 0  #: the number of its operands in front of the command: `timeout 60`
+    assignments: bool = False  #: whether NAME=value may precede the command
 
 
 def _wrapper(flags: str = "", values: str = "", operands: int = 0) -> _Wrapper:
     return _Wrapper(frozenset(flags.split()), frozenset(values.split()), operands)
 
 
-#: Programs and builtins that run the rest of their words as the same user on the same
-#: machine. Sources: coreutils 9, util-linux 2.38, numactl 2.0.16, tini 0.19, dumb-init 1.2
-#: (their --help) and the POSIX page of `command`, whose -v and -V run nothing.
+#: Programs and builtins that run the rest of their words as a command, as the same user on the
+#: same machine. Sources: the --help of coreutils 9, util-linux 2.38, numactl 2.0.16, tini 0.19
+#: and dumb-init 1.2, and the POSIX page of `command`, whose -v and -V run nothing.
 _WRAPPERS = {
     "builtin": _wrapper(),
     "busybox": _wrapper(),
@@ -56,7 +56,8 @@ _WRAPPERS = {
     "tini": _wrapper("-g -s -v -w", "-e -p"),
 }
 
-#: What `nvlink` puts in front of a command: these two words, a script, its name, a count of GPUs.
+#: The mutation `nvlink` puts five words in front of a command: these two, a script, the script's
+#: name and a number of GPUs.
 REMAP_SHELL = ("/bin/sh", "-c")
 REMAP = "rdma-remap"
 _REMAP_WORDS = 5
@@ -71,7 +72,7 @@ def basename(word: str) -> str:
 
 
 def unwrap(command: Sequence[Word]) -> int:
-    """Return how many of the first words are the remap, of this release or of an older one."""
+    """Return how many leading words are the remap of `nvlink`, of this or an older release."""
     ours = (
         len(command) > _REMAP_WORDS
         and command[3] == REMAP
@@ -82,7 +83,7 @@ def unwrap(command: Sequence[Word]) -> int:
 
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:
-    """Return where the command stands that the words from `start` run; None if not known."""
+    """Return the index of the command that the words from `start` run; None if unknown."""
     at: int | None = _past_assignments(words, start)
     while at is not None and at < len(words):
         word = words[at]
@@ -98,9 +99,9 @@ def command_at(words: Sequence[Word], start: int = 0) -> int | None:
 
 
 def script_at(words: Sequence[Word], shell: int) -> int | None:
-    """Return where the script of `sh -c SCRIPT` stands, if the word at `shell` is a shell.
+    """Return the index of the script in `sh -c SCRIPT`, if the word at `shell` is a shell.
 
-    Source: bash(1), "Options"; dash and busybox take the same.
+    Source: bash(1), "Options"; dash and busybox accept the same.
     """
     word = words[shell]
     if word is None or basename(word) not in _SHELLS:
@@ -153,7 +154,7 @@ def _past_options(words: Sequence[Word], at: int, wrapper: _Wrapper) -> int | No
 
 
 def _holds_its_value(option: str, wrapper: _Wrapper) -> bool:
-    """Whether an option takes no further word: `--signal=KILL`, `-n5`, `-ai`."""
+    """Return whether an option contains its value, or is flags only: `--signal=KILL`, `-n5`, `-ai`."""
     if option.startswith("--"):
         name, equals, _ = option.partition("=")
         return bool(equals) and name in wrapper.values

@@ -1,7 +1,7 @@
-"""Where the shell scanner is: a stack of contexts, and the commands that it has found.
+"""The state of the shell scanner: a stack of contexts, and the commands found so far.
 
-A context is what a closing word or character ends: a script, `( )`, `$( )`, `if … fi`, a string.
-In each the scanner is in one mode, which says what it skips and what stops it (scan.py).
+A context is a part of the text with its own end: a script, `( )`, `$( )`, `if … fi`, a string.
+In each context the scanner is in one mode, which says what it skips and what stops it (scan.py).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from webhook.shelltext import patterns
 TOO_DEEP = "too deep"
 TOO_MANY = "too many"
 UNCLEAR = "unclear"
-LEVELS = 64  #: of nesting that are followed
+LEVELS = 64  #: the deepest nesting that is followed
 
-#: What a context is, or the part of it that the scanner is in; `then` ends where `fi` comes.
+#: The phases of a context: its kind, or the part of a compound command that the scanner is in.
 SCRIPT, SUBSHELL, GROUP = "script", "(", "{"
 SUBSTITUTION, BACKTICKS, ARRAY = "$(", "`", "=("
 STRING, PARAMETER, ARITHMETIC, DOCUMENT = '"', "${", "((", "<<"
@@ -28,16 +28,16 @@ WHILE, LOOP, DO, CASE, BODY = "while", "for", "do", "case", "case body"
 
 
 class UnreadableError(Exception):
-    """The script stays as it is; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
+    """A script cannot be read and is left as it is; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
 
 
 def unclear(_: Scan) -> NoReturn:
-    """Give up: a shell would reject this, or it is not known how shells read it."""
+    """Give up: a shell would reject the script, or it is unknown how shells read it."""
     raise UnreadableError(UNCLEAR)
 
 
 class Mode:
-    """What is skipped, and what is done at the first character that is not."""
+    """What the scanner skips, and which handler it calls at the first other character."""
 
     __slots__ = ("handlers", "other", "skip")
 
@@ -47,13 +47,13 @@ class Mode:
         self.other: Handler = unclear
 
 
-START = Mode(patterns.BLANKS)  # where a command may begin, and reserved words count
-ARGUMENTS = Mode(patterns.WORDS)  # behind the first word or redirection of a simple command
-AFTER = Mode(patterns.BLANKS)  # behind a compound command
-REDIRECTED = Mode(patterns.BLANKS)  # and behind a redirection there, where no word may follow
-FUNCTION = Mode(patterns.BLANKS)  # behind `name()`, where a compound command must follow
-ONE_WORD = Mode(patterns.WORD)  # in a word behind which `then` goes on
-LISTED = Mode(patterns.LISTED)  # behind `for NAME in`
+START = Mode(patterns.BLANKS)  # where a command may begin, and reserved words are recognized
+ARGUMENTS = Mode(patterns.WORDS)  # after the first word or redirection of a simple command
+AFTER = Mode(patterns.BLANKS)  # after a compound command
+REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word may follow
+FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
+ONE_WORD = Mode(patterns.WORD)  # within a single word; the context's mode `then` follows
+LISTED = Mode(patterns.LISTED)  # after `for NAME in`
 LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
 CASE_IN = Mode(patterns.BLANKS)  # where `in` must follow
 CASE_NEXT = Mode(patterns.BLANKS)  # where a pattern or `esac` follows
@@ -68,11 +68,11 @@ IN_ARITHMETIC = Mode(patterns.ARITHMETIC)
 
 
 class HereDocument(NamedTuple):
-    """A here-document whose text is still to come."""
+    """A here-document whose operator is read, but not its text."""
 
     delimiter: str
-    tabs: bool  #: whether tabs in front of its lines do not count
-    literal: bool  #: whether nothing in it is expanded
+    tabs: bool  #: whether leading tabs of its lines are ignored (`<<-`)
+    literal: bool  #: whether its delimiter is quoted, so that nothing in it is expanded
 
 
 class ShellContext:
@@ -86,14 +86,14 @@ class ShellContext:
     def __init__(self, phase: str, mode: Mode, start: int) -> None:
         self.phase = phase
         self.mode = mode
-        self.start = start  #: where it begins
-        self.command = -1  #: where the simple command begins that the scanner is in
-        self.needs = ""  #: the operator behind which a command must follow, `&&` say
-        self.filled = False  #: whether a command stands in this part of it
-        self.quoted = ""  #: STRING or DOCUMENT, where this is text within one
-        self.then = mode  #: of ONE_WORD
-        self.depth = 0  #: of parentheses in arithmetic
-        #: What the surrounding context has, where this one has its own.
+        self.start = start  #: the offset at which it begins
+        self.command = -1  #: the offset of the current simple command; -1 if there is none
+        self.needs = ""  #: the operator that a command must follow (`&&`, say); "" if none
+        self.filled = False  #: whether this part of it contains a command
+        self.quoted = ""  #: STRING or DOCUMENT if this is text within one, else ""
+        self.then = mode  #: the mode that follows ONE_WORD
+        self.depth = 0  #: the depth of parentheses in arithmetic
+        #: Values of the surrounding context, saved while this one has its own.
         self.limit = -1
         self.documents: deque[HereDocument] = deque()
         self.resume = 0
@@ -103,7 +103,7 @@ _LISTS = frozenset({"&&", "||"})
 
 
 class Scan:
-    """A script, how far it is read, and what was found."""
+    """A script, the position of the scanner in it, and the commands found so far."""
 
     __slots__ = (
         *(
@@ -124,20 +124,20 @@ class Scan:
         self, text: str, places: list[int], steps: int, sought: tuple[str, ...] = ()
     ) -> None:
         self.text = text
-        self.sought = sought  #: the words that stand there
-        self.steps = steps  #: how often it may still stop
+        self.sought = sought  #: the words at `places`
+        self.steps = steps  #: how many more times the scanner may stop
         self.pos = 0
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
         self.outer: list[ShellContext] = []
-        self.documents: deque[HereDocument] = deque()  #: that begin behind this line
-        self.places = places  #: where sought words stand, ascending
-        #: Of commands that hold a sought word: where that stands, begin and end.
+        self.documents: deque[HereDocument] = deque()  #: those that begin after this line
+        self.places = places  #: the offsets of sought words, ascending
+        #: The commands that hold a sought word: the offset of that word, their begin and end.
         self.commands: list[tuple[int, int, int]] = []
-        self.closes: dict[int, int] = {}  #: where what is opened within a word ends
+        self.closes: dict[int, int] = {}  #: begin → end of each context within a word
         self._coming = iter(places)
-        self._place = next(self._coming, len(text))  # the first that is not passed yet
-        self._loose: list[int] = []  # those passed that no command has claimed
+        self._place = next(self._coming, len(text))  # the first place not passed yet
+        self._loose: list[int] = []  # passed places that no command has claimed yet
 
     def enter(self, context: ShellContext) -> None:
         """Go one level deeper."""
@@ -147,7 +147,7 @@ class Scan:
         self.context = context
 
     def leave(self) -> ShellContext:
-        """Return to the surrounding context; give the one that ends."""
+        """Go back to the surrounding context; return the one that ends."""
         ended = self.context
         self.context = self.outer.pop()
         return ended
@@ -155,7 +155,7 @@ class Scan:
     def leave_word(self, end: int) -> None:
         """End a context that is part of a word, at `end`.
 
-        Whether here-documents begin behind a line break in it is not the same in all shells.
+        Shells differ on whether pending here-documents begin after a line break within it.
         """
         start = self.leave().start
         if self.documents and self.text.find("\n", start, end) >= 0:
@@ -181,7 +181,7 @@ class Scan:
                 self._claim(start)
 
     def _claim(self, start: int) -> None:
-        """Give the command from `start` on the places in it that no command within it has."""
+        """Assign to the command from `start` the places that no command within it has claimed."""
         loose, first = self._loose, -1
         self._pass_places()
         while loose and loose[-1] >= start:
@@ -190,9 +190,12 @@ class Scan:
             self.commands.append((first, start, self.pos))
 
     def pass_commands(self) -> bool:
-        """Pass over simple commands that hold no sought word; most of a script are such."""
+        """Skip simple commands that hold no sought word, which are most of a script.
+
+        Return whether any were skipped.
+        """
         start = self.pos
-        if self.documents:  # which begin behind the next line break
+        if self.documents:  # they begin after the next line break, which must not be skipped
             return False
         if self._place < start:
             self._pass_places()
@@ -215,12 +218,12 @@ class Scan:
             self._place = next(self._coming, len(self.text))
 
     def is_sought(self, start: int, end: int) -> bool:
-        """Whether a sought word begins between two offsets."""
+        """Return whether a sought word begins between two offsets."""
         at = bisect_left(self.places, start)
         return at < len(self.places) and self.places[at] < end
 
     def at(self, offset: int) -> str:
-        """Return the character at an offset; a line break where the context ends."""
+        """Return the character at an offset, or a line break at the end of the context."""
         return self.text[offset] if offset < self.limit else "\n"
 
 

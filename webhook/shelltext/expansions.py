@@ -1,9 +1,9 @@
-"""What stands within words: strings, expansions, substitutions; and here-documents.
+"""The parts of words: strings, expansions and substitutions; and here-documents.
 
-Each handler is called where the scanner has stopped, and opens, ends or passes over a context.
-Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION. Where bash looks for the end
-only and reads what is inside when the command runs (backticks, here-documents), it is looked
-into only if a sought word is there.
+Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
+context. Bash first searches only for the end of backticks and here-documents, and parses their
+content when the command runs; here their content is read only if it holds a sought word.
+Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _QUOTING = frozenset("'\"\\")
 
 
 def string(scan: Scan) -> None:
-    """Open a string that holds substitutions."""
+    """Open a string that contains substitutions."""
     inner = ShellContext(contexts.STRING, contexts.IN_STRING, scan.pos)
     inner.quoted = contexts.STRING
     scan.enter(inner)
@@ -25,12 +25,12 @@ def string(scan: Scan) -> None:
 
 
 def close_string(scan: Scan) -> None:
-    """End it; in a here-document a quote is text, and does not come here."""
+    """End a string. A quote in a here-document is text and is not handled here."""
     scan.leave_word(scan.pos + 1)
 
 
 def dollar(scan: Scan) -> None:
-    """Open `$(`, `$((` or `${`; any other dollar that a run does not skip is not clear."""
+    """Open `$(`, `$((` or `${`; any other dollar sign that stops the scanner is unclear."""
     start, text = scan.pos, scan.text
     following = text[start + 1 : start + 3]
     if following == "((":
@@ -44,14 +44,14 @@ def dollar(scan: Scan) -> None:
         inner.quoted = quoted
         scan.enter(inner)
         scan.pos += 2
-    elif following[:1] == "\\":  # no line break behind it, see patterns.UNCERTAIN
+    elif following[:1] == "\\":  # not followed by a line break, see patterns.CUT
         scan.pos += 1
     else:
         unclear(scan)
 
 
 def commands(scan: Scan, phase: str, length: int) -> None:
-    """Open a list of commands within a word; here-documents in it are its own."""
+    """Open a list of commands within a word; the list has its own here-documents."""
     inner = ShellContext(phase, contexts.START, scan.pos)
     inner.documents, scan.documents = scan.documents, deque()
     scan.enter(inner)
@@ -59,7 +59,7 @@ def commands(scan: Scan, phase: str, length: int) -> None:
 
 
 def close_commands(scan: Scan) -> None:
-    """End it; a number sign behind it is a letter of the word."""
+    """End a list of commands; a number sign directly after it is part of the word."""
     if scan.documents:
         unclear(scan)
     scan.documents = scan.context.documents
@@ -73,7 +73,7 @@ def close_parameter(scan: Scan) -> None:
 
 
 def quote_in_parameter(scan: Scan) -> None:
-    """Pass over single quotes in `"${ }"`, where it is the same if they are quotes or text."""
+    """Skip single quotes in `"${ }"` if it makes no difference whether they quote or are text."""
     quoted = patterns.HARMLESS_QUOTED.match(scan.text, scan.pos, scan.limit)
     if quoted is None:
         unclear(scan)
@@ -81,14 +81,14 @@ def quote_in_parameter(scan: Scan) -> None:
 
 
 def string_in_parameter(scan: Scan) -> None:
-    """Open a string in `${ }`; in one of a here-document shells differ."""
+    """Open a string in `${ }`; within a here-document, shells differ."""
     if scan.context.quoted == contexts.DOCUMENT:
         unclear(scan)
     string(scan)
 
 
 def arithmetic(scan: Scan, length: int) -> None:
-    """Open `$((` or `((`; bash counts parentheses, and so does this."""
+    """Open `$((` or `((`; the end is found by counting parentheses, as in bash."""
     inner = ShellContext(contexts.ARITHMETIC, contexts.IN_ARITHMETIC, scan.pos)
     inner.depth = 2
     scan.enter(inner)
@@ -102,9 +102,9 @@ def open_parenthesis(scan: Scan) -> None:
 
 
 def close_arithmetic(scan: Scan) -> None:
-    """End arithmetic with its second parenthesis; else it is a subshell in a substitution."""
+    """End arithmetic at `))`; with only one parenthesis it was a subshell in a substitution."""
     context = scan.context
-    if context.depth > 2:  # noqa: PLR2004 -- both that opened it
+    if context.depth > 2:  # noqa: PLR2004 -- the two parentheses that opened it
         context.depth -= 1
         scan.pos += 1
     elif scan.at(scan.pos + 1) == ")":
@@ -130,23 +130,24 @@ def array(scan: Scan) -> None:
 
 
 def close_array(scan: Scan) -> None:
-    """End them; nothing may be joined to an array."""
+    """End the elements of an array; nothing may follow the array directly."""
     scan.leave_word(scan.pos + 1)
     if scan.at(scan.pos) not in patterns.BREAKS:
         unclear(scan)
 
 
 def process(scan: Scan) -> None:
-    """Open `<(` or `>(` where no redirection may stand."""
+    """Open `<(` or `>(` where a redirection is not allowed."""
     if scan.at(scan.pos + 1) != "(":
         unclear(scan)
     commands(scan, contexts.SUBSTITUTION, 2)
 
 
 def backticks(scan: Scan) -> None:
-    """Pass over what is between backticks, or open it: the first other backtick ends it.
+    """Skip the text between backticks, or open it if it holds a sought word.
 
-    Backslashes are taken away first, so offsets behind one are not known.
+    The next backtick without a backslash ends it. A shell removes backslashes before it reads
+    the text, so offsets after a backslash are unknown.
     """
     start = scan.pos
     end = patterns.BACKTICKED.match(scan.text, start + 1, scan.limit).end()  # type: ignore[union-attr]
@@ -162,13 +163,13 @@ def backticks(scan: Scan) -> None:
 
 
 def close_backticks(scan: Scan) -> None:
-    """End the commands between backticks, at the limit that was set for them."""
+    """End the commands between backticks, at their limit."""
     scan.limit = scan.context.limit
     close_commands(scan)
 
 
 def here_document(scan: Scan, operator: str) -> None:
-    """Note a here-document; `scan.pos` is behind the operator and blanks."""
+    """Note a here-document; `scan.pos` is after the operator and blanks."""
     word = patterns.DELIMITER.match(scan.text, scan.pos, scan.limit)
     if word is None or scan.at(word.end()) not in patterns.BREAKS:
         unclear(scan)
@@ -181,11 +182,11 @@ def here_document(scan: Scan, operator: str) -> None:
     scan.pos = word.end()
 
 
-_LONGEST = 64  # characters of a delimiter
+_LONGEST = 64  # the most characters that a delimiter may have
 
 
 def unquoted(raw: str) -> str:
-    """Remove the quotes of a word that holds no expansion."""
+    """Remove the quotes from a word that contains no expansion."""
     parts, at = [], 0
     while at < len(raw):
         quote = raw[at]
@@ -201,7 +202,7 @@ def unquoted(raw: str) -> str:
 
 
 def line_end(scan: Scan) -> None:
-    """Go behind a line break and what is empty; or behind the here-documents that follow."""
+    """Go past a line break, and past either its here-documents or the empty lines after it."""
     if scan.documents:
         scan.pos += 1
         here_documents(scan)
@@ -210,7 +211,10 @@ def line_end(scan: Scan) -> None:
 
 
 def here_documents(scan: Scan) -> None:
-    """Pass over the here-documents that begin here, or open the first that launches something."""
+    """Skip the here-documents that begin here, up to the first that may hold a sought command.
+
+    Open that one.
+    """
     while scan.documents:
         document = scan.documents.popleft()
         start = scan.pos
@@ -230,14 +234,14 @@ def _expands(text: str, start: int, end: int) -> bool:
 
 
 def close_document(scan: Scan) -> None:
-    """End a here-document, at the limit that was set for it."""
+    """End a here-document, at its limit."""
     ended = scan.leave()
     scan.limit, scan.pos = ended.limit, ended.resume
     here_documents(scan)
 
 
 def _end_of(document: HereDocument, scan: Scan) -> int:
-    """Find the line that ends a here-document; give where it begins."""
+    """Return the offset of the line that ends a here-document."""
     text, start, limit = scan.text, scan.pos, scan.limit
     if document.tabs:
         end = _end_behind_tabs(text, start, limit, document.delimiter)
@@ -252,7 +256,7 @@ def _end_of(document: HereDocument, scan: Scan) -> int:
 
 def _end_at_margin(text: str, start: int, limit: int, delimiter: str) -> int:
     line = f"\n{delimiter}"
-    start -= 1  # at the line break in front
+    start -= 1  # the line break before the document
     at = text.find(line + "\n", start, limit)
     if at >= 0:
         return at + 1
@@ -271,13 +275,13 @@ def _end_behind_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
 
 
 def _ends_in_parenthesis(text: str, start: int, end: int, document: HereDocument) -> bool:
-    """Whether bash may take `E)` for the end of a here-document in a substitution."""
+    """Return whether bash may take `E)` for the end of a here-document in a substitution."""
     margin = ("\n", "\t") if document.tabs else ("\n",)
     return any(text.find(f"{at}{document.delimiter})", start - 1, end) >= 0 for at in margin)
 
 
 def _check_joined(scan: Scan, start: int, end: int, delimiter: str) -> None:
-    """Make sure that no lines of a here-document that are joined are its delimiter."""
+    """Give up if lines of a here-document that a backslash joins may form its delimiter."""
     for length in range(len(delimiter)):
         cut = delimiter[:length] + "\\\n"
         if any(scan.text.find(at + cut, start - 1, end) >= 0 for at in "\n\t"):

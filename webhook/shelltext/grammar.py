@@ -1,8 +1,9 @@
 """Commands: lists, simple and compound commands, functions, redirections.
 
-Each handler is called where the scanner has stopped, in a mode that says what may stand there.
-Sources: POSIX.1-2024, XCU 2.4 (reserved words), 2.7, 2.9 and 2.10 (the grammar); bash(1), SHELL
-GRAMMAR. A function that is named like a sought word changes what that means: not clear.
+Each handler is called at the place where the scanner has stopped; the scanner's mode says what
+is allowed there. A function named like a sought word changes what that word means, so a script
+that defines one is unclear. Sources: POSIX.1-2024, XCU 2.4 (reserved words), 2.7, 2.9 and 2.10
+(the grammar); bash(1), SHELL GRAMMAR.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from webhook.shelltext import contexts, expansions, patterns
 from webhook.shelltext.contexts import Mode, Scan, ShellContext, unclear
 
-_CLOSED = ""  # the part behind the last word of a compound command
-#: In each part of a compound command the reserved words that end it, and what part follows.
+_CLOSED = ""  # the part after the last word of a compound command
+#: For each part of a compound command: the reserved words that end it, and the part that follows.
 _NEXT = {
     contexts.GROUP: {"}": _CLOSED},
     contexts.IF: {"then": contexts.THEN},
@@ -25,7 +26,7 @@ _NONE: dict[str, str] = {}
 
 
 def start_word(scan: Scan) -> None:
-    """Begin a command with the word that stands here, or do what a reserved word says."""
+    """Begin a command with the word at this place, or handle a reserved word."""
     start, text = scan.pos, scan.text
     word, end = _word(scan)
     following = text[end] if end < scan.limit else "\n"
@@ -44,7 +45,7 @@ def start_word(scan: Scan) -> None:
 
 
 def _pass_subscript(scan: Scan, start: int) -> None:
-    """Pass over `name[…]`, in which bash reads to the bracket whatever is there."""
+    """Skip `name[…]`: bash reads up to the closing bracket, operators included."""
     name = patterns.SUBSCRIPTED.match(scan.text, start, scan.limit)
     if name is not None:
         subscript = patterns.SUBSCRIPT.match(scan.text, name.end(), scan.limit)
@@ -54,7 +55,7 @@ def _pass_subscript(scan: Scan, start: int) -> None:
 
 
 def _word(scan: Scan) -> tuple[str, int]:
-    """Read the plain beginning of a word; two lines joined within it are not clear."""
+    """Read the unquoted beginning of a word; a word that continues on the next line is unclear."""
     text, limit = scan.text, scan.limit
     found = patterns.PLAIN.match(text, scan.pos, limit)
     assert found is not None
@@ -69,7 +70,10 @@ def _word(scan: Scan) -> tuple[str, int]:
 
 
 def after_word(scan: Scan) -> None:
-    """Behind a compound command: only a reserved word that ends the next one, or a descriptor."""
+    """Handle a word after a compound command.
+
+    Only a reserved word that ends the enclosing command or a descriptor is allowed there.
+    """
     if patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit):
         descriptor(scan)
         return
@@ -80,7 +84,7 @@ def after_word(scan: Scan) -> None:
 
 
 def descriptor(scan: Scan) -> None:
-    """Go behind the descriptor in front of a redirection, where nothing else may stand."""
+    """Skip the descriptor of a redirection, where nothing else is allowed."""
     found = patterns.DESCRIPTOR.match(scan.text, scan.pos, scan.limit)
     if found is None:
         unclear(scan)
@@ -89,19 +93,19 @@ def descriptor(scan: Scan) -> None:
 
 
 def newline(scan: Scan) -> None:
-    """End a command by a line break."""
+    """End a command at a line break."""
     scan.end_command()
     scan.context.mode = contexts.START
     expansions.line_end(scan)
 
 
 def comment(scan: Scan) -> None:
-    """Pass over a comment."""
+    """Skip a comment."""
     scan.pos = patterns.COMMENT.match(scan.text, scan.pos, scan.limit).end()  # type: ignore[union-attr]
 
 
 def semicolon(scan: Scan) -> None:
-    """End a command, or with `;;`, `;&` or `;;&` a part of a `case`."""
+    """End a command, or, at `;;`, `;&` or `;;&`, a clause of a `case`."""
     context, following = scan.context, scan.at(scan.pos + 1)
     if following in ";&":
         _end_case_part(scan)
@@ -123,7 +127,7 @@ def _end_case_part(scan: Scan) -> None:
 
 
 def ampersand(scan: Scan) -> None:
-    """`&`, `&&`, or `&>` and `&>>`."""
+    """Handle `&`, `&&`, `&>` and `&>>`."""
     following = scan.at(scan.pos + 1)
     if following == ">":
         redirection(scan)
@@ -134,7 +138,7 @@ def ampersand(scan: Scan) -> None:
 
 
 def bar(scan: Scan) -> None:
-    """`|`, `|&` or `||`."""
+    """Handle `|`, `|&` and `||`."""
     following = scan.at(scan.pos + 1)
     _operator(scan, 2 if following in "|&" else 1, "||" if following == "|" else "|")
 
@@ -150,7 +154,7 @@ def _operator(scan: Scan, length: int, needs: str) -> None:
 
 
 def close_parenthesis(scan: Scan) -> None:
-    """End `( )`, `$( )`, `<( )`; the first of them is not empty."""
+    """End `( )`, `$( )` or `<( )`; `( )` must not be empty."""
     context = scan.context
     if context.needs or context.phase not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
         unclear(scan)
@@ -171,7 +175,7 @@ def _leave(scan: Scan, end: int) -> None:
 
 
 def angle(scan: Scan) -> None:
-    """Open a process substitution, or pass over a redirection."""
+    """Open a process substitution, or skip a redirection."""
     if scan.at(scan.pos + 1) != "(":
         redirection(scan)
         return
@@ -181,7 +185,7 @@ def angle(scan: Scan) -> None:
 
 
 def redirection(scan: Scan) -> None:
-    """Go behind the operator of a redirection; its word follows."""
+    """Skip the operator of a redirection; the target follows."""
     start = scan.pos
     operator = patterns.REDIRECTION.match(scan.text, start, scan.limit)
     assert operator is not None
@@ -222,7 +226,7 @@ def argument_parenthesis(scan: Scan) -> None:
 
 
 def _takes_arrays(scan: Scan) -> bool:
-    """Whether the simple command begins with an assignment or declares variables."""
+    """Return whether the simple command begins with an assignment or declares variables."""
     start, end = scan.context.command, scan.pos
     if scan.text[start] in "<>&0123456789":
         return True
@@ -231,7 +235,7 @@ def _takes_arrays(scan: Scan) -> bool:
 
 
 def function(scan: Scan, name: str, end: int) -> None:
-    """Define a function: the parentheses follow."""
+    """Begin the definition of a function, at the parentheses after its name."""
     parentheses = patterns.EMPTY_PARENTHESES.match(scan.text, end, scan.limit)
     if parentheses is None:
         unclear(scan)
@@ -246,7 +250,7 @@ def _define(scan: Scan, name: str, end: int) -> None:
 
 
 def function_body(scan: Scan) -> None:
-    """Begin the compound command that is a function's body."""
+    """Begin the compound command that is the body of a function."""
     word, end = _word(scan)
     if scan.at(end) not in patterns.BREAKS or word not in _COMPOUND:
         unclear(scan)
@@ -254,7 +258,7 @@ def function_body(scan: Scan) -> None:
 
 
 def subshell(scan: Scan) -> None:
-    """Open `(`, or `((`."""
+    """Open `(` or `((`."""
     if scan.at(scan.pos + 1) == "(":
         _begin(scan)
         expansions.arithmetic(scan, 2)
@@ -263,7 +267,7 @@ def subshell(scan: Scan) -> None:
 
 
 def _begin(scan: Scan) -> None:
-    """Note that a compound command stands here."""
+    """Note that a compound command begins here."""
     scan.context.filled = True
     scan.context.needs = ""
 
@@ -277,7 +281,7 @@ def _open(scan: Scan, phase: str, end: int, mode: Mode = contexts.START) -> Shel
 
 
 def _open_list(scan: Scan, word: str, end: int) -> None:
-    """`{`, `if`, `while` and `until`: a list follows."""
+    """Open `{`, `if`, `while` or `until`; a list of commands follows."""
     _open(scan, contexts.WHILE if word == "until" else word, end)
 
 
@@ -302,7 +306,7 @@ def _open_condition(scan: Scan, _: str, end: int) -> None:
 
 
 def close_condition(scan: Scan) -> None:
-    """End `[[` where `]]` is a word; a bracket elsewhere is part of one."""
+    """End `[[` if `]]` is a whole word; any other bracket is part of a word."""
     text, start = scan.text, scan.pos
     if (
         text.startswith("]]", start)
@@ -317,14 +321,14 @@ def close_condition(scan: Scan) -> None:
 
 
 def condition_and(scan: Scan) -> None:
-    """`&&` within a condition."""
+    """Skip `&&` within a condition."""
     if scan.at(scan.pos + 1) != "&":
         unclear(scan)
     scan.pos += 2
 
 
 def _open_loop(scan: Scan, word: str, end: int) -> None:
-    """`for` and `select`, up to the list of words or the body."""
+    """Open `for` or `select`, up to the list of words or the body."""
     usual = None if scan.documents else patterns.LOOP.match(scan.text, end, scan.limit)
     if usual is not None:
         _open(scan, contexts.DO, usual.end())
@@ -354,21 +358,21 @@ def _open_arithmetic_loop(scan: Scan, word: str, end: int) -> None:
 
 
 def end_of_list(scan: Scan) -> None:
-    """End the words of a `for` by a semicolon."""
+    """End the words of a `for` at a semicolon."""
     scan.context.mode = contexts.LOOP_BODY
     scan.context.filled = True
     scan.pos += 1
 
 
 def end_of_listed_line(scan: Scan) -> None:
-    """End the words of a `for` by a line break."""
+    """End the words of a `for` at a line break."""
     scan.context.mode = contexts.LOOP_BODY
     scan.context.filled = True
     expansions.line_end(scan)
 
 
 def loop_semicolon(scan: Scan) -> None:
-    """Pass over the semicolon behind `for (( ))`."""
+    """Skip the semicolon after `for (( ))`."""
     if scan.context.filled:
         unclear(scan)
     scan.context.filled = True
@@ -376,7 +380,7 @@ def loop_semicolon(scan: Scan) -> None:
 
 
 def loop_body(scan: Scan) -> None:
-    """Begin a loop's body: `do`, or to bash also `{`."""
+    """Begin a loop's body: `do`, or in bash also `{`."""
     word, end = _word(scan)
     if scan.at(end) not in patterns.BREAKS or word not in ("do", "{"):
         unclear(scan)
@@ -395,7 +399,7 @@ def _open_case(scan: Scan, _: str, end: int) -> None:
 
 
 def case_in(scan: Scan) -> None:
-    """Go behind the `in` of a `case`."""
+    """Skip the `in` of a `case`."""
     word, end = _word(scan)
     if scan.at(end) not in patterns.BREAKS or word != "in":
         unclear(scan)
@@ -404,7 +408,7 @@ def case_in(scan: Scan) -> None:
 
 
 def case_next(scan: Scan) -> None:
-    """Begin the next patterns of a `case`, or end it."""
+    """Begin the patterns of the next clause of a `case`, or end the `case`."""
     word, end = _word(scan)
     if word == "esac" and scan.at(end) in patterns.BREAKS:
         _leave(scan, end)
@@ -413,7 +417,7 @@ def case_next(scan: Scan) -> None:
 
 
 def case_parenthesis(scan: Scan) -> None:
-    """Go behind the parenthesis that may stand in front of patterns."""
+    """Skip the optional parenthesis before the patterns of a `case`."""
     scan.pos = patterns.BLANKS.match(scan.text, scan.pos + 1, scan.limit).end()  # type: ignore[union-attr]
     if scan.at(scan.pos) == ")":
         unclear(scan)
@@ -421,7 +425,7 @@ def case_parenthesis(scan: Scan) -> None:
 
 
 def end_of_patterns(scan: Scan) -> None:
-    """Begin the commands behind patterns."""
+    """Begin the commands after the patterns of a `case`."""
     context = scan.context
     context.phase = contexts.BODY
     context.mode = contexts.START
@@ -431,7 +435,7 @@ def end_of_patterns(scan: Scan) -> None:
 
 
 def end_of_word(scan: Scan) -> None:
-    """Leave the mode of one word."""
+    """Leave the mode ONE_WORD."""
     scan.context.mode = scan.context.then
 
 
@@ -444,7 +448,7 @@ def word_angle(scan: Scan) -> None:
 
 
 def word_backslash(scan: Scan) -> None:
-    """Pass over the end of a line that the next one continues, in a word."""
+    """Skip a backslash and line break, which join two lines within a word."""
     if not scan.text.startswith("\\\n", scan.pos):
         unclear(scan)
     scan.pos += 2
@@ -458,7 +462,7 @@ def _define_by_word(scan: Scan, _: str, end: int) -> None:
 
 
 def _negate(scan: Scan, _: str, end: int) -> None:
-    """`!`: a command follows; in a pipeline it stands in front of all of it."""
+    """Handle `!`: a command follows. In a pipeline, `!` is allowed only at the beginning."""
     if scan.context.needs == "|":
         unclear(scan)
     _precede(scan, end)
@@ -470,7 +474,7 @@ def _precede(scan: Scan, end: int) -> None:
 
 
 def _time(scan: Scan, _: str, end: int) -> None:
-    """`time`: a reserved word to bash, and a program to others."""
+    """Handle `time`: a reserved word in bash, a program in other shells."""
     timed = patterns.TIMED.match(scan.text, end, scan.limit)
     if timed is None:
         _timed_program(scan, end)
@@ -479,7 +483,7 @@ def _time(scan: Scan, _: str, end: int) -> None:
 
 
 def _timed_program(scan: Scan, end: int) -> None:
-    """Begin a command with `time`; bash rejects one alone in some places."""
+    """Begin a command with `time`; bash rejects `time` without a command in some places."""
     scan.begin_command(scan.pos)
     scan.pos = patterns.BLANKS.match(scan.text, end, scan.limit).end()  # type: ignore[union-attr]
     if scan.at(scan.pos) in patterns.BREAKS:
@@ -487,7 +491,7 @@ def _timed_program(scan: Scan, end: int) -> None:
 
 
 def _coproc(scan: Scan, _: str, end: int) -> None:
-    """`coproc`: a command follows, a compound one perhaps behind a name."""
+    """Handle `coproc`: a command follows; a compound command may have a name in front."""
     named = patterns.COPROCESS.match(scan.text, end, scan.limit)
     _precede(scan, named.end() if named else end)
 

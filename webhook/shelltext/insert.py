@@ -1,4 +1,4 @@
-"""Text put behind words of a shell script; every other character stays."""
+"""Insert text after words of a shell script without changing any other character."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 
 def insert_after(script: str, ends: Iterable[int], text: str) -> str:
-    """Insert `text` at the offsets `ends`, in time linear in the script and what is inserted.
+    """Insert `text` at the offsets `ends`, in time linear in the length of the result.
 
-    A blank follows where a redirection does: in `mpirun -np 2>log` the 2 is a descriptor
+    If a redirection follows, add a blank: in `mpirun -np 2>log` the 2 would be a descriptor
     (POSIX.1-2024, XCU 2.7).
     """
     parts: list[str] = []

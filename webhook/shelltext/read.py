@@ -1,7 +1,7 @@
-"""The scripts of one pod: the commands in them that hold a word we look for, within bounds.
+"""Read the scripts of one pod: find the commands that hold a sought word, within limits.
 
-Only occurrences of the words are looked up. A script that is not understood for certain is left
-alone as a whole, and so are those that would go beyond what is read for one pod.
+Only commands around an occurrence of these words are read. A script is left alone as a whole if
+it cannot be understood with certainty, or if it exceeds the limits for one pod.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 TOO_LARGE = "too large"
-LARGEST = 32 * 1024  #: characters of all scripts of a pod that are read
-STEPS = 8192  #: stops of the scanner in them; 800 scripts of a Debian took at most 2,647
-SHORT = 4096  #: characters of a script that is remembered, as are 15 others
-PLACES = 128  #: sought words in them whose commands are looked at
+LARGEST = 32 * 1024  #: the most characters that are read, over all scripts of a pod
+STEPS = 8192  #: the most stops of the scanner in them; each of 800 scripts of Debian took ≤ 2,647
+SHORT = 4096  #: the most characters of a script whose result is cached; 16 results are
+PLACES = 128  #: the most sought words in a pod's scripts whose commands are examined
 
 #: Why a script is left alone, as the end of a sentence.
 PROBLEMS = {
@@ -49,14 +49,14 @@ PROBLEMS = {
 
 
 class Script(NamedTuple):
-    """The commands that hold a sought word anywhere, or why there are none."""
+    """The commands that hold a sought word anywhere, or the reason why none are known."""
 
     commands: tuple[Command, ...] = ()
     problem: str = ""  #: one of PROBLEMS, or ""
 
 
 class Scripts:
-    """What was read of one pod's scripts, in search of some words; equal ones are read once."""
+    """The results for one pod's scripts, searched for `sought`; equal scripts are read once."""
 
     __slots__ = ("_characters", "_found", "_places", "_sought", "_steps")
 
@@ -68,7 +68,7 @@ class Scripts:
         self._found: dict[str, Script] = {}
 
     def read(self, script: str) -> Script:
-        """Find the commands that hold a sought word, unless that is beyond the pod's bounds."""
+        """Find the commands that hold a sought word, unless that exceeds the pod's limits."""
         if len(script) > LARGEST:
             return Script(problem=TOO_LARGE)
         found = self._found.get(script)
@@ -80,14 +80,14 @@ class Scripts:
         return found
 
     def allows(self, words: int) -> bool:
-        """Take a list of words into account, too; False if that is beyond the pod's bounds."""
+        """Count a list of words as well; return False if that exceeds the pod's limits."""
         if words > self._steps:
             return False
         self._steps -= words
         return True
 
     def _read(self, script: str) -> Script:
-        """Read a script; once a bound is used up no other is begun."""
+        """Read a script, unless a limit is already used up."""
         if not self._steps or not self._places:
             return Script(problem=TOO_MANY)
         found, places, steps = (
@@ -109,7 +109,7 @@ class _Cost(NamedTuple):
 
 
 def _read(script: str, sought: tuple[str, ...], steps: int = STEPS) -> _Cost:
-    """Read a script, and say what that took of the pod's bounds."""
+    """Read a script; return the result and how much of the pod's limits it used."""
     places = _places(script, sought)
     if len(places) > PLACES:
         return _Cost(Script(), len(places), 0)
@@ -137,7 +137,7 @@ def _places(script: str, sought: tuple[str, ...]) -> list[int]:
 
 
 def _is_uncertain(script: str) -> bool:
-    """Whether it holds what no script can, or lines joined where an operator may be cut in two."""
+    """Return whether a script has characters that none can, or joined lines that split an operator."""
     if "\0" in script or (not script.isascii() and patterns.FOREIGN.search(script)):
         return True
     at = script.find("\\\n", 1)

@@ -1,11 +1,11 @@
-"""Where the commands of a shell script stand: a linear scanner that no input stops or slows down.
+"""Find the commands of a shell script with a linear scanner that no input can stop or slow down.
 
-It reads a script once from the front, with a stack of contexts instead of recursion, at most
-64 levels deep, and goes only forward. Text in which nothing can happen is skipped by regular
-expressions that never go back. What bash would reject, and what shells read differently, is
-not clear, and then nothing is said of the script.
+The scanner reads a script once, from the front, and only moves forward. It keeps a stack of
+contexts, at most 64 levels deep, instead of recursing. Regular expressions that never backtrack
+skip the text in which nothing can happen. Where bash would reject the script, or shells read it
+differently, the script is unclear, and no result is given for it.
 
-Sources: POSIX.1-2024, XCU 2 (Shell Command Language); bash(1). The tests ask bash itself.
+Sources: POSIX.1-2024, XCU 2 (Shell Command Language); bash(1). The tests compare with bash.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from webhook.shelltext.contexts import (
 def scan(found: Scan) -> None:
     """Find the commands that hold a sought word.
 
-    Raises UnreadableError where the script is too deep, has too many parts or is not clear.
+    Raise UnreadableError if the script nests too deep, has too many parts or is unclear.
     """
     text, left = found.text, found.steps
     try:
-        for left in range(left - 1, 0, -1):  # noqa: B007, B020 -- counts, and is kept
+        for left in range(left - 1, 0, -1):  # noqa: B007, B020 -- counts down; used after the loop
             context = found.context
             mode = context.mode
             run = mode.skip(text, found.pos, found.limit)
@@ -47,7 +47,10 @@ _ENDS = frozenset({contexts.START, contexts.ARGUMENTS, contexts.AFTER, contexts.
 
 
 def _end(found: Scan, context: ShellContext) -> bool:
-    """End a context that has an end of its own, others are still open; whether it is the script."""
+    """End the context whose limit is reached; return whether it is the script itself.
+
+    The script is unclear if that context can only be ended by a word or character.
+    """
     if context.phase == contexts.DOCUMENT:
         expansions.close_document(found)
         return False

@@ -1,8 +1,8 @@
 """The words of a simple command in a script, as the program gets them.
 
-A word that may become any number of words is not known (`$X`, `"$@"`, `{a,b}`); one that stays
-one keeps the source text of what is expanded in it. Sources: POSIX.1-2024, XCU 2.6 and 2.9.1;
-bash(1), EXPANSION.
+A word that may become any number of words is unknown (`$X`, `"$@"`, `{a,b}`). A word that stays
+one word keeps its expansions as source text. Sources: POSIX.1-2024, XCU 2.6 and 2.9.1; bash(1),
+EXPANSION.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from webhook.shelltext.contexts import TOO_MANY, UNCLEAR, Scan, UnreadableError
 
 
 class Command(NamedTuple):
-    """A simple command: its words, assignments in front included."""
+    """A simple command: its words, including leading assignments."""
 
     words: tuple[Word, ...]
-    ends: tuple[int, ...]  #: offset behind each word
+    ends: tuple[int, ...]  #: the offset after each word
 
 
 def command(scan: Scan, start: int, end: int) -> Command:
-    """Read the command between two offsets; without words if it only assigns.
+    """Read the command between two offsets; return no words if it only assigns variables.
 
-    Raises UnreadableError where a word goes on in the next line, or there are too many.
+    Raise UnreadableError if a word continues on the next line, or if there are too many words.
     """
     script = scan.text
     words: list[Word] = []
@@ -66,7 +66,10 @@ _OPERATOR = re.compile(
 
 
 def _behind_blanks(script: str, at: int, start: int, end: int) -> int:
-    """Go behind blanks; a word that two lines make up has no place for what is inserted."""
+    """Return the offset after blanks; give up if only a line continuation separates two parts.
+
+    The two parts form one word, and there would be no place to insert text between them.
+    """
     found = patterns.BLANKS.match(script, at, end)
     assert found is not None
     behind = found.end()
@@ -84,7 +87,7 @@ _TAKEN = frozenset({"$@", "$*"})
 
 
 def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
-    """Read one word; give it and the offset behind it."""
+    """Read one word; return it and the offset after it."""
     texts: list[str] = []
     plain, last, many = "", "", False
     while at < end:
@@ -109,7 +112,7 @@ def _word(scan: Scan, at: int, end: int) -> tuple[Word, int]:
 
 
 def _part(scan: Scan, at: int, end: int) -> tuple[str, str, int]:
-    """Read a part of a word: what it is, its text, and the offset behind it."""
+    """Read a part of a word; return its kind, its text, and the offset after it."""
     close = scan.closes.get(at)
     if close is not None:
         return _kind(scan.text, at), scan.text[at:close], close
@@ -129,7 +132,7 @@ def _kind(script: str, at: int) -> str:
 
 
 def _is_braces(plain: str) -> bool:
-    """Whether bash may make several words of the unquoted text `{a,b}`, `{1..3}`."""
+    """Return whether bash may make several words of unquoted text such as `{a,b}` or `{1..3}`."""
     return "}" in plain and ("," in plain or ".." in plain)
 
 
@@ -137,13 +140,13 @@ def _unescaped(string: str) -> str:
     return _ESCAPE.sub(r"\1", string) if "\\" in string else string
 
 
-#: Backslashes that mean something within double quotes.
+#: Backslashes that have a meaning within double quotes.
 _ESCAPE = re.compile(r'\\(?:\n|([$`"\\]))')
 _LISTING = re.compile(r"\$@|@|\$\{|\}")
 
 
 def _is_list(string: str) -> bool:
-    """Whether a string may become several words: it holds `$@`, or `@` within `${ }`."""
+    """Return whether a string may become several words: it has `$@`, or `@` within `${ }`."""
     if "@" not in string:
         return False
     depth = 0
