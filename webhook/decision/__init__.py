@@ -1,1 +1,1 @@
-"""What a decision is made of: the words users type, facts, draft, outcomes."""
+"""The parts of a decision: the users' annotations, facts, the draft and outcomes."""

@@ -1,12 +1,12 @@
-"""The words that users type: `rdma.lab/*` annotations of a pod, read and checked.
+"""The `rdma.lab/*` annotations of a pod, read and checked.
 
-Opting in (the namespace carries the label besides, which the API server checks):
+Opting in (the namespace also needs the label, which the API server checks):
 
     rdma.lab/enable   meaning
     ---------------   -------------------------------------------------------
     absent, "false"   not opted in: no patch, no warning
     "true"            opted in
-    anything else     denied with a message, so that `yes` is not silently inert
+    anything else     denied with a message, so that `yes` is not silently ignored
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ NVLINK = "rdma.lab/nvlink"
 STATUS = "rdma.lab/status"
 NCCL_CONF = "rdma.lab/nccl-conf"
 
-#: What Multus reads.
+#: The annotation that Multus reads.
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
-#: With one of these in it Multus takes it for JSON (pkg/k8sclient, parsePodNetworkAnnotation).
+#: If the value contains one of these characters, Multus parses it as JSON (pkg/k8sclient,
+#: parsePodNetworkAnnotation).
 NETWORKS_JSON = frozenset('[{"')
 
-#: What asks other webhooks for RDMA: sgl-project/ome.
+#: Annotations that request RDMA from other webhooks: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
 
 REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
 WRITTEN = (STATUS, NCCL_CONF)
 
-#: Bytes of one status: a person reads it, and all annotations share 256 KiB.
+#: The most bytes of a status: a person reads it, and all annotations share 256 KiB.
 LONGEST_STATUS = 4096
 
-#: For all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
+#: The most bytes of all annotations of an object (apimachinery, TotalAnnotationSizeLimitB).
 ANNOTATIONS_LIMIT = 256 * 1024
 
 INVALID_ANNOTATION = Reason(
@@ -59,7 +60,7 @@ def size_of(written: str) -> int:
 
 
 class Requests(NamedTuple):
-    """What a pod asks for in its annotations; None where it leaves the choice to us."""
+    """What a pod requests in its annotations; None if it leaves the choice to us."""
 
     fabric: str | None = None
     containers: tuple[str, ...] | None = None
@@ -67,12 +68,12 @@ class Requests(NamedTuple):
     memory_limit: MemoryLimit | None = None
     skip: frozenset[str] = frozenset()
     nvlink: bool = False
-    #: `rdma.lab/*` keys that mean nothing, each with what may have been meant.
+    #: A sentence for each unknown `rdma.lab/*` key, with what may have been meant.
     unknown: tuple[str, ...] = ()
 
 
 def opted_in(annotations: Mapping[str, Any]) -> bool:
-    """Whether the pod asks for us; a value that is neither "true" nor "false" is a Denial."""
+    """Return whether the pod opted in; raise Denial for a value other than "true" and "false"."""
     value = annotations.get(ENABLE)
     if value == "true" and value.__class__ is str:
         return True
@@ -82,7 +83,7 @@ def opted_in(annotations: Mapping[str, Any]) -> bool:
 
 
 def parse_requests(annotations: Mapping[str, Any], mutations: frozenset[str]) -> Requests:
-    """Read all requests; a malformed one is a Denial naming annotation, value and remedy."""
+    """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if len(ours) <= 1 and ENABLE in ours:
         return _NOTHING
@@ -102,7 +103,7 @@ _NOTHING = Requests()
 
 def _malformed(key: str, value: object, wanted: str) -> Denial:
     shown = repr(value) if value.__class__ is str else describe(value)
-    if value.__class__ in (bool, int, float):  # YAML reads `yes`, `True` and `2` so
+    if value.__class__ in (bool, int, float):  # YAML reads unquoted `yes`, `True` and `2` as these
         shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
     return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
 
@@ -167,10 +168,10 @@ def _unknown(ours: Iterable[str]) -> Iterable[str]:
         yield f"{len(unknown) - _SHOWN} more annotations {PREFIX}* are not known"
 
 
-#: So many unknown keys are named one by one: to look for what was meant costs 0.2 ms each,
-#: and grows with the length of the word.
+#: How many unknown keys are named one by one: searching for what was meant costs 0.2 ms for each,
+#: and more for longer words.
 _SHOWN = 8
-_LONGEST = 64  # of a word that may be a misspelt one of ours
+_LONGEST = 64  # the longest word that is compared with the known ones
 
 
 def _meant(word: str, known: Iterable[str], prefix: str = "") -> str:

@@ -1,8 +1,8 @@
-"""How much of a pod is read: what Kubernetes does not bound is bounded here, before anything else.
+"""Limit the size of a pod, before anything else reads it, where Kubernetes sets no limit.
 
-A decision reads every list once or a few times, so its cost grows with the entries of the
-lists, and not with the length of the texts in them. A pod of these sizes is decided within
-50 ms; real ones have some ten containers and some hundred entries.
+A decision reads every list once or a few times, so its cost grows with the number of entries,
+not with the length of the texts in them. A pod at these limits is decided within 50 ms; real
+pods have about ten containers and about a hundred entries.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from webhook.pod.manifest import (
 )
 from webhook.pod.path import Path
 
-#: Containers of a pod, of all kinds together.
+#: The most containers of a pod, of all kinds together.
 MOST_CONTAINERS = 100
-#: Entries of all lists and maps of a pod that are read, together; and apart from them of what
-#: its volumes project.
+#: The most entries of all lists and maps that are read, together. The items that volumes project
+#: are counted separately, up to the same limit.
 MOST_ENTRIES = 5_000
 
 POD_TOO_LARGE = Reason(
@@ -40,9 +40,9 @@ _PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 
 def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
-    """Refuse a pod of more than these sizes.
+    """Deny a pod that exceeds these limits.
 
-    Raises Denial, and ShapeError for containers of which nothing can be counted.
+    Raise Denial, or ShapeError if a container's fields have a type that cannot be counted.
     """
     spec = mapping(pod, ("spec",))
     containers, entries = 0, len(annotations)
@@ -57,7 +57,7 @@ def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
     for field in _PLAIN:
         if field in spec:
             entries += _size(spec[field])
-    # Nearly all pods have no other lists, and nobody asks where their entries are.
+    # Nearly all pods have no further lists and are within the limit: only others are counted again.
     if entries > MOST_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
         _check_each(spec, annotations)
 
@@ -84,7 +84,7 @@ def _check_each(spec: dict[str, Any], annotations: Mapping[str, Any]) -> None:
 
 
 def too_many(sizes: Mapping[str, int]) -> Denial:
-    """Say that there are too many entries, and how many in the place that has most of them."""
+    """Return a Denial for too many entries that names the place with the most of them."""
     most = max(sizes, key=sizes.__getitem__)
     msg = (
         f"the pod has more than {MOST_ENTRIES} entries in the lists that are read,"
@@ -104,7 +104,7 @@ def _in_container(one: dict[str, Any], path: Path) -> int:
         if "securityContext" in one:
             capabilities = (one["securityContext"] or {}).get("capabilities") or {}
             count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
-    except (AttributeError, TypeError):  # one of them is no list or map, which is said by this:
+    except (AttributeError, TypeError):  # one is not a list or map; these readers say which
         lists = sum(len(sequence(one, where, path)) for where in _LISTS)
         return lists + sum(len(mapping(one, where, path)) for where in _MAPS)
     return count
@@ -125,7 +125,7 @@ def _size(found: Any) -> int:
 
 
 def _in_affinity(spec: dict[str, Any]) -> int:
-    """Count no further than to what is too much."""
+    """Count the entries of the required node affinity, but stop above the limit."""
     terms = at(spec, NODE_TERMS[1:])
     size = _size(terms)
     for term in terms if 0 < size <= MOST_ENTRIES else ():

@@ -1,8 +1,8 @@
-"""The draft of a pod: the only writer of pods and the only maker of operations.
+"""The draft of a pod: the only code that edits pods and records patch operations.
 
-Each edit is really made on a copy, so the operations are those of a patch that
-applies. Copies are made along the edited path only (copy on write): the pod
-that came in, and whatever of it is shared by YAML aliases, stays as it was.
+Each edit is applied to a copy at once, so the recorded operations form a patch that applies.
+Only the nodes along the edited path are copied (copy on write): the pod that came in, and any
+part of it that YAML aliases share, stays as it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.pod.path import Path, pointer
 
 
 class Draft:
-    """A pod under edit, the operations so far, and the outcomes that they belong to."""
+    """A pod being edited, the operations so far, and the outcomes that they belong to."""
 
     __slots__ = ("_own", "_owned_at", "_pending", "mutation", "ops", "outcomes", "pod")
 
@@ -24,18 +24,18 @@ class Draft:
         self.ops: list[PatchOp] = []
         self.outcomes: list[Outcome] = []
         self.mutation = ""
-        self._pending = 0  # ops before this index belong to an outcome
+        self._pending = 0  # operations before this index belong to an outcome
         self._own: dict[int, Any] = {}  # copies made here, kept alive so that their ids stay valid
-        self._owned_at: dict[Path, Any] = {}  # where they stand; forgotten when something is moved
+        self._owned_at: dict[Path, Any] = {}  # copies by path; cleared when an edit may move one
 
     def get(self, path: Path) -> Any:
-        """Return what stands at `path` now, None where absent or null. Never keep or edit it."""
+        """Return the current value at `path`, None if absent or null; do not keep or edit it."""
         return at(self.pod, path)
 
     def set(self, path: Path, value: Any) -> None:
-        """Put a value at a mapping key; missing or null parents travel in the same operation.
+        """Set a mapping key to a value; the same operation adds parents that are missing or null.
 
-        Raises ShapeError where a parent is no mapping; so does `append` where there is no list.
+        Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
         """
         parent = self._owned_at.get(path[:-1])
         if parent is None:
@@ -48,13 +48,13 @@ class Draft:
         parent[path[-1]] = value
 
     def append(self, path: Path, *values: Any) -> None:
-        """Add values to the end of the list at `path`, which is made where it is missing."""
+        """Append values to the list at `path`; create the list if it is missing."""
         found = self.get(path)
         if found is None:
             self.set(path, list(values))
             return
         if found.__class__ is not list:
-            sequence(self.pod, path)  # which says that it is none
+            sequence(self.pod, path)  # raises, since it is not a list
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
         self._owned(path).extend(values)
@@ -68,21 +68,21 @@ class Draft:
             target.insert(index + offset, value)
 
     def replace(self, path: Path, value: Any) -> None:
-        """Replace what stands at `path`, a key or a list item that exists."""
+        """Replace the value at `path`, an existing key or list item."""
         parent = self._owned(path[:-1])
         self._forget(parent[path[-1]])
         self._record("replace", path, value)
         parent[path[-1]] = value
 
     def remove(self, path: Path) -> None:
-        """Remove the key or the item at `path`, which exists."""
+        """Remove the existing key or list item at `path`."""
         parent = self._owned(path[:-1])
         self._forget(parent if parent.__class__ is list else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
     def applied(self, where: str, reason: Reason, message: str) -> None:
-        """Close the operations since the last verdict: they were applied to `where`."""
+        """Record that the operations since the last outcome were applied to `where`."""
         ops = tuple(self.ops[self._pending :])
         if not ops:
             msg = f"{self.mutation} says applied, but changed nothing"
@@ -91,19 +91,19 @@ class Draft:
         self.outcomes.append(Outcome(self.mutation, where, "applied", reason, message, ops))
 
     def already(self, where: str, reason: Reason, message: str) -> None:
-        """Say that what the mutation would do is there already."""
+        """Record that what the mutation would do is there already."""
         self._verdict(where, "already", reason, message)
 
     def skipped(self, where: str, reason: Reason, message: str) -> None:
-        """Say that the mutation left `where` alone, and why."""
+        """Record that the mutation left `where` alone, and why."""
         self._verdict(where, "skipped", reason, message)
 
     def failed(self, where: str, reason: Reason, message: str) -> None:
-        """Say that the pod cannot be let through like this: the decision denies it."""
+        """Record that the pod must not be admitted like this: the decision denies it."""
         self._verdict(where, "failed", reason, message)
 
     def warned(self, where: str, reason: Reason, message: str) -> None:
-        """Add a warning; the user sees it at creation and in the status annotation."""
+        """Record a warning; the user sees it at creation and in the status annotation."""
         self._verdict(where, "warned", reason, message)
 
     def _verdict(self, where: str, status: Status, reason: Reason, message: str) -> None:
@@ -116,9 +116,9 @@ class Draft:
         self.ops.append({"op": op, "path": pointer(path), "value": value})
 
     def _opened(self, path: Path, value: Any) -> tuple[Any, Path, Any]:
-        """Return the lowest parent that is there, the path of what goes into it, and that.
+        """Return the lowest existing parent, and the path and value to put into it.
 
-        Missing parents become part of the value.
+        Missing parents become part of that value.
         """
         last = len(path) - 1
         node, start = self._lowest(path, last)
@@ -145,7 +145,7 @@ class Draft:
         return self._root(), 0
 
     def _owned(self, path: Path) -> Any:
-        """Return the node at `path`, copied (with all above it) unless this draft made it."""
+        """Return the node at `path`; copy it and all nodes above it unless this draft made them."""
         node = self._owned_at.get(path)
         if node is None:
             node, depth = self._lowest(path, len(path))
@@ -155,7 +155,7 @@ class Draft:
         return node
 
     def _forget(self, node: Any) -> None:
-        """Forget where copies stand, unless what goes is a leaf and moves nothing."""
+        """Forget the paths of all copies if `node`, which goes or moves, may contain some."""
         if node.__class__ is dict or node.__class__ is list:
             self._owned_at.clear()
 

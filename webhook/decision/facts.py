@@ -1,8 +1,7 @@
-"""The cluster's facts as values: what is known of a pod's namespace, and of the nodes.
+"""Facts about the cluster as values: what is known about a pod's namespace and about the nodes.
 
-They are made of real Kubernetes objects (`Facts.from_objects`), wherever those
-come from: a file that `kubectl get ns,limitrange,quota,node -o yaml` printed, or
-a watch.
+They are built from real Kubernetes objects (`Facts.from_objects`), which come from a watch or
+from a file that `kubectl get ns,limitrange,quota,node -o yaml` printed.
 """
 
 from __future__ import annotations
@@ -21,35 +20,36 @@ _NONE: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceFacts:
-    """What is known of one namespace."""
+    """What is known about one namespace."""
 
     name: str = ""
-    #: False: a source of facts exists and does not know this namespace (yet).
+    #: False if there is a source of facts, but it does not know this namespace (yet).
     known: bool = True
-    #: None where nobody told us.
+    #: None if unknown.
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: Why a pod without a memory limit would be rejected here, e.g.
-    #: "LimitRange lab-limits sets max.memory"; "" where it would not.
+    #: "LimitRange lab-limits sets max.memory"; "" if it would not.
     memory_limit_required: str = ""
 
     @property
     def enforced_pod_security(self) -> str:
-        """`baseline` or `restricted` where the namespace enforces it, else ""."""
+        """The level that the namespace enforces, if it is `baseline` or `restricted`, else ""."""
         level = (self.labels or _NONE).get(PSA_ENFORCE, "")
         return level if level in ("baseline", "restricted") else ""
 
     def under(self, reasons: Iterable[str]) -> NamespaceFacts:
-        """Return it with what its LimitRanges and quotas say; "" says nothing.
+        """Return a copy with a reason, from LimitRanges and quotas, why a memory limit is required.
 
-        Of several the alphabetically first is told, so that all replicas tell the same.
+        `reasons` may contain "". Of several reasons the alphabetically first is taken, so that all
+        replicas give the same one.
         """
         return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What a decision needs of one node."""
+    """What a decision needs to know about one node."""
 
     labels: Mapping[str, str]
     resources: frozenset[str]  #: extended resources with a quantity above zero
@@ -57,9 +57,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInventory:
-    """The nodes seen through the fabrics: compiled once, O(1) for each pod."""
+    """Indexes from nodes and GPUs to fabrics: compiled once, O(1) for each pod."""
 
-    #: Node name, and kubernetes.io/hostname → names of the fabrics it may belong to.
+    #: Node name, and kubernetes.io/hostname → names of the fabrics that the node may belong to.
     by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: GPU resource → names of the fabrics with a node that offers it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -69,19 +69,19 @@ class NodeInventory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that is known of a cluster; `complete` says that an absent namespace is unknown."""
+    """All that is known about a cluster; if `complete`, a namespace not listed is unknown."""
 
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     complete: bool = False
 
     def namespace(self, name: str) -> NamespaceFacts:
-        """Return what is known of a namespace, in O(1)."""
+        """Return what is known about a namespace, in O(1)."""
         return self.namespaces.get(name) or NamespaceFacts(name=name, known=not self.complete)
 
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
-        """Build facts out of Namespace, LimitRange, ResourceQuota and Node objects."""
+        """Build facts from Namespace, LimitRange, ResourceQuota and Node objects."""
         namespaces: dict[str, NamespaceFacts] = {}
         rules: dict[str, list[str]] = {}
         nodes: dict[str, Node] = {}
@@ -104,7 +104,7 @@ class Facts:
         return Facts(namespaces=namespaces, nodes=nodes, complete=True)
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
-        """Look at the nodes through the fabrics; once per change of either, never per pod."""
+        """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
         by_node: dict[str, frozenset[str]] = {}
         by_gpu: dict[str, frozenset[str]] = {}
         for name, node in self.nodes.items():
@@ -128,7 +128,7 @@ def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
 
 
 def product_of(key: str, value: str) -> str:
-    """Strip what the GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
+    """Strip the suffixes that GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
 
     Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
     """
@@ -138,13 +138,13 @@ def product_of(key: str, value: str) -> str:
 
 
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return an object's namespace, "" if it is in none, and its name."""
+    """Return an object's namespace ("" if it has none) and name."""
     meta = mapping(item, ("metadata",))
     return str(meta.get("namespace", "")), str(meta.get("name", ""))
 
 
 def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
-    """Return what a Namespace says."""
+    """Return the facts of a Namespace object."""
     return NamespaceFacts(
         name=key_of(item)[1],
         labels=mapping(item, ("metadata", "labels")),
@@ -153,7 +153,7 @@ def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
 
 
 def node_of(item: Mapping[str, Any]) -> Node:
-    """Return what a Node says."""
+    """Return the facts of a Node object."""
     allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
     offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
     labels = mapping(item, ("metadata", "labels"))
@@ -163,7 +163,7 @@ def node_of(item: Mapping[str, Any]) -> Node:
 
 
 def limit_range_of(item: Mapping[str, Any]) -> str:
-    """Say why a LimitRange has pods without a memory limit rejected; "" if it does not."""
+    """Say why a LimitRange rejects pods without a memory limit; return "" if it does not."""
     for limit in items(item, ("spec", "limits")):
         if limit.get("type") not in ("Container", "Pod"):
             continue
@@ -174,7 +174,7 @@ def limit_range_of(item: Mapping[str, Any]) -> str:
 
 
 def quota_of(item: Mapping[str, Any]) -> str:
-    """Say why a ResourceQuota has pods without a memory limit rejected; "" if it does not."""
+    """Say why a ResourceQuota rejects pods without a memory limit; return "" if it does not."""
     if "limits.memory" in mapping(item, ("spec", "hard")):
         return f"ResourceQuota {key_of(item)[1]} counts limits.memory"
     return ""

@@ -1,4 +1,4 @@
-"""What a decision says: operations, outcomes with their reasons, and the whole."""
+"""The parts of a decision: operations, outcomes with their reasons, and the whole decision."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Reason:
 
     code: str
     when: str
-    #: True for "there was nothing to do": shown by the preview, left out of rdma.lab/status.
+    #: True for "there was nothing to do": the preview shows it, rdma.lab/status leaves it out.
     quiet: bool = False
 
     @property
     def sentence(self) -> str:
-        """`when` without its full stop, as messages end."""
+        """`when` without its full stop, since messages end without one."""
         return self.when.removesuffix(".")
 
 
-class Denial(WebhookError):  # noqa: N818 -- a judgement of the pod, not a fault
-    """A pod must be refused, for this reason."""
+class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault of the program
+    """A pod must be denied, for this reason."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -56,11 +56,11 @@ class Outcome(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Everything that the webhook has to say about one pod. All faces render this."""
+    """Everything that the webhook has to say about one pod; every output renders this."""
 
     allowed: bool
     reason: Reason
-    #: The pod after the patch; it shares untouched parts with the pod that came in.
+    #: The pod after the patch; it shares unchanged parts with the pod that came in.
     pod: PodManifest
     message: str = ""
     fabric: str | None = None

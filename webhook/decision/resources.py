@@ -1,7 +1,7 @@
-"""What the resource names of a container stand for: GPUs, RDMA devices, other vendors' NICs.
+"""Classify the resource names of a container: GPUs, RDMA devices, other vendors' NICs.
 
-Names are compared exactly with a table or with the fabrics; never by a mere
-prefix, since `nvidia.com/gpumem` is memory and `nvidia.com/gpu` is a GPU.
+GPU names are compared with a table or with the fabrics, never by the prefix `nvidia.com/gpu`,
+since `nvidia.com/gpumem` is memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from webhook.pod.quantity import amount, is_zero, whole
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
 
-#: GPUs that are counted: a pod that asks for more fits on no node, and its devices need a bound.
+#: The most GPUs that are counted: a pod that requests more fits on no node, and the number of its
+#: RDMA devices needs a limit.
 _MOST = 10_000
 
 #: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
@@ -28,8 +29,8 @@ SHARED_GPU = "nvidia.com/gpu.shared"
 #: MIG slices of the mixed strategy: `nvidia.com/mig-1g.5gb`.
 MIG = "nvidia.com/mig-"
 
-#: Shares of a GPU that HAMi and Volcano's vGPU plugin hand out. None is a GPU by itself; where
-#: one is there, the GPU beside it is virtual and has no GPUDirect.
+#: Shares of a GPU that HAMi and Volcano's vGPU plugin offer. None of them is a GPU by itself, but
+#: they make the GPU of the container virtual, without GPUDirect.
 VIRTUAL_GPU = frozenset(
     {
         "nvidia.com/gpumem",
@@ -43,7 +44,7 @@ VIRTUAL_GPU = frozenset(
     }
 )
 
-#: NICs of other vendors and injectors, unless a fabric claims the name as its own.
+#: NICs of other vendors and injectors, unless a fabric claims the name.
 FOREIGN_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
@@ -61,21 +62,21 @@ _RESOURCES, _ANNOTATIONS = Globs(FOREIGN_RESOURCES), Globs(FOREIGN_ANNOTATIONS)
 
 
 class Usage(NamedTuple):
-    """What one container requests of what matters here."""
+    """The GPUs, RDMA devices and foreign NICs that one container requests."""
 
     #: GPU resource names with a quantity above zero.
     gpus: tuple[str, ...]
-    #: Whole GPUs, 0 where they are slices, shared or virtual.
+    #: The number of whole GPUs; 0 if any are slices, shared or virtual.
     whole_gpus: int
     shared_gpu: bool
     virtual_gpu: bool
-    #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, also zero.
+    #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, including zero.
     rdma: tuple[tuple[str, Any], ...]
     foreign: tuple[str, ...]
 
     @property
     def has_rdma(self) -> bool:
-        """Whether an RDMA resource is requested with a quantity above zero."""
+        """Return whether an RDMA resource is requested with a quantity above zero."""
         return any(not is_zero(quantity) for _, quantity in self.rdma)
 
 
@@ -83,14 +84,14 @@ _NOTHING = Usage((), 0, False, False, (), ())
 
 
 def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
-    """Read what a container requests; limits count before requests, as for the scheduler."""
+    """Read what a container requests; a limit takes precedence over a request."""
     resources = mapping(container, ("resources",), path)
     requests = mapping(resources, ("requests",), (*path, "resources"))
     limits = mapping(resources, ("limits",), (*path, "resources"))
     if not limits and not requests:
         return _NOTHING
     amounts = {**requests, **limits} if requests != limits else limits
-    # Sorted, as the API server sends them: what is named first must not depend on the writer.
+    # Sorted, as the API server sends them: the result must not depend on the order in a file.
     extended = sorted([name for name in amounts if "/" in name])
     if not extended:
         return _NOTHING
@@ -106,14 +107,17 @@ def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usag
 def _check_shadowed(
     extended: list[str], requests: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> None:
-    """Refuse a request that is no quantity; it is renamed with its limit, which alone counts."""
+    """Raise ValueError for a request that is not a quantity, though only its limit is used.
+
+    An alias is renamed in both sections.
+    """
     for name in extended:
         if name in requests and name in limits:
             is_zero(requests[name])
 
 
 def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:
-    """Say where the amounts are that are no quantities."""
+    """Name the places of the amounts that are not quantities, up to `_SHOWN`."""
     problems = []
     for section, amounts in resources.items():
         for name, written in amounts.items():
@@ -126,7 +130,7 @@ def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeErr
     return ShapeError("; ".join(problems))
 
 
-_SHOWN = 4  # of the amounts that are no quantities, each with its place
+_SHOWN = 4  # the most amounts that a message names
 
 
 def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics) -> Usage:
@@ -137,7 +141,7 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
     for name in extended:
         written = amounts[name]
         if is_rdma(name, fabrics):
-            is_zero(written)  # a ValueError where it is no quantity
+            is_zero(written)  # raises ValueError if it is not a quantity
             rdma.append((name, written))
         elif is_gpu(name, fabrics):
             if not is_zero(written):
@@ -155,7 +159,7 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
 
 
 def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
-    """List the extended resources of a container that mean nothing to any fabric, but are there."""
+    """List the extended resources above zero of a container that are neither GPU nor RDMA here."""
     resources = mapping(container, ("resources",))
     amounts = {**mapping(resources, ("requests",)), **mapping(resources, ("limits",))}
     return sorted(
@@ -174,20 +178,20 @@ def _is_none(written: Any) -> bool:
 
 
 def is_gpu(name: str, fabrics: Fabrics) -> bool:
-    """Whether a resource is a GPU, whole or a slice."""
+    """Return whether a resource is a GPU, whole or a slice."""
     return name in (GPU, SHARED_GPU) or name in fabrics.by_gpu or name.startswith(MIG)
 
 
 def is_rdma(name: str, fabrics: Fabrics) -> bool:
-    """Whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
+    """Return whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
     return name in fabrics.by_resource or name.startswith("rdma/")
 
 
 def is_foreign(name: str, more: tuple[str, ...] = ()) -> bool:
-    """Whether a resource is another vendor's NIC; `more` are the site's globs."""
+    """Return whether a resource is another vendor's NIC; `more` are the site's globs."""
     return _RESOURCES.match(name) or compiled(more).match(name)
 
 
 def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
-    """Whether a pod annotation belongs to another vendor's NICs."""
+    """Return whether a pod annotation belongs to another vendor's NICs."""
     return _ANNOTATIONS.match(key) or compiled(more).match(key)

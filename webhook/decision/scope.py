@@ -1,4 +1,4 @@
-"""What a mutation may know of the pod besides the draft."""
+"""What a mutation knows about the pod, besides the draft."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from webhook.pod.path import Path
 
 
 class Target(NamedTuple):
-    """A container that gets the whole set."""
+    """A container that gets all mutations."""
 
     name: str
     path: Path  #: ("spec", "containers", 0)
     kind: Kind
-    #: Whole GPUs of its own; 0 for none, and for MIG or shared ones.
+    #: The number of its whole GPUs; 0 if it has none, or MIG slices or shared GPUs.
     gpus: int
-    #: MIG slices or time-sliced GPUs: a GPU, but never NICs per GPU, nor NVLink.
+    #: Whether it has MIG slices or time-sliced GPUs, which never get NICs per GPU or NVLink.
     shared_gpu: bool
-    #: RDMA resources that it requests itself, be it 0 of them.
+    #: RDMA resources that it requests itself, even with quantity 0.
     rdma: tuple[str, ...] = ()
 
 
 class Launcher(NamedTuple):
-    """A container that starts MPI ranks elsewhere: `env` and `hcoll` only."""
+    """A container that starts MPI ranks in other containers; it gets only `env` and `hcoll`."""
 
     name: str
     path: Path
 
 
 class Needs(IntEnum):
-    """How much of a pod's fabric is known, and how much must be before a mutation may act."""
+    """How much is known about a pod's fabric, or must be known before a mutation may act."""
 
     NOTHING = 0
-    #: The fabric, or that the pod uses another vendor's NIC.
+    #: Which NIC the pod uses: the fabric's, or another vendor's.
     NIC = 1
     FABRIC = 2
 
@@ -60,7 +60,7 @@ class Context(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """One pod's decision so far; mutations read it and never write it."""
+    """The decision on one pod so far; mutations only read it."""
 
     fabric: Fabric | None
     targets: tuple[Target, ...]
@@ -68,13 +68,13 @@ class Scope:
     requests: Requests
     namespace: NamespaceFacts
     fabrics: Fabrics
-    #: What the user wrote, before us.
+    #: The pod as it came in.
     original: PodManifest
     #: All containers of the original, of every kind.
     containers: tuple[Container, ...]
-    #: What those of the original run.
+    #: The commands that the containers of the original run.
     commands: Commands
-    #: And their environments.
+    #: The environments of the containers of the original.
     env: Environments
     host_network: bool
     annotations: Mapping[str, Any]
@@ -89,5 +89,5 @@ class Mutation:
     needs: Needs
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, Scope], None]
-    #: Whether it acts on launchers too; without targets only such mutations run.
+    #: Whether it acts on launchers too; in a pod without targets only such mutations run.
     on_launchers: bool = False

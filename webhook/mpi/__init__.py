@@ -1,1 +1,1 @@
-"""What a command line starts: launchers of MPI ranks, and whether they are Open MPI's."""
+"""The MPI launchers that a command line starts, and whether they are Open MPI's."""

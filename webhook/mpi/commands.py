@@ -1,8 +1,8 @@
-"""What a container's `command` and `args` run: MPI launchers and sshd, wherever they stand.
+"""Find the MPI launchers and sshd that a container's `command` and `args` run.
 
-Kubernetes joins both lists to one. Without `command` the image's entrypoint runs, with
-`args` as its words: where those begin with a launcher or a shell, it is taken for one that
-ends in `exec "$@"`, since no other could use them.
+Kubernetes joins both lists into one. Without `command`, the image's entrypoint runs with
+`args` as its arguments. If these begin with a launcher or a shell, the entrypoint is assumed
+to end in `exec "$@"`, since no other entrypoint could use them.
 
     seen                                              left alone
     ----                                              ----------
@@ -23,7 +23,7 @@ from webhook.pod.path import Path
 from webhook.shelltext.argv import Word, basename, command_at, script_at, unwrap
 from webhook.shelltext.read import TOO_MANY, Scripts
 
-#: In front of a launcher these may clear its environment.
+#: Programs that may clear the environment of the launcher that they run.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
 _ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
@@ -32,19 +32,19 @@ _HANDS_OVER = 'exec "$@"'
 class Launch(NamedTuple):
     """A launcher that a container runs, and what is known of its words."""
 
-    #: Where its word stands below the container: ("args", 1). For a script: the script.
+    #: The path of its word below the container: ("args", 1). For a script: that of the script.
     path: Path
-    end: int | None  #: offset behind its word in a script; None in a list of words
+    end: int | None  #: the offset after its word in a script; None in a list of words
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
-    words: tuple[Word, ...]  #: the launcher's word and all behind it
-    #: "sudo", say: the launcher may not see the container's environment.
+    words: tuple[Word, ...]  #: the launcher's word and all words after it
+    #: The program in front, "sudo" say, that may hide the container's environment from it.
     behind: str = ""
-    #: Why a script that names launchers was not read (read.PROBLEMS): it has no words then.
+    #: Why a script that names launchers was not read (read.PROBLEMS); there are no words then.
     problem: str = ""
 
     @property
     def editable(self) -> bool:
-        """Whether words may be inserted behind the launcher's."""
+        """Return whether words may be inserted after the launcher's."""
         return not self.behind and not self.problem
 
 
@@ -59,7 +59,7 @@ class _Run(NamedTuple):
 class Commands:
     """The commands of one pod as the user wrote them, each read once, on demand.
 
-    Most hold no word that is looked for: each is joined once and searched, no more.
+    Most commands hold no sought word, so each is joined into a text and searched before it is read.
     """
 
     __slots__ = ("_pod", "_ran", "_scripts", "_texts")
@@ -80,14 +80,14 @@ class Commands:
         return found
 
     def launches(self, path: Path) -> tuple[Launch, ...]:
-        """List the launchers that the container at `path` runs, and scripts that may run some."""
+        """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
         found = [_launch(run) for run in self._runs(path)]
         return tuple(launch for launch in found if launch is not None)
 
     def runs_sshd(self, path: Path) -> bool:
-        """Whether a container runs sshd as a command: its children do not inherit `env`."""
+        """Return whether a container runs sshd as a command; its children do not inherit `env`."""
         return SSHD in self.text(path) and any(
             run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path)
         )
@@ -104,7 +104,7 @@ class Commands:
         return found
 
     def _read(self, path: Path) -> Iterator[_Run]:
-        """Yield what a container runs; a run without words stands for a script that is not read."""
+        """Yield what a container runs; a run without words is a script that was not read."""
         command, args = self._of(path)
         argv, split = command + args, len(command)
         at = command_at(argv, unwrap(argv))
@@ -147,7 +147,7 @@ def _launch(run: _Run) -> Launch | None:
 
 
 def _launches(word: str) -> bool:
-    """Whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
+    """Return whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
     return any(basename(part) in FAMILIES for part in word.split())
 
 

@@ -1,7 +1,7 @@
-"""The words that start MPI ranks: one table, from which follows all that is looked for.
+"""The names of MPI launchers: one table, from which all sought words are derived.
 
-`mpirun.real` is what a site's own `mpirun` wraps (Horovod's images do so); horovodrun, deepspeed,
-torchrun and srun take no options of mpirun.
+`mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. horovodrun, deepspeed,
+torchrun and srun are not listed, since they accept none of mpirun's options.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-#: "" where the word does not say: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
+#: "" if the name does not tell: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
 Family = Literal["", "Open MPI", "another MPI"]
 
 FAMILIES: Mapping[str, Family] = {
@@ -26,17 +26,17 @@ FAMILIES: Mapping[str, Family] = {
     "mpirun_rsh": "another MPI",
 }
 
-#: What ranks are reached by; its children do not inherit the container's environment.
+#: The server by which ranks are reached; its children do not inherit the container's environment.
 SSHD = "sshd"
 
-#: Words of the table that hold no other one: a text without any of these holds no launcher.
+#: The names that contain no other name: a text without any of these contains no launcher.
 STEMS = tuple(
     word for word in FAMILIES if not any(other in word for other in FAMILIES if other != word)
 )
-#: What commands are looked up by in scripts.
+#: The words by which commands are found in scripts.
 SOUGHT = (*STEMS, SSHD)
 
 
 def may_launch(text: str) -> bool:
-    """Whether a text may hold a launcher's word: asked of every command, so nothing is parsed."""
+    """Return whether a text may name a launcher; runs on every command, so it parses nothing."""
     return any(map(text.__contains__, STEMS))

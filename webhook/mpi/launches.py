@@ -1,6 +1,7 @@
-"""A container's launches of Open MPI: which take the flag against hcoll, and which use ssh.
+"""A container's launches of Open MPI: which accept the flag against hcoll, and which use ssh.
 
-Why a launch is Open MPI's for sure, and why it takes no flag all the same, mpi/openmpi.py tells.
+mpi/openmpi.py decides whether a launch is certainly Open MPI's, and what may still rule out the
+flag.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from webhook.shelltext.argv import basename
 def open_to_flag(
     commands: Commands, path: Path, names: Collection[str]
 ) -> tuple[list[Launch], str]:
-    """List the launches that take the flag; where there are launches and none does, say why.
+    """List the launches that accept the flag; if there are launches but none does, say why.
 
-    `names` are those of the container's variables. A launch behind sudo or in a script that
-    is not read is not ours to edit, and is told of otherwise.
+    `names` are the names of the container's variables. A launch behind sudo, or in a script that
+    was not read, cannot be edited; `hcoll` warns about it separately.
     """
     launches = [launch for launch in commands.launches(path) if launch.editable]
     if not launches:
@@ -42,9 +43,9 @@ def open_to_flag(
 
 
 def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> bool:
-    """Whether a container whose variables have these names starts Open MPI ranks over ssh.
+    """Return whether a container whose variables have these names starts Open MPI ranks over ssh.
 
-    Those get OMPI_* of the launcher's environment, and nothing else without `-x`
+    Such ranks get only OMPI_* from the launcher's environment, and anything else by `-x`
     (Open MPI 4.1, schizo_ompi.c).
     """
     launches = [launch for launch in commands.launches(path) if launch.editable]
@@ -58,7 +59,7 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
 
 
 def _settled(text: str, launches: list[Launch]) -> bool:
-    """Whether the command speaks of hcoll outside of launchers' words: an export, say."""
+    """Return whether the command mentions hcoll outside the launchers' words: an export, say."""
     if "hcoll" not in text and "HCOLL" not in text:
         return False
     words = [word for launch in launches for word in launch.words if word]

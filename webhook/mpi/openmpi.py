@@ -1,13 +1,13 @@
-"""Whether a launcher's words run Open MPI for sure, and whether they leave hcoll to us.
+"""Decide whether a launcher's words certainly run Open MPI, and do not configure hcoll themselves.
 
-`mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI refuse
-`-mca` (MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So a
-flag needs a proof of a closed list: the launcher's name or path, an OMPI_MCA_* variable,
-`-mca`, `-x` or `--allow-run-as-root`. An Open MPI before 5 refuses to start when a
-parameter is given twice, so it must also be clear that the words do not settle hcoll.
+`mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
+(MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the flag is added
+only with proof from a closed list: the launcher's name or path, an OMPI_MCA_* variable, `-mca`,
+`-x` or `--allow-run-as-root`. Open MPI before version 5 does not start if a parameter is given
+twice, so it must also be certain that the words do not configure hcoll.
 
-Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2;
-prterun as of Open MPI 5.0.8: it takes `-mca` for the name of the program.
+Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2, and
+prterun of Open MPI 5.0.8, which takes `-mca` for the name of the program.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import NamedTuple
 from webhook.mpi.launchers import FAMILIES
 from webhook.shelltext.argv import Word, basename
 
-#: What `hcoll` writes, so never evidence.
+#: The variable that the mutation `hcoll` sets; it is therefore never evidence.
 SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
 PREFIX = "OMPI_MCA_"
 _PATHS = ("openmpi", "hpcx")
 _OTHER_ENV = ("I_MPI_", "HYDRA_")
-#: Text that another MPI leaves in a command: variables, paths, Intel's setup scripts.
+#: Text that shows another MPI in a command: variables, paths, Intel's setup scripts.
 _OTHER_TEXT = (*_OTHER_ENV, "mpich", "mvapich", "MV2_", "/intel/", "setvars.sh", "mpivars.sh")
 _REMOTE_ENV = ("OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args")
 
@@ -33,10 +33,10 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Options without their dashes: Open MPI takes one or two of them.
+# Options without their dashes: Open MPI accepts one dash or two.
 _MCA = _names("mca gmca omca gomca")
 _PROOFS = _names("mca x allow-run-as-root")
-_FILES = _names("app am tune")  # more options in a file
+_FILES = _names("app am tune")  # these read more options from a file
 _HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
 _TWO = _MCA | _names("pmixmca prtemca")
 _ONE = (
@@ -60,7 +60,7 @@ _NONE = _names(
     " disable-recovery enable-instant-on-support fwd-mpirun-port output-proctable"
     " show-progress s preload-binary set-cwd-to-session-dir tv xml"
 )
-#: Options that only MPICH's and Intel's launcher has.
+#: Options that only the launchers of MPICH and Intel MPI have.
 _HYDRA = _names(
     "genv genvall genvlist genvnone env envall envlist envnone f hosts ppn perhost grr rr iface"
     " configfile bootstrap bootstrap-exec launcher launcher-exec rmk prepend-rank prepend-pattern"
@@ -69,23 +69,23 @@ _HYDRA = _names(
 
 
 class _Options(NamedTuple):
-    names: tuple[str, ...]  #: those known to be the launcher's
-    values: tuple[Word, ...]  #: first value of each, None where it has none or is not known
-    rest: Sequence[Word]  #: what follows them: the program, or what cannot be told
+    names: tuple[str, ...]  #: the options known to be the launcher's
+    values: tuple[Word, ...]  #: the first value of each; None if it has none, or it is unknown
+    rest: Sequence[Word]  #: the words after them, from the program or from the first unclear word
     clear: bool  #: whether `rest` begins with the program
 
 
 class Proof(NamedTuple):
-    """What the words of a launcher tell."""
+    """What follows from the words of a launcher."""
 
-    proof: str = ""  #: what proves that they start Open MPI
-    obstacle: str = ""  #: why no option may be added to them all the same
+    proof: str = ""  #: the word or variable that proves that they start Open MPI
+    obstacle: str = ""  #: why no option may be added to them nevertheless
 
 
 def speaks_of_another(text: str, env: Iterable[str]) -> bool:
-    """Whether a container's command, or a variable's name, is a sign of another MPI.
+    """Return whether a container's command, or the name of a variable, is a sign of another MPI.
 
-    It outweighs every proof. Asked once for a container: its text may be long.
+    Such a sign outweighs every proof. Call this once per container, since its text may be long.
     """
     return any(sign in text for sign in _OTHER_TEXT) or any(
         name.startswith(_OTHER_ENV) for name in env
@@ -93,18 +93,19 @@ def speaks_of_another(text: str, env: Iterable[str]) -> bool:
 
 
 def telling(env: Iterable[str]) -> Mapping[str, None]:
-    """Pick the variables that `judge` and `reaches_by_ssh` ask for, each once, in their order.
+    """Select the variables that `judge` and `reaches_by_ssh` look for, each once, in their order.
 
-    A container may have many variables and many launchers.
+    Select them once per container, since it may have many variables and many launchers.
     """
     return dict.fromkeys(name for name in env if name.startswith(PREFIX) and name != SWITCH)
 
 
 def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Proof:
-    """Tell whether a launcher is Open MPI, and open for an option; an empty verdict if not.
+    """Decide whether a launcher is Open MPI's and accepts an option; return an empty Proof if not.
 
-    `front` is what stands before its word, `env` the names of the container's variables. An
-    option proves only its own command, an OMPI_MCA_* in `env` all commands of the container.
+    `front` are the words before the launcher's, `env` the names of the container's variables. An
+    option is proof for its own command only; an OMPI_MCA_* in `env` is proof for all commands of
+    the container.
     """
     name = basename(words[0] or "")
     if FAMILIES.get(name) == "another MPI":
@@ -149,9 +150,9 @@ def _chooses_collectives(name: str, value: Word) -> bool:
 
 
 def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
-    """Whether an Open MPI launcher starts ranks on other machines, and by ssh."""
+    """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
     if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
-        return False  # kubexec.sh, say, whose processes inherit the container's environment
+        return False  # not ssh but, say, kubexec.sh: its processes inherit the container's env
     options = _options(words)
     return (
         any(name in env for name in _REMOTE_ENV)
@@ -161,7 +162,7 @@ def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
 
 
 def _options(words: Sequence[Word]) -> _Options:
-    """Read the launcher's options, as far as it is certain that they are its own."""
+    """Read the launcher's options, up to the first word that may not be one."""
     names: list[str] = []
     values: list[Word] = []
     at, clear = 1, True
@@ -183,7 +184,7 @@ def _options(words: Sequence[Word]) -> _Options:
 
 
 def _values_of(name: str, following: Sequence[Word]) -> int | None:
-    """Return how many words an option takes; None if the next one may be its value or not."""
+    """Return how many values an option takes; None if the next word may or may not be its value."""
     if name in _TWO:
         return 2
     if name in _ONE:

@@ -1,14 +1,14 @@
-"""Which containers start MPI ranks, in their own pod or in others.
+"""Find the containers that start MPI ranks, in their own pod or in others.
 
-    evidence                                             whose
-    --------                                             -----
-    a role label, `ray.io/node-type: head`               the pod's
-    K_MPI_JOB_ROLE in env                                mpi-operator v2, each container's
-    OMPI_MCA_*, a hostfile's name in env                 the container's
-    a launcher in command or args                        the container's
+    evidence                                             of
+    --------                                             --
+    a role label, `ray.io/node-type: head`               the pod
+    K_MPI_JOB_ROLE in env                                each container (mpi-operator v2)
+    OMPI_MCA_*, or a hostfile variable, in env           the container
+    a launcher in command or args                        the container
 
-A label says it of a pod: there it is the container with evidence of its own, else the
-first one. Nothing that this webhook writes is evidence, a site's own variables included.
+A label concerns the pod: the launcher is then the container that has its own evidence, or else
+the first container. Nothing that this webhook writes is evidence, nor are a site's variables.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from webhook.pod.path import Path
 
 Role = Literal["launcher", "worker"]
 
-#: Sources: mpi-operator pkg/apis/kubeflow/v2beta1, v1 and v1alpha1 (the last one);
-#: `replica-type` is training-operator's, for all its kinds, but only MPIJob has a launcher.
+#: Sources: mpi-operator pkg/apis/kubeflow/v2beta1, v1 and, for `mpi_role_type`, v1alpha1. The
+#: training-operator sets `replica-type` for all its kinds, but only MPIJob has a launcher.
 _ROLE_LABELS = ("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type")
 _REPLICA_LABEL = "training.kubeflow.org/replica-type"
 _LABELS = frozenset({*_ROLE_LABELS, _REPLICA_LABEL})
@@ -35,7 +35,7 @@ _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
 
 
 def role_of(pod: PodManifest, manifest: dict[str, Any]) -> Role | None:
-    """Return the MPI role that an operator gave the container, or its pod."""
+    """Return the MPI role that an operator gave to the container, or to its pod."""
     for item in items(manifest, ("env",)):
         if item.get("name") == _ROLE_ENV:
             return _role(item.get("value"))
@@ -45,9 +45,10 @@ def role_of(pod: PodManifest, manifest: dict[str, Any]) -> Role | None:
 def starts_without_env(
     pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
 ) -> bool:
-    """Whether processes start in the container at `path` that need not inherit its `env`, `own`.
+    """Return whether processes in the container at `path` may lack its `env`, which is `own`.
 
-    Those of an MPI worker, whose launcher comes by ssh or kubectl, and the children of sshd.
+    Such are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and the
+    children of sshd.
     """
     role = _role(own[_ROLE_ENV]) if _ROLE_ENV in own else _role_in_labels(pod)
     return role == "worker" or commands.runs_sshd(path)
@@ -58,7 +59,8 @@ def launchers_of(
 ) -> frozenset[int]:
     """Return the indexes of the app containers that start ranks.
 
-    `written` are the names that fabrics' own `env` writes: after that they are in any target.
+    `written` are the names that the `env` of any fabric sets. They are no evidence, since a target
+    may have got them from us.
     """
     containers = items(pod, ("spec", "containers"))
     launching = {
@@ -98,7 +100,7 @@ def _role(value: object) -> Role | None:
 
 
 def _is_told(manifest: dict[str, Any], written: frozenset[str]) -> bool:
-    """Whether the names in `env` are those of a launcher."""
+    """Return whether a name in `env` is evidence of a launcher."""
     names = env_names(manifest)
     joined = "\n".join(names)
     if PREFIX not in joined and not any(name in joined for name in _HOSTFILE_ENV):

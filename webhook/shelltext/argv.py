@@ -154,7 +154,7 @@ def _past_options(words: Sequence[Word], at: int, wrapper: _Wrapper) -> int | No
 
 
 def _holds_its_value(option: str, wrapper: _Wrapper) -> bool:
-    """Return whether an option contains its value, or is flags only: `--signal=KILL`, `-n5`, `-ai`."""
+    """Return whether an option is complete in its word: `--signal=KILL`, `-n5`, `-ai`."""
     if option.startswith("--"):
         name, equals, _ = option.partition("=")
         return bool(equals) and name in wrapper.values

@@ -28,7 +28,7 @@ WHILE, LOOP, DO, CASE, BODY = "while", "for", "do", "case", "case body"
 
 
 class UnreadableError(Exception):
-    """A script cannot be read and is left as it is; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
+    """A script cannot be read with certainty; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
 
 
 def unclear(_: Scan) -> NoReturn:

@@ -35,7 +35,7 @@ __all__ = [
 
 TOO_LARGE = "too large"
 LARGEST = 32 * 1024  #: the most characters that are read, over all scripts of a pod
-STEPS = 8192  #: the most stops of the scanner in them; each of 800 scripts of Debian took ≤ 2,647
+STEPS = 8192  #: the most stops of the scanner in them; 800 scripts of Debian took at most 2,647
 SHORT = 4096  #: the most characters of a script whose result is cached; 16 results are
 PLACES = 128  #: the most sought words in a pod's scripts whose commands are examined
 
@@ -137,7 +137,7 @@ def _places(script: str, sought: tuple[str, ...]) -> list[int]:
 
 
 def _is_uncertain(script: str) -> bool:
-    """Return whether a script has characters that none can, or joined lines that split an operator."""
+    """Return whether a script has an impossible character, or joins lines within an operator."""
     if "\0" in script or (not script.isascii() and patterns.FOREIGN.search(script)):
         return True
     at = script.find("\\\n", 1)
