@@ -1,4 +1,4 @@
-"""The mutations, in the order in which they run; each sees what the earlier ones did."""
+"""The mutations, in the order in which they run; each sees the changes of the earlier ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.mutations.placement import MUTATION as PLACEMENT
 from webhook.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.mutations.shared_memory import MUTATION as SHARED_MEMORY
 
-#: The order is that of the documentation; rdma.lab/skip, the tables and the metrics follow it.
+#: The documentation, rdma.lab/skip, the tables and the metrics use the same order.
 MUTATIONS: tuple[Mutation, ...] = (
     IPC_LOCK,
     RDMA_RESOURCES,

@@ -1,10 +1,10 @@
-"""`env`: the variables that point NCCL, UCX, Gloo and NVSHMEM at the fabric.
+"""`env`: set the variables that point NCCL, UCX, Gloo and NVSHMEM at the fabric.
 
-A name that the container has is never written again. NCCL_SOCKET_IFNAME and
-GLOO_SOCKET_IFNAME are one group: where the user set either, neither is written,
-and UCX gets the user's plain name. A container with `envFrom` may hold any of
-these names in a ConfigMap that we do not see: there NCCL's go by `config-files`
-(where the process environment wins) and the rest is reported.
+A variable that the container has already is never overwritten. NCCL_SOCKET_IFNAME and
+GLOO_SOCKET_IFNAME are one group: if the user set either, neither is added, and UCX gets the
+user's interface if it is a plain name. With `envFrom`, a ConfigMap that we do not see may set any
+of these names. In that case NCCL's variables go into the file of `config-files`, over which the
+environment takes precedence, and the rest is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Add what is missing to every target and launcher."""
+    """Add the missing variables to every target and launcher."""
     for target in scope.targets:
         _add(draft, scope, target)
     for launcher in scope.launchers:

@@ -1,10 +1,10 @@
-"""`hcoll`: switches off Mellanox's hcoll, which hangs in pods and which NCCL jobs do not need.
+"""`hcoll`: switch off Mellanox's hcoll, which hangs in pods and which NCCL jobs do not need.
 
-`OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI hands it to all ranks, and
-every other program ignores it. `hcoll: auto` also writes `-mca coll_hcoll_enable 0` directly
-behind a launcher that is Open MPI's for sure (mpi/openmpi.py), which beats parameter files
-of the image. The user wins: with either variable below in env nothing is written, and a
-command that speaks of hcoll or of collectives keeps its words.
+`OMPI_MCA_coll_hcoll_enable=0` goes into the environment: Open MPI passes it to all ranks, and
+every other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enable 0` directly
+after a launcher that is certainly Open MPI's (mpi/openmpi.py); the flag overrides parameter files
+of the image. The user wins: if either of the variables below is in env, nothing is written, and a
+command that mentions hcoll or chooses collectives stays as it is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SCRIPT_UNCLEAR = Reason(
 )
 
 FLAG = ("-mca", "coll_hcoll_enable", "0")
-_SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the second one chooses the collectives
+_SETTLING = frozenset({SWITCH, "OMPI_MCA_coll"})  # the latter chooses the collectives
 _ENTRY = entry(SWITCH, "0")
 
 
@@ -76,7 +76,7 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
-    """Whether the user's environment, or the site's, holds a name that settles hcoll."""
+    """Return whether the user's environment, or the site's, has a variable that settles hcoll."""
     site = scope.fabric.env.site if scope.fabric is not None else ()
     return any(name in _SETTLING for name, _ in site) or not _SETTLING.isdisjoint(
         scope.env.of(path)
@@ -84,7 +84,7 @@ def _may_be_settled(scope: Scope, path: Path) -> bool:
 
 
 def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:
-    """Tell, and say why, where the environment settles hcoll already."""
+    """Return whether the environment settles hcoll already; if so, record the outcome."""
     for item in items(manifest, ("env",)):
         if item.get("name") in _SETTLING:
             if item == _ENTRY:
@@ -96,8 +96,8 @@ def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:
 
 
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
-    """Put the flag behind the launchers that are Open MPI's for sure; say where, or why not."""
-    # The site's variables may be ours, of this pass or of an earlier one.
+    """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
+    # The site's variables are no evidence: this pass or an earlier one may have added them.
     site = {name for name, _ in scope.fabric.env.site} if scope.fabric else set[str]()
     names = [name for name in env_names(mapping(draft.pod, path)) if name not in site]
     launches, why_not = open_to_flag(scope.commands, path, names)
@@ -109,7 +109,7 @@ def _flag(draft: Draft, scope: Scope, path: Path) -> str:
 
 
 def insert_flag(draft: Draft, path: Path, launches: list[Launch]) -> None:
-    """Put the flag directly behind the launchers' words; the commands are as they were read."""
+    """Insert the flag directly after the launchers' words, in commands unchanged since reading."""
     scripts: dict[Path, list[int]] = {}
     for launch in launches:
         if launch.end is not None:

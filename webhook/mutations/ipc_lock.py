@@ -1,14 +1,14 @@
 """`ipc-lock`: let the container pin the memory that it registers with the RDMA device.
 
-Registering memory pins pages; beyond RLIMIT_MEMLOCK (8 MiB in a container) the
-kernel refuses with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c).
+Registering memory pins pages. Beyond RLIMIT_MEMLOCK (8 MiB in a container) the kernel fails
+with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c).
 
     securityContext                          outcome
     privileged: true                         already: it has every capability
-    capabilities.drop: [IPC_LOCK]            left alone: containerd drops after it adds
+    capabilities.drop: [IPC_LOCK]            skipped: containerd drops after it adds
     capabilities.add: [IPC_LOCK] or [ALL]    already
-    capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes CAP_CAP_IPC_LOCK of it
-    capabilities.drop: [ALL]                 added: containerd treats ALL apart
+    capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes it CAP_CAP_IPC_LOCK
+    capabilities.drop: [ALL]                 added: containerd handles ALL separately
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
         draft.failed(target.name, POD_SECURITY, message)
     else:
         draft.skipped(target.name, POD_SECURITY, message)
-        # Short: a warning is cut after 120 characters.
+        # Keep it short: a warning is cut after 120 characters.
         message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} refuses it"
         draft.warned(target.name, POD_SECURITY, message)
 
 
 def _warn_where_inert(draft: Draft, scope: Scope, target: Target) -> None:
-    """Warn where the kernel does not honour the capability (kubernetes/kubernetes#56374)."""
+    """Warn if the kernel will not honor the capability (kubernetes/kubernetes#56374)."""
     if scope.fabrics.defaults.memlock_unlimited:
         return
     spec = draft.pod["spec"]

@@ -1,7 +1,7 @@
-"""`placement`: pin the pod to the fabric's nodes, where the site says `pin: always`.
+"""`placement`: pin the pod to the fabric's nodes, if the site configures `pin: always`.
 
-The RDMA resource already keeps a pod off other nodes; this is for sites where
-several fabrics offer a resource of the same name.
+The RDMA resource already keeps a pod off other nodes; this is for sites where several fabrics
+offer a resource of the same name.
 """
 
 from __future__ import annotations

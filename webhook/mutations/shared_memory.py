@@ -1,9 +1,9 @@
-"""`shared-memory`: a /dev/shm of the size that the fabric asks for.
+"""`shared-memory`: mount a /dev/shm of the size that the fabric configures.
 
-containerd gives a container 64 MiB, where NCCL and PyTorch's loaders fail. A
-memory volume without sizeLimit may grow to the node's memory once the pod has no
-memory limit (kubelet, calculateEmptyDirMemorySize), so ours always has one.
-With hostIPC the container has the node's /dev/shm, which NVLink between pods needs.
+containerd gives a container 64 MiB, too little for NCCL and PyTorch's data loaders. A memory
+volume without sizeLimit may grow to the node's memory once the pod has no memory limit (kubelet,
+calculateEmptyDirMemorySize), so ours always has a sizeLimit. With hostIPC the container has the
+node's /dev/shm, which NVLink between pods needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOL
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Give every target without a mount at /dev/shm the fabric's share of memory."""
+    """Mount shared memory of the fabric's size into every target without a mount at /dev/shm."""
     size = None if scope.fabric is None else scope.fabric.shared_memory
     if size is None:
         draft.skipped("", NOT_CONFIGURED, "no fabric asks for it")

@@ -1,8 +1,9 @@
-"""`config-files`: the fabric's NCCL settings as /etc/nccl.conf, which also sshd's children read.
+"""`config-files`: mount NCCL's settings as /etc/nccl.conf, which sshd's children read as well.
 
-A process that sshd starts does not inherit the container's environment; NCCL reads this file
-last and never overwrites the environment (nccl, src/misc/param.cc). `configFiles: auto` is for
-MPI workers, for `sshd` as a word of the command, and where `envFrom` keeps `env` from writing.
+A process that sshd starts does not inherit the container's environment. NCCL reads this file
+last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
+mounts it in MPI workers, where a command runs sshd, and where `envFrom` keeps `env` from
+setting variables.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
 
 
 def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
-    """Put text and volume into the pod; say why not, where that cannot be."""
+    """Add the text and the volume to the pod, or record why not; return whether they are there."""
     assert scope.fabric is not None
     paths = [target.path for target in targets]
     conf, left_out = nccl_conf(draft.pod, paths, scope.fabric, host_network=scope.host_network)

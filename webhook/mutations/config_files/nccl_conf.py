@@ -1,8 +1,8 @@
 """The text of /etc/nccl.conf, for all containers of a pod at once.
 
-NCCL reads lines `NAME=VALUE` without trimming, `#` only in the first column, and
-cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin
-with `=`, as in `NCCL_IB_HCA==mlx5_0`.
+NCCL reads lines `NAME=VALUE` without trimming them, takes `#` as a comment only in the first
+column, and cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin with
+`=`, as in `NCCL_IB_HCA==mlx5_0`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ LONGEST = 1023
 def nccl_conf(
     pod: PodManifest, paths: Iterable[Path], fabric: Fabric, *, host_network: bool
 ) -> tuple[str, list[str]]:
-    """Write the text for the containers at `paths`, and name the variables that it leaves out.
+    """Return the text for the containers at `paths`, and the names of variables it leaves out.
 
-    A variable of a container's own `env` goes in as it stands there. It is left
-    out where the containers differ on it, and where its value is known to the
-    kubelet only or does not fit into a line.
+    A variable in a container's `env` keeps its value from there. It is left out if the containers
+    differ on it, if only the kubelet knows its value, or if the value does not fit on a line.
     """
     fabrics_own = _nccl(fabric, host_network=host_network)
     each = [_values(fabrics_own, fabric, env_of(pod, path)) for path in paths]
@@ -49,7 +48,7 @@ def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
 def _values(
     fabrics_own: dict[str, str | None], fabric: Fabric, own: dict[str, str | None]
 ) -> dict[str, str | None]:
-    """Decide what one container should find: as `env` does, also after `env` did it."""
+    """Return the values for one container: those that `env` sets, whether it has run or not."""
     values = {name: own.get(name, value) for name, value in fabrics_own.items()}
     if NCCL_SOCKET in own:
         if "nccl" in fabric.libraries:

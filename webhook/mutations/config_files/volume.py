@@ -1,6 +1,6 @@
-"""How a pod carries /etc/nccl.conf: its text in an annotation, which a downwardAPI volume shows.
+"""Carry /etc/nccl.conf in the pod: its text in an annotation, shown by a downwardAPI volume.
 
-So no namespace needs a ConfigMap of ours.
+This way no namespace needs a ConfigMap from us.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ ANNOTATION = ("metadata", "annotations", NCCL_CONF)
 
 _FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
 _VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
-#: By subPath, so that the rest of /etc stays the image's.
+#: With a subPath, so that the rest of /etc stays the image's.
 _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
 
 
 def is_name_taken(pod: PodManifest) -> bool:
-    """Whether the pod's volume of our name shows anything but the annotation."""
+    """Return whether the pod's volume with our name shows anything other than the annotation."""
     volume = volume_named(pod, VOLUME_NAME)
     field = at(volume, ("downwardAPI", "items", 0, "fieldRef", "fieldPath"))
     return volume is not None and field != _FIELD["fieldPath"]
 
 
 def own_mount(pod: PodManifest, path: Path) -> str | None:
-    """Return where the user mounts the file itself, or a directory above it."""
+    """Return where the user mounts the file itself or a directory above it; None if nowhere."""
     above, mount = mount_over(pod, path, FILE), mount_at(pod, path, FILE)
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
         return FILE
@@ -46,7 +46,7 @@ def own_mount(pod: PodManifest, path: Path) -> str | None:
 
 
 def has_room(pod: PodManifest, conf: str) -> bool:
-    """Whether all annotations stay within 256 KiB with this text and a status of full length."""
+    """Return whether all annotations fit into 256 KiB with this text and the longest status."""
     annotations = mapping(pod, ("metadata", "annotations"))
     others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
     total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
@@ -55,7 +55,7 @@ def has_room(pod: PodManifest, conf: str) -> bool:
 
 
 def carry(draft: Draft, conf: str) -> bool:
-    """Add the annotation and the volume where they are missing; tell whether either was."""
+    """Add the annotation and the volume where missing; return whether either was missing."""
     carried = True
     if draft.get(ANNOTATION) is None:
         draft.set(ANNOTATION, conf)
@@ -67,7 +67,7 @@ def carry(draft: Draft, conf: str) -> bool:
 
 
 def mount(draft: Draft, path: Path) -> bool:
-    """Mount the file into the container at `path`; tell whether it was not mounted."""
+    """Mount the file into the container at `path`; return False if it was mounted already."""
     found: Any = mount_at(draft.pod, path, FILE)
     if found is None:
         draft.append((*path, "volumeMounts"), _MOUNT)

@@ -1,9 +1,9 @@
-"""`memory-limit`: take the memory limit off the targets, keeping the request.
+"""`memory-limit`: remove the memory limit of the targets, and keep the request.
 
-Registered memory is pinned and counts against the limit; one that is too small does not fail
-the registration, it OOM-kills the process (RLIMIT_MEMLOCK fails it: see `ipc-lock`). The price
-is warned of: QoS Guaranteed becomes Burstable. The limit stays where the namespace would reject
-the pod without one (LimitRange max or ratio, quota), and where something reads it.
+Registered memory is pinned and counts against the limit. A limit that is too small does not make
+the registration fail (RLIMIT_MEMLOCK does, see `ipc-lock`); it gets the process OOM-killed. A
+warning states the price: QoS Guaranteed becomes Burstable. The limit stays if the namespace would
+reject the pod without one (LimitRange max or ratio, quota), or if something reads it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Drop the limit of every target, and the pod's own where only targets live under it."""
+    """Drop the limit of every target, and the pod's if no other container depends on it."""
     limited = {one.path for one in scope.targets if memory.is_limited(draft, one.path)}
     shared = memory.is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
@@ -92,7 +92,10 @@ def _warn_lost(draft: Draft, where: str, *, lost: bool) -> None:
 
 
 def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, lost: bool) -> None:
-    """Drop `spec.resources.limits.memory`: a container without its own limit inherits it."""
+    """Drop `spec.resources.limits.memory`, unless a container that is not a target relies on it.
+
+    A container without its own limit inherits it.
+    """
     others = memory.unlimited(scope.containers, {target.path for target in scope.targets})
     if kept is not None:
         _keep(draft, "", *kept)

@@ -1,4 +1,4 @@
-"""What a pod's memory limit holds together: its QoS class, readers of the limit, memory volumes."""
+"""What depends on a pod's memory limit: its QoS class, readers of the limit, memory volumes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BOTH = ("cpu", "memory")
 
 
 def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
-    """Whether the QoS class is Guaranteed: all limits there and requests equal to them.
+    """Return whether the QoS class is Guaranteed: all limits are set, and requests equal them.
 
-    Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS; with pod-level
-    resources only those count.
+    Source: kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS. If the pod has pod-level
+    resources, only those count.
     """
     level = mapping(pod, ("spec", "resources"))
     if not level:
@@ -32,9 +32,9 @@ def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
 
 
 def pod_request(pod: PodManifest, containers: Iterable[Container]) -> str | None:
-    """Return what the API server makes of a missing pod-level memory request; None if it is there.
+    """Return the API server's default for the pod-level memory request; None if the pod sets it.
 
-    That is the sum of the containers' own, where any has one, else the limit.
+    The default is the sum of the containers' requests if any has one, else the limit.
     Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
     """
     level = mapping(pod, ("spec", "resources"))
@@ -44,14 +44,14 @@ def pod_request(pod: PodManifest, containers: Iterable[Container]) -> str | None
 
 
 def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) -> Any:
-    """Return the pod-level request: its own, else what the containers' come to, else None."""
+    """Return the pod-level request; without one the sum over the containers, or None if zero."""
     own = mapping(level, ("requests",)).get(name)
     if own is not None:
         return own
     total = step = 0
     for one in containers:
         number = _requested(one, name)
-        # Init containers run one after the other, beside the sidecars started before them.
+        # Init containers run one after another, together with the sidecars started before them.
         if one.kind == "init":
             step = max(step, total + number)
         elif one.kind != "ephemeral":
@@ -61,7 +61,7 @@ def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) ->
 
 
 def _requested(one: Container, name: str) -> int:
-    """Return what a container requests, in billionths: without a request its limit, else 0."""
+    """Return a container's request, in billionths; without one its limit, else 0."""
     resources = mapping(one.manifest, ("resources",), one.path)
     for section in ("requests", "limits"):
         asked = mapping(resources, (section,), (*one.path, "resources")).get(name)
@@ -91,9 +91,9 @@ def _equal(resources: dict[str, Any]) -> bool:
 
 
 def reads_limit(pod: PodManifest, containers: Iterable[Container], env: Environments) -> str:
-    """Say what reads limits.memory through the downward API, "" for nothing.
+    """Name what reads limits.memory through the downward API; return "" if nothing does.
 
-    Without a limit it would read the node's allocatable memory instead.
+    Without a limit, it would read the node's allocatable memory instead.
     """
     return _env_reader(containers, env) or _volume_reader(pod)
 
@@ -101,7 +101,7 @@ def reads_limit(pod: PodManifest, containers: Iterable[Container], env: Environm
 def _env_reader(containers: Iterable[Container], env: Environments) -> str:
     for one in containers:
         if None not in env.of(one.path).values():
-            continue  # all are literals
+            continue  # all values are literals
         for variable in items(one.manifest, ("env",), one.path):
             if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
                 return f"env {variable.get('name')} of container {one.name}"
@@ -127,7 +127,7 @@ def _is_limit(source: Any) -> bool:
 
 
 def _downward_items(volume: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the lists of items that a volume shows, and of sources, which count as well."""
+    """Yield a volume's lists of downward API items, and its list of sources, which also counts."""
     if "downwardAPI" in volume:
         yield items(volume, ("downwardAPI", "items"))
     if "projected" in volume:
@@ -139,9 +139,9 @@ def _downward_items(volume: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:
-    """Return the names of the memory emptyDirs without sizeLimit, each with its place in the list.
+    """Return the names of the memory emptyDirs without sizeLimit, each with its index.
 
-    Their size is bounded by the pod's memory limit only, and without that by the node.
+    Only the pod's memory limit bounds their size; without it, the node's memory does.
     """
     found: dict[str, int] = {}
     for index, volume in enumerate(items(pod, VOLUMES)):
@@ -153,7 +153,7 @@ def unbounded_memory_volumes(pod: PodManifest) -> dict[str, int]:
 
 
 def first_mounted(pod: PodManifest, path: Path, volumes: dict[str, int]) -> str:
-    """Name the first of the volumes that the container mounts, "" for none."""
+    """Name the first of the volumes that the container mounts; return "" if it mounts none."""
     if not volumes:
         return ""
     names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
@@ -161,7 +161,7 @@ def first_mounted(pod: PodManifest, path: Path, volumes: dict[str, int]) -> str:
 
 
 def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
-    """Name the containers that live under the pod's limit only, but for those at `without`."""
+    """Name the containers that only the pod's limit applies to, except those at `without`."""
     return [
         one.name
         for one in containers
@@ -172,10 +172,10 @@ def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
 
 
 def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
-    """Remove the limits.memory that stands in the resources at `path`, and return it.
+    """Remove the existing limits.memory from the resources at `path`, and return it.
 
-    A missing request becomes `request`, else the limit: without, the scheduler
-    would reserve nothing. Raises ShapeError for a limit that is no quantity.
+    A missing request becomes `request`, or else the limit: without a request, the scheduler would
+    reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
     limit = draft.get((*path, "limits", "memory"))
     if draft.get((*path, "requests", "memory")) is None:
@@ -185,9 +185,9 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
 
 
 def is_limited(draft: Draft, path: Path) -> bool:
-    """Whether the container, or the pod's spec, at `path` limits memory: 0 and null do not.
+    """Return whether the container, or the pod's spec, at `path` limits memory; 0 and null do not.
 
-    Raises ShapeError for what is no quantity.
+    Raise ShapeError if the limit is not a quantity.
     """
     where = (*path, "resources", "limits", "memory")
     return _amount(draft.get(where), where) > 0

@@ -1,9 +1,9 @@
 """`networks`: attach the pod to the fabric's secondary networks through Multus.
 
-RoCE in a pod's own network namespace has an empty GID table until a secondary
-network gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The
-fabric's `networks` come once, a resource's `network` once for each device; the
-user's own entries count.
+In a pod's own network namespace, a RoCE device has an empty GID table until a secondary network
+gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The fabric's `networks` are
+attached once, a resource's `network` once for each device. Networks that the user lists already
+are not added again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOO_MANY = Reason("TooManyDevices", "One network per device, and no node has so 
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
 _PATH = ("metadata", "annotations", NETWORKS)
-#: More networks than any node has devices: a list that long is not even built.
+#: No node has more devices than this, so no longer list of networks is built.
 _MOST = 256
 
 
@@ -68,7 +68,7 @@ def _wanted(draft: Draft, scope: Scope) -> list[str] | None:
             count = sum(_devices(draft, target.path, resource.name) for target in scope.targets)
             if count > _MOST:
                 return None
-            # A second device cannot have the first one's interface name.
+            # Only one device can have the interface name of the network.
             bare = resource.network.split("@", 1)[0]
             wanted += [resource.network, *[bare] * (count - 1)] if count else []
     return wanted

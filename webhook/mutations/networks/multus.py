@@ -14,7 +14,7 @@ from webhook.decision.annotations import NETWORKS_JSON
 
 
 def networks_of(written: str, namespace: str) -> list[str] | None:
-    """List the networks as `ns/name`, namespace defaulted; None where it cannot be read."""
+    """List the networks as `ns/name`, with the default namespace; return None if unreadable."""
     if NETWORKS_JSON.isdisjoint(written):
         return [qualified(item, namespace) for item in written.split(",") if item.strip()]
     try:
@@ -32,15 +32,15 @@ def networks_of(written: str, namespace: str) -> list[str] | None:
 
 
 def qualified(network: str, namespace: str) -> str:
-    """Write one `[ns/]name[@if]` as `ns/name`."""
+    """Return one `[ns/]name[@if]` as `ns/name`."""
     name = network.strip().split("@", 1)[0]
     return name if "/" in name else f"{namespace}/{name}"
 
 
 def without_clash(network: str, written: str, count: int) -> str:
-    """Leave out our `@interface` where one of the `count` networks in `written` may have it.
+    """Drop the `@interface` of our network if one of the `count` networks in `written` may use it.
 
-    Multus names the others net1, net2, …; a name that two have fails the pod.
+    Multus names interfaces without a name net1, net2, …; the pod fails if two have the same name.
     """
     name, _, interface = network.partition("@")
     if not interface:
@@ -50,7 +50,7 @@ def without_clash(network: str, written: str, count: int) -> str:
 
 
 def _number(interface: str) -> int:
-    """Return which of Multus' own names an interface has, 0 for none."""
+    """Return the number in an interface name that Multus assigns (net1, net2, …), 0 for others."""
     found = _NUMBERED.fullmatch(interface)
     return int(found[1]) if found else 0
 
@@ -59,7 +59,7 @@ _NUMBERED = re.compile(r"net([1-9][0-9]{0,9})")
 
 
 def extended(written: str, more: list[str]) -> str:
-    """Append networks in the form that is there; what was written stays to the byte."""
+    """Append networks in the form that `written` has, and keep every byte of its entries."""
     if not written.strip():
         return ",".join(more)
     if not written.lstrip().startswith("["):

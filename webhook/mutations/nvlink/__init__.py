@@ -1,12 +1,12 @@
-"""`nvlink`: let two privileged pods of one node use NVLink between their GPUs.
+"""`nvlink`: let two privileged pods on one node use NVLink between their GPUs.
 
-Asked for by `rdma.lab/nvlink: share`, in the namespaces that the configuration
-allows. All or nothing for a pod: half of it would compute on another pod's GPUs.
-`obstacles` says what is needed and what is in the way; `remap` is the
-script that keeps CUDA to the container's own GPUs. NCCL uses NVLink only between
-processes of one host hash, so NCCL_HOSTID becomes the node's name (nvidia/nccl#1781).
-A pod with the node's /tmp instead of hostNetwork also gets NCCL_IPC_USE_ABSTRACT_SOCKET=0,
-unless it sets that itself. Nothing here gives a pod a power that it lacks.
+A pod requests this with `rdma.lab/nvlink: share`, in the namespaces that the configuration
+allows. It applies to all containers of a pod or to none: otherwise some would compute on another
+pod's GPUs. `obstacles` says what is needed and what stands in the way; `remap` is the script that
+restricts CUDA to the container's own GPUs. NCCL uses NVLink only between processes with the same
+host hash, so NCCL_HOSTID becomes the node's name (nvidia/nccl#1781). A pod with the node's /tmp
+instead of hostNetwork also gets NCCL_IPC_USE_ABSTRACT_SOCKET=0, unless it sets that itself.
+Nothing here gives a pod a privilege that it lacks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOST_PID = Reason("HostPIDMissing", "UCX shares GPU memory only within one PID n
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
-    """Wrap the command of every container with GPUs, or say all that keeps us from it."""
+    """Wrap the command of every container with GPUs, or report every obstacle to that."""
     if not scope.requests.nvlink:
         draft.skipped("", NOT_REQUESTED, "the pod does not ask for it")
         return

@@ -1,18 +1,18 @@
-"""What keeps two pods of one node from reaching each other's GPUs over NVLink.
+"""Find what keeps two pods on one node from reaching each other's GPUs over NVLink.
 
     needed                    because
     ------                    -------
     privileged                CUDA must see the other pod's GPUs
-    a command in the spec     the entrypoint of an image is not known, and cannot be wrapped
+    a command in the spec     the entrypoint of an image is unknown, and cannot be wrapped
     hostIPC, nothing at       NCCL compares st_dev of /dev/shm (p2p.cc), and containerd gives
-      /dev/shm                the node's own only to a hostIPC pod without a mount there
+      /dev/shm                the node's /dev/shm only to a hostIPC pod without a mount there
     hostNetwork, or the       NCCL 2.29 and later passes memory handles over abstract sockets,
-      node's /tmp and         which end at the network namespace; with
-      no abstract sockets     NCCL_IPC_USE_ABSTRACT_SOCKET=0 they are files in /tmp
+      node's /tmp and         which are local to a network namespace; with
+      no abstract sockets     NCCL_IPC_USE_ABSTRACT_SOCKET=0 the sockets are files in /tmp
 
-In the way are a choice of devices that the user made, an sshd (its children do not
-inherit CUDA_VISIBLE_DEVICES, and would see all GPUs), MIG and shared GPUs, and a
-ComputeDomain, whose fabric handles need none of this.
+Obstacles are: a choice of devices by the user; an sshd, whose children do not inherit
+CUDA_VISIBLE_DEVICES and would see all GPUs; MIG and shared GPUs; and a ComputeDomain, whose
+fabric handles need none of this.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DEVICES_SET = Reason("VisibleDevicesSet", "The user chooses CUDA's devices.")
 ENV_FROM = Reason("EnvFrom", "envFrom may hold the variables that would have to be set.")
 SOCKETS = Reason("SocketsNotShared", "The pods share neither a network namespace nor /tmp.")
 
-#: Every reason of this module.
+#: All reasons of this module.
 REASONS = (
     *(NAMESPACE, NO_GPU, SHARED_GPU, COMPUTE_DOMAIN, HOST_IPC, NOT_PRIVILEGED, NO_COMMAND),
     *(OTHER_COUNT, SSHD, SHM_MOUNT, DEVICES_SET, ENV_FROM, SOCKETS),
@@ -58,7 +58,7 @@ _SHM, _TMP = "/dev/shm", "/tmp"  # noqa: S108 -- mount points
 
 
 def obstacles(pod: PodManifest, scope: Scope, targets: list[Target]) -> Iterator[Obstacle]:
-    """Name everything that is missing or in the way; nothing for a pod that is ready."""
+    """Yield everything that is missing or in the way; nothing if the pod is ready."""
     if scope.namespace.name not in scope.fabrics.nvlink_namespaces:
         yield NAMESPACE, f"namespace {scope.namespace.name} is not in nvlink.allowNamespaces"
     for target in scope.targets:
@@ -110,7 +110,7 @@ def _of_environment(
 
 
 def needed_env(host_network: bool) -> dict[str, dict[str, Any]]:
-    """Return the variables that NCCL needs besides, as items of `env`."""
+    """Return the additional variables that NCCL needs, as items of `env`."""
     node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
     needed: dict[str, dict[str, Any]] = {HOST_ID: {"name": HOST_ID, "valueFrom": node}}
     if not host_network:
@@ -119,7 +119,7 @@ def needed_env(host_network: bool) -> dict[str, dict[str, Any]]:
 
 
 def _host_paths(pod: PodManifest) -> frozenset[str]:
-    """Name the volumes that are directories of the node."""
+    """Return the names of the volumes that are directories of the node."""
     return frozenset(
         str(volume.get("name"))
         for volume in items(pod, VOLUMES)
@@ -140,7 +140,7 @@ def _in_compute_domain(pod: PodManifest) -> bool:
         if any(part in words.lower() for part in _DOMAIN_WORDS):
             return True
     spec = mapping(pod, ("spec",))
-    # As a word of its own, wherever it stands; much faster than a walk.
+    # As a complete string at any depth; much faster than walking the tree.
     return any(repr(_CLIQUE) in repr(spec[field]) for field in _PLACEMENT if field in spec)
 
 

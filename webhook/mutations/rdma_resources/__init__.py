@@ -1,9 +1,9 @@
-"""`rdma-resources`: request the fabric's RDMA devices beside the GPUs.
+"""`rdma-resources`: request the fabric's RDMA devices in addition to the GPUs.
 
-The device plugin mounts /dev/infiniband only into containers that request its
-resource, and the scheduler finds the right nodes by it. Limits and requests are
-both written: extended resources cannot be overcommitted. What the user wrote
-stays, also a `0`; only an alias (`rdma/hca` of another site) is renamed.
+The device plugin mounts /dev/infiniband only into containers that request its resource, and the
+scheduler finds the right nodes by the resource. Both limits and requests are set, since extended
+resources cannot be overcommitted. The user's own requests stay, even a `0`; only an alias (such
+as another site's `rdma/hca`) is renamed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
 
 
 def _present(draft: Draft, target: Target, fabric: Fabric, known: dict[str, str]) -> bool:
-    """Deal with a container that requests RDMA itself; False where it does not."""
+    """Handle a container that requests RDMA itself; return False if it does not."""
     names = target.rdma
     if not names:
         return False

@@ -1,4 +1,4 @@
-"""Renaming an RDMA resource of another site to what the fabric calls it."""
+"""Rename an RDMA resource of another site to the fabric's name for it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SECTIONS = ("limits", "requests")
 
 
 def aliases_of(fabric: Fabric) -> dict[str, str]:
-    """Return the aliases on this fabric, with the real name of each."""
+    """Return the aliases of this fabric's resources, each with the real name."""
     return {alias: resource.name for resource in fabric.resources for alias in resource.aliases}
 
 
 def strays(
     containers: Iterable[Container], targets: Iterable[Target], aliases: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (container, alias) where a container that is no target keeps an alias.
+    """Yield (container, alias) for each alias in a container that is not a target.
 
-    Its pod waits for ever for a resource that no node here has.
+    Such an alias is not renamed, so the pod waits forever for a resource that no node here has.
     """
     if not aliases:
         return
@@ -41,10 +41,10 @@ def strays(
 
 
 def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
-    """Rename in both sections of the resources at `path`, with the quantity.
+    """Rename an alias in both sections of the resources at `path`, and keep its quantity.
 
-    Where the real key is there too, in either section, the largest quantity of both counts, in
-    each section that has one of them: limits and requests of such a resource must be equal.
+    If either section has the real name too, each section that has one of the names gets the
+    largest quantity found, since limits and requests of such a resource must be equal.
     """
     sections = {section: mapping(draft.pod, (*path, section)) for section in SECTIONS}
     merging = any(real in amounts for amounts in sections.values())
@@ -61,7 +61,7 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
 
 
 def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Path) -> Any:
-    """Return the largest quantity, the first of equal ones."""
+    """Return the largest quantity; of equal ones, the first."""
     found: list[tuple[int, Any]] = []
     for name in names:
         for section, amounts in sections.items():

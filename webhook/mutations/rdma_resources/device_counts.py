@@ -1,4 +1,4 @@
-"""How many RDMA devices a target gets of each of its fabric's resources."""
+"""Compute how many devices a target gets of each of its fabric's RDMA resources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from webhook.fabric.records import Fabric, RdmaResource
 def devices_for(target: Target, fabric: Fabric, wanted: int | None) -> list[tuple[str, int]]:
     """Return (resource, quantity) for a target; `wanted` is the pod's rdma.lab/devices.
 
-    Devices that the pod asks for are spread over the fabric's resources in their
-    order: three over two resources are two of the first and one of the second.
+    Devices that the pod requests are spread over the fabric's resources in their order: three
+    devices over two resources are two of the first and one of the second.
     """
     if wanted is None:
         return [(resource.name, _count(target, resource)) for resource in fabric.resources]
@@ -24,7 +24,10 @@ def devices_for(target: Target, fabric: Fabric, wanted: int | None) -> list[tupl
 
 
 def _count(target: Target, resource: RdmaResource) -> int:
-    """Count for one resource: fixed, or per GPU (at least one; slices of a GPU count as none)."""
+    """Return the number of devices of one resource: a fixed number, or per GPU, but at least one.
+
+    Slices of a GPU do not count as GPUs.
+    """
     if resource.count is not None:
         return resource.count
     needed = max(1, -(-target.gpus // resource.gpus_per_device))
