@@ -1,1 +1,1 @@
-"""The admission protocol: reviews in, answers out, and who would be called at all."""
+"""The admission protocol: read reviews, write answers, and tell for which pods we are called."""

@@ -1,11 +1,11 @@
-"""Would the API server call us for this pod? What our webhook configuration says, emulated.
+"""Tell whether the API server would call us for a pod, by emulating our webhook configuration.
 
-    namespaceSelector   rdma.lab/enable: "true", and none of the namespaces left out
+    namespaceSelector   rdma.lab/enable: "true", and not one of the excluded namespaces
     matchConditions     the annotation rdma.lab/enable is there and not "false";
-                        no mirror pod, no Windows pod
+                        not a mirror pod, not a Windows pod
 
-The order is the API server's: the namespace first, then the conditions. Labels that
-nobody told us make the answer unknown (None), unless something else settles it.
+The order is the API server's: first the namespace, then the conditions. If the namespace's labels
+are unknown, so is the answer (None), unless something else decides it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL, NamespaceFacts
 from webhook.pod.manifest import PodManifest, at
 
-#: Where this webhook itself runs; it must never wait for itself.
+#: The namespace that this webhook runs in; it must never wait for itself.
 OWN_NAMESPACE = "rdma-webhook"
 EXCLUDED = frozenset({"kube-system", "kube-public", "kube-node-lease", OWN_NAMESPACE})
-#: Set by the kubelet on the API server's image of a static pod.
+#: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"
 
 
 def called(pod: PodManifest, namespace: NamespaceFacts) -> tuple[bool | None, str]:
-    """Return whether the API server would call us (None: not known), and a sentence why.
+    """Return whether the API server would call us (None if unknown), and a sentence that says why.
 
-    Never raises: what is not a pod's shape counts as absent.
+    Never raise: a field with a wrong type counts as absent.
     """
     obstacle = _excluded(namespace) or _condition(pod)
     if obstacle:
@@ -48,7 +48,7 @@ def _excluded(namespace: NamespaceFacts) -> str:
 
 
 def _condition(pod: PodManifest) -> str:
-    """Return which of the matchConditions fails, as a sentence; "" where none does."""
+    """Say which of the matchConditions fails; return "" if none does."""
     annotations: Any = at(pod, ("metadata", "annotations"))
     if annotations.__class__ is not dict or annotations.get(ENABLE) is None:
         return f'the pod has no annotation {ENABLE}: "true"'

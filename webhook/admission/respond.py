@@ -1,8 +1,8 @@
 """Write an AdmissionReview answer.
 
 Limits of the API server (staging/src/k8s.io/apiserver, pkg/endpoints/filters/warning.go
-and pkg/admission/plugin/webhook): warnings of more than 4096 characters in all are cut
-or dropped; a patch needs its type and the reverse; `status` counts only in a refusal.
+and pkg/admission/plugin/webhook): warnings of more than 4096 characters in total are truncated
+or dropped; `patch` needs `patchType`, and vice versa; `status` is used only in a refusal.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from webhook.admission.review import API_VERSION, KIND
 from webhook.decision.outcome import Decision
 from webhook.pipeline.admission_warnings import LONGEST
 
-#: Below the API server's 4096, over all warnings of one answer.
+#: Below the API server's 4096, for all warnings of one answer together.
 WARNINGS_IN_ALL = 4095
-#: A longer reason than anyone reads is somebody's annotation, echoed.
+#: The most characters of a message; a longer one only repeats the value of an annotation.
 MESSAGE_LENGTH = 2048
 
-#: The reasons of metav1.Status that we use, by code.
+#: The reasons of metav1.Status that are used here, by code.
 _REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
 
 
 def answer(uid: str, decision: Decision) -> dict[str, Any]:
-    """Answer with a decision that has no error."""
+    """Return the answer for a decision: allowed, with its patch, or denied."""
     if not decision.allowed:
         refusal = reject(uid, 403, decision.message or decision.reason.code)
         _describe(refusal["response"], decision)
@@ -41,14 +41,14 @@ def answer(uid: str, decision: Decision) -> dict[str, Any]:
 
 
 def leave(uid: str, why: str) -> dict[str, Any]:
-    """Answer a request that is none of ours: allowed, unchanged, with a warning that says so."""
+    """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
     warning = f"rdma-webhook: {why}".encode("ascii", "backslashreplace").decode()[:LONGEST]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": why}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
 def reject(uid: str, code: int, message: str) -> dict[str, Any]:
-    """Answer that a request is refused, and why."""
+    """Return an answer that rejects a request, and says why."""
     status = {
         "status": "Failure",
         "code": code,

@@ -1,7 +1,7 @@
-"""Read an AdmissionReview v1: parsed JSON in, the request to decide out.
+"""Read an AdmissionReview v1: take parsed JSON, return the request to decide.
 
-Source: k8s.io/api/admission/v1, types.go. Absent and null are the same; fields
-that nothing here depends on are not looked at.
+Source: k8s.io/api/admission/v1, types.go. Absent and null are the same. Fields that no decision
+needs are not checked.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ class AdmissionRequest(NamedTuple):
 
     uid: str
     namespace: str
-    #: `metadata.name`, or `metadata.generateName` with a `*`; "" where the pod has neither.
+    #: `metadata.name`, or `metadata.generateName` with a `*`; "" if the pod has neither.
     name: str
     dry_run: bool
     #: Why there is nothing to decide, with the place: "request.operation is 'DELETE', …"; else "".
     ignored: str
-    #: The pod to be created; empty where `ignored`.
+    #: The pod to be created; empty if the request has none.
     pod: PodManifest
 
 
 def read_review(document: Any) -> AdmissionRequest:
     """Return the request of a parsed AdmissionReview.
 
-    Raises ReviewError, naming the place, for what is no AdmissionReview v1.
+    Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
     if document.__class__ is not dict:
         raise _wrong_type("the body", document, "an AdmissionReview")
@@ -60,13 +60,16 @@ def read_review(document: Any) -> AdmissionRequest:
 
 
 def uid_of(document: Any) -> str:
-    """Return the uid of whatever was sent, "" where none can be read."""
+    """Return the uid of whatever was sent, "" if it has none that can be read."""
     uid = at(document, ("request", "uid"))
     return uid if uid.__class__ is str else ""
 
 
 def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
-    """Say why a request is none that creates a pod; we are not registered for such requests."""
+    """Say why a request does not create a pod; return "" if it does.
+
+    We are registered only for requests that do.
+    """
     operation = request.get("operation")
     if operation is not None and operation != "CREATE":
         return f"request.operation is {operation!r:.40}, and only pods at CREATE are changed"
@@ -100,6 +103,9 @@ def _wrong(place: str, value: object, wanted: str) -> ReviewError:
 
 
 def _wrong_type(place: str, value: object, wanted: str) -> ReviewError:
-    """Leave the value out: the message is logged, and this may be a whole pod."""
+    """Return the error for a value of the wrong type, without the value.
+
+    The message is logged, and the value may be a whole pod.
+    """
     found = "missing" if value is None else describe(value).partition(" (")[0]
     return ReviewError(f"{place} is {found}: it must be {wanted}")

@@ -1,1 +1,1 @@
-"""From an examined pod to a decision."""
+"""The steps from a pod to a decision: examine it, run the mutations, conclude."""

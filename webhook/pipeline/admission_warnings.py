@@ -1,7 +1,7 @@
-"""Admission warnings: single-line ASCII, at most 120 characters, less than 4096 in all.
+"""Admission warnings: ASCII on a single line, at most 120 characters each, under 4096 in total.
 
-The API server drops a warning with a control character, and cuts them once the
-total exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
+The API server drops a warning with a control character, and truncates warnings once the total
+exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MORE = "rdma.lab: more in annotation rdma.lab/status"
 
 
 def single_lines(why: Reason | None, message: str, outcomes: Iterable[Outcome]) -> tuple[str, ...]:
-    """Write the warnings of a decision, without doubles, as far as there is room."""
+    """Return the warnings of a decision, without duplicates, as far as there is room."""
     found = [f"rdma.lab: {why.code}: {message}"] if why is not None else []
     for outcome in outcomes:
         if outcome.status == "warned":
@@ -26,7 +26,7 @@ def single_lines(why: Reason | None, message: str, outcomes: Iterable[Outcome]) 
 
 
 def _plain(line: str) -> str:
-    line = line[: LONGEST + 1]  # so that what follows looks at no more of it
+    line = line[: LONGEST + 1]  # so that a long line is not searched to its end
     if not (line.isascii() and line.isprintable()):
         line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

@@ -1,4 +1,4 @@
-"""What is said of a pod once the mutations are through, or of one that none of them sees."""
+"""Conclude the decision on a pod: after the mutations, or without them if the pod is left alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.pipeline.status import render
 from webhook.pod.manifest import PodManifest, mapping
 
 _ANYWHERE = frozenset(reason.code for reason in PIPELINE_REASONS)
-#: The reasons of each mutation in the chain's order, and those of the pod's own words.
+#: The reason codes of each mutation, in the chain's order, and those about the pod's requests.
 CODES = {
     **{one.name: _ANYWHERE.union(reason.code for reason in one.reasons) for one in MUTATIONS},
     "request": _ANYWHERE,
@@ -26,14 +26,14 @@ _STATUS_PATH = ("metadata", "annotations", STATUS)
 
 
 def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
-    """Refuse a pod, which stays as it came."""
+    """Deny a pod and leave it unchanged."""
     return Decision(allowed=False, reason=reason, message=message, pod=pod)
 
 
 def left_alone(
     pod: PodManifest, annotations: dict[str, Any], apart: Ineligible, context: Context
 ) -> Decision:
-    """Let a pod through that is left alone, and say why."""
+    """Admit a pod that is left alone, and say why."""
     draft, why = Draft(pod), apart.reason
     if apart.in_status:
         _write_status(draft, annotations, None, why, context.fabrics.config_hash)
@@ -49,13 +49,13 @@ def left_alone(
 
 
 def conclude(draft: Draft, examined: Examined) -> Decision:
-    """Make the decision of a draft, with its status; a mutation that failed refuses the pod."""
+    """Make the decision from a draft, with its status; deny the pod if a mutation failed."""
     scope, standing = examined.scope, examined.standing
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
             return _refused(outcomes, outcome, scope.original)
-    # With another vendor's NIC the pod uses none, whatever its GPU says.
+    # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
     used = scope.fabric if standing.known is not Needs.NIC else None
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
     _write_status(draft, scope.annotations, fabric, standing.why, config_hash)
@@ -92,5 +92,5 @@ def _write_status(
     )
     if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)
-    elif not status and STATUS in now:  # a preset one, where ours has no room
+    elif not status and STATUS in now:  # a status that the user set, and no room for ours
         draft.remove(_STATUS_PATH)

@@ -1,8 +1,9 @@
 """The decision: `decide(pod, context)` is the only place where a patch is made.
 
-review → examine → decide → conclude → answer: what a request holds, who gets something on which
-fabric, what each mutation does to a draft, what is said of it. `/mutate`, the preview and the
-command line all render its `Decision`. It never edits the pod that came in.
+review → examine → decide → conclude → answer: read the request; find the targets and their
+fabric; run each mutation on a draft; make a decision of the draft; write the response. `/mutate`,
+the preview and the command line all render the same `Decision`. `decide` never edits the pod that
+came in.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 def decide(pod: PodManifest, context: Context) -> Decision:
     """Decide what to do with a pod, or with anything that claims to be one.
 
-    What it raises is a defect of ours: failurePolicy decides then, and nothing is patched.
+    An exception from here is a defect of this program: nothing is patched, and failurePolicy
+    decides about the pod.
     """
     try:
         return _decide(pod, context)
@@ -83,7 +85,7 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
 
 
 def _mutate(draft: Draft, scope: Scope, standing: Standing) -> None:
-    """Run the chain in its order on the targets, or on launchers what is theirs."""
+    """Run the mutations in their order; without targets only those that act on launchers."""
     if not scope.targets and not scope.launchers:
         return
     skip, launchers_only = scope.requests.skip, not scope.targets

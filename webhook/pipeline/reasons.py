@@ -1,4 +1,4 @@
-"""The reasons that concern a pod as a whole; each mutation's own stand in its file.
+"""The reasons that concern a pod as a whole; those of a mutation are in the mutation's file.
 
 docs/reasons.md lists all of them.
 """
@@ -24,7 +24,7 @@ INVALID_POD = Reason("InvalidPod", "A field has a type or value that the API ser
 MUTATION_FAILED = Reason(
     "MutationFailed", "A mutation cannot let the pod through; its outcome says why."
 )
-#: Why a pod is refused.
+#: The reasons for denying a pod.
 DENIALS = (
     INVALID_ANNOTATION,
     CONTAINERS_REQUIRED,
@@ -34,7 +34,7 @@ DENIALS = (
     POD_TOO_LARGE,
     MUTATION_FAILED,
 )
-#: Every reason for a whole decision, as documented in docs/reasons.md.
+#: All reasons for a whole decision, as documented in docs/reasons.md.
 DECISION_REASONS = (
     PATCHED,
     ALREADY_PATCHED,
@@ -58,7 +58,7 @@ OTHER_INJECTOR = Reason(
     "OtherInjector", "Another webhook is asked for RDMA too: what both add may be there twice."
 )
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
-#: Reasons that the pipeline gives instead of a mutation; `request` stands for the pod's own words.
+#: Reasons that the pipeline gives instead of a mutation, or for `request`, the pod's requests.
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,
     HOST_NETWORK_MISSING,

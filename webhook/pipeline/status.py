@@ -1,15 +1,15 @@
-"""The `rdma.lab/status` annotation: one line of JSON that says what was done and why not.
+"""The `rdma.lab/status` annotation: one line of JSON that says what was done, and what was not.
 
     {"fabric":"v100-ib","applied":["ipc-lock"],"skipped":{"networks":["HostNetwork"]},
      "warned":{"env":["EnvFrom"]},"config":"0123456789ab"}
 
-`reason` is there where the pod as a whole got less than the set (`NoTarget`, …).
-The API server calls us twice when another plugin changed the pod after us. What
-the first call applied is found done by the second, so these names, and the
-warnings of what was applied, carry over from a status with the same config hash.
-A user may write such a status, and the hash is no secret: so it counts only if we
-could have written it to the letter, and a name only if this call finds it done.
-No decision reads a status; a preset one is replaced.
+`reason` is present if the pod as a whole got less than all mutations (`NoTarget`, …).
+The API server calls us twice if another plugin changed the pod after us. The second call finds
+done what the first call applied, so the names of those mutations, and their warnings, carry over
+from a status with the same config hash. A user may write such a status, and the hash is not
+secret. Therefore a status counts only if we could have written it, byte for byte, and a mutation
+in it only if this call finds it done. No decision depends on a status; one that the user set is
+replaced.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def render(
     config_hash: str,
     codes: Mapping[str, frozenset[str]],
 ) -> str:
-    """Write the status for these outcomes, "" where the annotations leave no room for one.
+    """Return the status for these outcomes, "" if the annotations leave no room for one.
 
-    `codes` are the reasons of each mutation, in the order in which they are listed, and of what
-    is said besides them.
+    `codes` are the reason codes of each mutation, in the order of the mutations, and those of
+    `request`.
     """
     room = _room(annotations)
     before = _previous(annotations, config_hash, codes, crowded=room < LONGEST_STATUS)
@@ -53,7 +53,7 @@ def render(
 
 
 class _Said(NamedTuple):
-    """The mutations that were applied, and the reasons of those that were not or warned."""
+    """The mutations that were applied, and the reasons of those that were skipped or warned."""
 
     applied: set[str]
     skipped: dict[str, set[str]]
@@ -81,7 +81,7 @@ def _said(outcomes: Iterable[Outcome], before: _Previous) -> _Said:
 def _room(annotations: Mapping[str, Any]) -> int:
     letters = sum(map(len, map(str, annotations.values())))
     if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST_STATUS:
-        return LONGEST_STATUS  # whatever the letters are
+        return LONGEST_STATUS  # even if every character takes four bytes
     used = sum(
         size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
     )
@@ -89,10 +89,10 @@ def _room(annotations: Mapping[str, Any]) -> int:
 
 
 def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
-    """Write the body, with counts for lists where there is no room, or nothing at all.
+    """Return the body as JSON; if there is little room, with counts for lists, or else nothing.
 
-    Whether there is room for anything does not depend on what there is to say, so that a second
-    call, which has less to say, finds none where the first found none.
+    Whether there is room for anything must not depend on the length of the body: a second call
+    has less to say, but must find no room where the first call found none.
     """
     if room < LONGEST_STATUS and len(orjson.dumps(body | _WIDEST)) > room:
         return ""
@@ -113,7 +113,7 @@ _ORDER = ("fabric", "reason", *_COUNTED, "config")
 
 
 class _Previous(NamedTuple):
-    """What may carry over from an older status: its lists, or where it was shortened its counts."""
+    """What may carry over from an older status: its lists, or its counts if it was shortened."""
 
     applied: Sequence[str] = ()
     warned: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -130,10 +130,10 @@ def _previous(
     *,
     crowded: bool,
 ) -> _Previous:
-    """Read an older status, if it is one that we could have written under this configuration.
+    """Read an older status, if we could have written it under this configuration.
 
-    Counts in place of lists count only where the annotations are `crowded`: with all reasons
-    that there are a status has 3 KiB.
+    Counts instead of lists are accepted only if the annotations are `crowded`: otherwise there
+    would have been room, since a status with all existing reasons has 3 KiB.
     """
     body = _written_by_us(annotations.get(STATUS))
     if body.get("config") != config_hash or "applied" not in body:
@@ -149,7 +149,7 @@ def _previous(
 
 
 def _written_by_us(written: Any) -> dict[str, Any]:
-    """Read a JSON object of our fields in our order and form; empty for all else."""
+    """Read a JSON object with our fields in our order and format; return {} for anything else."""
     if written.__class__ is not str or len(written) > LONGEST_STATUS:
         return {}
     try:
@@ -161,7 +161,7 @@ def _written_by_us(written: Any) -> dict[str, Any]:
 
 
 def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
-    """Whether names have reasons of their own, at least one each."""
+    """Return whether each name is known and has at least one reason, all of them its own."""
     return (
         found.__class__ is dict
         and _are(list(found), sorted(codes))
@@ -170,5 +170,5 @@ def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
 
 
 def _are(found: Any, known: Iterable[str]) -> bool:
-    """Whether what was found is a list of known words, each once, in their order."""
+    """Return whether `found` is a list of known words, each once, in the order of `known`."""
     return found.__class__ is list and found == [word for word in known if word in found]

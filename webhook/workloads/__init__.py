@@ -1,1 +1,1 @@
-"""Documents that hold pod templates: where the templates are, and whether their pods opt in."""
+"""Documents with pod templates: find the templates, and whether their pods opt in."""

@@ -1,7 +1,7 @@
-"""What looks like opting in and is none; only a preview can tell, since nobody calls us then.
+"""Find mistakes in opting in. Only a preview can: the API server does not call us for such pods.
 
-The annotation counts on the pod, and so in the metadata of its template: a controller
-copies neither its own metadata nor that of a template around it to the pods.
+The annotation counts only on the pod, and so in the metadata of its template: a controller copies
+neither its own metadata to the pods, nor that of a template around theirs.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from webhook.workloads.templates import Template
 
 _FIELDS = ("annotations", "labels")
 _METADATA = ("metadata",)
-#: `rdma.lab/enable`, and what was meant so: two words with something between them.
+#: `rdma.lab/enable` and keys meant to be it: two words with a separator between them.
 _WORDS = re.compile(r"(.+)[/._-]([^/._-]+)")
 _PREFIX, _NAME = ENABLE.split("/")
-#: How alike the words must be: `rdma` is .67 of `rdma.lab`, `enabled` .92 of `enable`.
+#: How similar the words must be: `rdma` and `rdma.lab` are .67, `enabled` and `enable` .92.
 _ALIKE_PREFIX, _ALIKE_NAME = 0.65, 0.8
 _LONGEST = 80
-#: So many keys of one metadata are compared; comparing takes some ten microseconds.
+#: The most keys of one metadata that are compared; each takes about ten microseconds.
 _MOST_KEYS = 500
 
 
 class OptInHints:
-    """What the pods of one document seem to have meant; each metadata is searched once for all."""
+    """Hints for the pods of one document; each metadata is searched once for all of them."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
         self._keys: dict[int, str | None] = {}  # by the id of annotations or labels
 
     def of(self, template: Template) -> str:
-        """Say what keeps a template from having opted in, though it seems to; "" if nothing does.
+        """Say why a template that seems to opt in does not; return "" if nothing suggests that.
 
-        The pod's own metadata goes before that of the objects around it, the nearest first.
+        The pod's own metadata comes first, then that of the objects around it, nearest first.
         """
         own = (*template.path, *_METADATA)
         if at(template.pod, (*_METADATA, "annotations", ENABLE)) == "false":
@@ -56,14 +56,14 @@ class OptInHints:
         return ""
 
     def _around(self, path: Path) -> list[Any]:
-        """List what is on the way to a template, it included."""
+        """List the nodes on the way to a template, including the template."""
         way = [self._value]
         for step in path:
             way.append(way[-1][step])
         return way
 
     def _key(self, words: Any) -> str | None:
-        """Find the first key that is the annotation, or nearly."""
+        """Return the annotation's key if it is there, else the first similar key."""
         if not isinstance(words, dict):
             return None
         if id(words) not in self._keys:

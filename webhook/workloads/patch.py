@@ -1,9 +1,9 @@
 """Apply the patches of a document's pods to its value, for the YAML editor.
 
-Copies are made along the edited paths only. So what is not patched stays the same object, which
-the editor need not look into; and what an anchor and its aliases share is copied where one of them
-is patched, instead of being patched for all: with jsonpatch, two pods that share a list of
-variables get each of ours twice.
+Only the nodes along the edited paths are copied. So a part without a patch stays the same object,
+and the editor can skip it. A node that an anchor and its aliases share is copied where one of them
+is patched, instead of being patched for all of them. (With jsonpatch, two pods that share a list
+of variables would each get our variables twice.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webhook.pod.path import Path
 
 
 def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
-    """Return the value with operations applied; `edits` pairs a pod's path with its patch."""
+    """Return the value with all patches applied; `edits` pairs each pod's path with its patch."""
     draft = Draft(value)
     for base, ops in edits:
         for op in ops:

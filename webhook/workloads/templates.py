@@ -1,12 +1,12 @@
-"""Find the pods and pod templates of a document by their shape, and say what only looks like one.
+"""Find the pods and pod templates of a document by their shape, and report near misses.
 
-A pod template is a mapping whose `spec.containers` is a list, so that kinds which nobody
-listed work: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and the next one.
-An object of its own kind counts only as a Pod: under MiniCluster or ServingRuntime the
-metadata beside `spec.containers` is that object's and reaches no pod.
+A pod template is a mapping whose `spec.containers` is a list, so that it is found in any kind
+without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and kinds
+to come. A mapping with its own kind counts only if that is Pod: in a MiniCluster or ServingRuntime,
+the metadata beside `spec.containers` belongs to that object and does not reach a pod.
 
-A Pod whose containers are no list, and a `template` with such a spec, are taken too: a dash
-was forgotten, and the decision says so.
+A Pod whose `containers` is not a list, and a `template` with such a spec, count as well: probably a
+dash is missing, and the decision says so.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from webhook.yamltext.documents import Document
 class Template(NamedTuple):
     """A pod, or a template that pods are made from."""
 
-    path: Path  #: where it stands in the document: ("spec", "template"), () for a bare Pod
-    kind: str  #: of the nearest object around it; "" where there is none
-    name: str  #: of that object, its generateName where it has no name, or ""
-    namespace: str | None  #: of that object or one around it; None where none is written
-    pod: PodManifest  #: the very mapping, not a copy
+    path: Path  #: its path in the document: ("spec", "template"), () for a bare Pod
+    kind: str  #: the kind of the nearest object around it; "" if there is none
+    name: str  #: the name of that object, else its generateName, else ""
+    namespace: str | None  #: the namespace of that object, or of one around it; None if unset
+    pod: PodManifest  #: the mapping itself, not a copy
 
 
 class _Owner(NamedTuple):
@@ -68,8 +68,8 @@ _MOST_KINDS = 3
 def templates_of(value: Any) -> list[Template]:
     """List the pods and pod templates in a JSON value, in the order of the document.
 
-    Of an AdmissionReview only `request.object` is searched; a TrainJob has none, since its
-    containers are partial ones that are laid over those of its runtime.
+    In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
+    containers are partial and are merged into those of its runtime.
     """
     return [
         Template(place.path, place.owner.kind, place.owner.name, place.owner.namespace, place.node)
@@ -79,7 +79,7 @@ def templates_of(value: Any) -> list[Template]:
 
 
 def notes_of(value: Any) -> list[str]:
-    """Say in a sentence each what looks like pods in a JSON value but can be no pod template."""
+    """Return a sentence for each part of a JSON value that looks like a pod but is not one."""
     notes: list[str] = []
     containers: dict[tuple[_Owner, str], list[str]] = {}
     for place in _places(value):
@@ -98,7 +98,7 @@ def notes_of(value: Any) -> list[str]:
 
 
 def not_kubernetes(document: Document) -> str | None:
-    """Say where a document is, if nothing in it is a Kubernetes object or a pod template."""
+    """Report a document without any Kubernetes object or pod template; return None otherwise."""
     if any(place.is_pod or place.owner is not _NOBODY for place in _places(document.value)):
         return None
     return (
@@ -133,7 +133,7 @@ def _places(value: Any) -> Iterator[_Place]:
 def _owner(path: Path, node: dict[str, Any], around: _Owner) -> _Owner:
     name = _text(node, ("metadata", "name")) or _text(node, ("metadata", "generateName"))
     if node["kind"] == "Pod" and not name and around.name:
-        return around  # a template that spells out what it is
+        return around  # a template that states its own kind
     field = ("request", "namespace") if node["kind"] == "AdmissionReview" else _NAMESPACE
     return _Owner(path, node["kind"], name or "", _text(node, field) or around.namespace)
 
@@ -149,7 +149,7 @@ def _text(node: Any, path: Path) -> str | None:
 
 def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
     if is_object:
-        # Without both it is a reference to a pod, unless it is all there is.
+        # Without both it is a reference to a pod, unless it is the whole document.
         return node["kind"] == "Pod" and ("spec" in node or "metadata" in node or not path)
     spec = node.get("spec")
     if not isinstance(spec, dict) or "containers" not in spec:
@@ -164,7 +164,7 @@ def _spec(pod: PodManifest) -> Any:
 def _below(
     path: Path, owner: _Owner, node: dict[str, Any], *, is_object: bool
 ) -> Iterator[tuple[Path, _Owner, Any]]:
-    """Yield what is to be searched below a mapping, the last first, for a stack."""
+    """Yield the nodes to search below a mapping, in reverse order, for a stack."""
     if is_object and owner.kind == "AdmissionReview":
         step = ("request", "object")
         yield (*path, *step), owner, at(node, step)
@@ -189,7 +189,7 @@ def _without_containers(place: _Place) -> str:
 
 
 def _label(where: Path) -> str:
-    """Name the kind of place, so that many alike make one sentence."""
+    """Return a label for the kind of place, so that similar places share one sentence."""
     return ".".join([step for step in where if isinstance(step, str)][-2:])
 
 
@@ -207,7 +207,7 @@ def _train_job(place: _Place) -> str:
 
 
 def _embedded(place: _Place) -> Iterator[str]:
-    """Find manifests with containers that are written as text, as in a ConfigMap."""
+    """Yield a sentence for each manifest with containers that is stored as text (ConfigMaps)."""
     for key, text in place.node.items():
         if isinstance(text, str) and "containers:" in text and "apiVersion:" in text:
             kinds = list(dict.fromkeys(_KIND_LINE.findall(text)))[:_MOST_KINDS]

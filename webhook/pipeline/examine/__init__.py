@@ -1,4 +1,4 @@
-"""What is to be known of a pod before anything is done to it: who, on which fabric, or why not."""
+"""Examine a pod before any mutation runs: find its targets and fabric, or why there are none."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ class Ineligible(NamedTuple):
     """Why a pod that opted in is left alone."""
 
     reason: Reason
-    #: Whether its status says so; a mirror pod belongs to its kubelet.
+    #: Whether to say so in its status; not in a mirror pod, which belongs to its kubelet.
     in_status: bool
 
 
 class Standing(NamedTuple):
-    """How much is known of a pod's fabric, and why no more is."""
+    """How much is known about a pod's fabric, and why not more."""
 
     known: Needs
-    #: Why the pod as a whole gets less than the set, and a sentence for it.
+    #: Why the pod as a whole gets less than all mutations, and a sentence that says so.
     why: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
 
     @property
     def closed(self) -> Reason | None:
-        """Said for each mutation that needs more than is known; None where the fabric is known."""
+        """The reason for skipping mutations that need to know more; None if the fabric is known."""
         return HOST_NETWORK_MISSING if self.lacks_host_network else self.why
 
 
 class Examined(NamedTuple):
-    """The scope of the mutations, and what is known of the pod as a whole."""
+    """The scope of the mutations, and what is known about the pod as a whole."""
 
     scope: Scope
     standing: Standing
@@ -74,7 +74,7 @@ def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | No
 def examine(
     pod: PodManifest, annotations: dict[str, Any], requests: Requests, context: Context
 ) -> Examined:
-    """Find targets and fabric; a request that cannot be met is a Denial."""
+    """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = context.fabrics
     check_name(requests, fabrics)
     containers = tuple(containers_of(pod))
@@ -84,7 +84,7 @@ def examine(
     host_network = at(pod, ("spec", "hostNetwork")) is True
     resolution, foreign = Resolution(), ""
     if selection.why is None:
-        # A GPU beside the targets fixes the pod's node as well as one of theirs.
+        # All containers count: a GPU of any container determines the pod's node.
         resolution = resolve(pod, pairs, requests, context)
         others = any(key != ENABLE for key in annotations)
         if others or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
@@ -113,7 +113,7 @@ def examine(
 
 
 def _standing(resolution: Resolution, foreign: str, *, host_network: bool) -> Standing:
-    """Say how much is known, what is particular first: a warning holds 120 characters."""
+    """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
     if foreign:
         message = f"{foreign} is another vendor's NIC, which no fabric claims"
         return Standing(Needs.NIC, FOREIGN_NIC, message)

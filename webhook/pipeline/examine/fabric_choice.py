@@ -1,10 +1,10 @@
-"""Which fabric a pod is on, with the evidence for it.
+"""Choose the fabric of a pod, and name the evidence for it.
 
-Each evidence narrows the candidates, strongest first: the pod's annotation, an
-RDMA resource, the GPU resource, nodeSelector, required node affinity, the node
-inventory; the first that leaves exactly one wins. All of them are looked at, so
-that two that contradict each other are found: that is a Denial naming both. The
-namespace's annotation and the default only choose among what is left.
+Each piece of evidence narrows the candidates, strongest first: the pod's annotation, an RDMA
+resource, the GPU resource, nodeSelector, required node affinity, the node inventory. The first
+that leaves exactly one candidate wins. The rest is still examined, to find contradictions: two
+pieces that contradict each other are a Denial that names both. The namespace's annotation and
+the default only choose among the candidates that are left.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FABRIC_AMBIGUOUS = Reason(
 
 FABRIC_CONFLICT = Reason("FabricConflict", "Two things in the pod name different fabrics.")
 
-#: Evidence that the user typed on purpose; node labels that no fabric knows do not unsettle it.
+#: Evidence that the user wrote on purpose. It stands even if later evidence fits no fabric.
 _EXPLICIT = ("annotation", "resource")
 
 
 class Resolution(NamedTuple):
-    """The fabric and what says so; or why there is none, and a sentence for it."""
+    """The fabric and the evidence for it; or why there is none, and a sentence that says so."""
 
     fabric: Fabric | None = None
     evidence: str = ""
     why: Reason | None = None
     message: str = ""
-    #: Whether several would do, so that the site may have the pod refused.
+    #: Whether several fabrics fit; a site may configure that such a pod is denied.
     ambiguous: bool = False
 
 
@@ -59,7 +59,7 @@ def resolve(
     requests: Requests,
     context: Context,
 ) -> Resolution:
-    """Find the fabric of a pod whose targets and launchers are `pairs`."""
+    """Find the fabric of a pod; `pairs` are its containers and what each requests."""
     fabrics = context.fabrics
     candidates = frozenset(fabrics.fabrics)
     naming: list[_Evidence] = []
@@ -84,7 +84,7 @@ def resolve(
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
-    """Refuse an annotation that names no fabric, whether or not the pod needs one."""
+    """Deny a pod whose annotation names an unknown fabric, even if it does not need one."""
     if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
         have = ", ".join(fabrics.fabrics) or "none"
         msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
@@ -179,7 +179,7 @@ def _unknown(message: str) -> Resolution:
 
 
 def _conflict(naming: list[_Evidence], last: _Evidence) -> Denial:
-    """Name two that contradict each other: the first that has nothing in common with the last."""
+    """Return a Denial that names the last evidence and the first one that it contradicts."""
     named = last.narrowing.named
     first = next((one for one in naming if one.narrowing.named.isdisjoint(named)), naming[0])
     one, other = (" or ".join(sorted(evidence.narrowing.named)) for evidence in (first, last))

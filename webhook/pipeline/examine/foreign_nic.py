@@ -1,4 +1,4 @@
-"""Whether a pod uses a NIC of another vendor, for which no fabric's settings are right."""
+"""Detect a NIC of another vendor in a pod; no fabric's settings are right for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOREIGN_NIC = Reason("ForeignNIC", "The pod uses another vendor's NIC, which no 
 
 
 def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:
-    """Say which other vendor's NIC the pod uses, "" for none."""
+    """Say which other vendor's NIC the pod uses; return "" if none."""
     for container, usage in pairs:
         if usage.foreign:
             return f"{usage.foreign[0]} in container {container.name}"
@@ -22,7 +22,10 @@ def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics:
 
 
 def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
-    """Find a NIC that comes by DRA claim; only its name can tell, the device class is elsewhere."""
+    """Find a NIC that comes from a DRA claim, by the name of the claim.
+
+    The device class is not in the pod.
+    """
     if not at(pod, ("spec", "resourceClaims")):
         return ""
     for container, _ in pairs:

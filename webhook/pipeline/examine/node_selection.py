@@ -1,6 +1,6 @@
-"""What a pod's node selection says of its fabric: selectors, required affinity, the inventory.
+"""Evidence for a pod's fabric in its node selection: selectors, required affinity, inventory.
 
-Tolerations and preferred affinity permit, they do not choose: no evidence.
+Tolerations and preferred affinity are no evidence: they permit nodes, but do not choose them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Narrowing(NamedTuple):
-    """What an evidence says: these fabrics (where any is named), and none of those."""
+    """What a piece of evidence says: one of the `named` fabrics, if any, and none `excluded`."""
 
     named: frozenset[str] = _NONE
     excluded: frozenset[str] = _NONE
 
     def of(self, candidates: frozenset[str]) -> frozenset[str]:
-        """Return which candidates are left."""
+        """Return the candidates that are left."""
         left = candidates - self.excluded
         return left & self.named if self.named else left
 
@@ -33,7 +33,7 @@ _SILENT = Narrowing()
 
 
 def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Narrowing]]:
-    """Read `spec.nodeSelector`, one evidence for each label that a fabric knows."""
+    """Read `spec.nodeSelector`: one piece of evidence for each label that a fabric lists."""
     for key, value in mapping(pod, ("spec", "nodeSelector")).items():
         found = _label(key, (value,), fabrics)
         if found is not None:
@@ -41,7 +41,11 @@ def from_selector(pod: PodManifest, fabrics: Fabrics) -> Iterator[tuple[str, Nar
 
 
 def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
-    """Read the required node affinity: its terms are alternatives, so all must agree."""
+    """Read the required node affinity.
+
+    Its terms are alternatives: they exclude only the fabrics that all of them exclude, and name
+    fabrics only if each term does.
+    """
     terms = [
         _term(term, (*NODE_TERMS, index), fabrics)
         for index, term in enumerate(items(pod, NODE_TERMS))
@@ -57,10 +61,10 @@ def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
 def from_inventory(
     pod: PodManifest, gpus: list[str], fabrics: Fabrics, inventory: NodeInventory
 ) -> Iterator[tuple[str, Narrowing]]:
-    """Ask the inventory: of the node that the pod names, else of the GPU resource.
+    """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
 
-    The GPU resource only tells where every fabric that claims it has a node: one
-    scaled to zero might be the one that is meant.
+    The GPU resource is evidence only if every fabric that claims it has a node: the user may mean
+    a fabric that is scaled to zero.
     """
     if not inventory.by_node:
         return
@@ -105,7 +109,7 @@ def _expression(expression: dict[str, Any], where: Path, fabrics: Fabrics) -> Na
 
 
 def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | None:
-    """Compare the values that a label may have with the fabrics that know the label."""
+    """Compare the values that a label may have with the fabrics that list the label."""
     mentioning = fabrics.by_label.get(key)
     if not mentioning:
         return None
@@ -117,7 +121,7 @@ def _label(key: str, values: Iterable[Any], fabrics: Fabrics) -> Narrowing | Non
 
 
 def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
-    """Find the fabrics all of whose globs are written out among the values."""
+    """Return the fabrics whose globs for the label are all among the values, literally."""
     mentioning, given = fabrics.by_label.get(key), frozenset(values)
     return frozenset(
         name for name, globs in (mentioning or {}).items() if given.issuperset(globs.written)

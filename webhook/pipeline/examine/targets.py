@@ -1,6 +1,6 @@
-"""Who gets something: the containers that hold GPUs or RDMA devices, or that launch MPI ranks.
+"""Choose the targets: the containers with GPUs or RDMA devices, or those that launch MPI ranks.
 
-The first rule that fits decides (see `select`); the order is that of the documentation.
+The first rule that fits decides (see `select`); the documentation has the same order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONTAINERS_REQUIRED = Reason(
 
 
 class Selection(NamedTuple):
-    """The containers to work on; where there are none, why, and a sentence for it."""
+    """The containers to work on; or why there are none, and a sentence that says so."""
 
     targets: tuple[Target, ...] = ()
     launchers: tuple[Launcher, ...] = ()
@@ -43,7 +43,7 @@ def select(
     commands: Commands,
     fabrics: Fabrics,
 ) -> Selection:
-    """Choose the targets; a name that no container has, or an open choice, is a Denial."""
+    """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
     if requests.containers is not None:
         return Selection(_named(pairs, requests.containers))
     apps = [pair for pair in pairs if pair[0].kind == "app"]
@@ -106,7 +106,7 @@ def _claims(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> bool:
 
 
 def _unclaimed(apps: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
-    """Name a device of an app container that no fabric claims: it may be a GPU of this site."""
+    """Name a device of an app container that no fabric claims: it may be one of the site's GPUs."""
     for container, _ in apps:
         for name in unclaimed(container.manifest, fabrics):
             return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
