@@ -1,4 +1,4 @@
-# All stages start from the same image, so that the interpreter the venv points to is there in each.
+# All stages start from the same image, so that each one has the interpreter that the venv points to.
 ARG BASE=python:3.13-slim-bookworm
 
 FROM ${BASE} AS dependencies
@@ -13,12 +13,12 @@ COPY webhook/ webhook/
 COPY certs/ certs/
 RUN /app/bin/pip install --no-cache-dir --no-deps --no-build-isolation --prefix /code .
 
-# pip and setuptools are of no use at run time, and pip can fetch code.
+# pip and setuptools are not needed at run time, and pip can fetch code.
 FROM dependencies AS lean
 RUN /app/bin/pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE}
-# Two layers, so that a node that has another version of the code fetches a few hundred kB.
+# Two layers, so that a node that already has another version of the code fetches only a few hundred kB.
 COPY --from=lean /app /app
 COPY --from=code /code /app
 ARG VERSION=
@@ -28,7 +28,7 @@ LABEL org.opencontainers.image.title="rdma-webhook" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# The root file system is read-only where this runs: no bytecode to write, and logs at once. The path is
+# The root file system is read-only in the cluster, so write no bytecode. Write logs without buffering. PATH is
 # for `kubectl exec deployment/rdma-webhook -- rdma-webhook certs status`.
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

@@ -1,28 +1,29 @@
-# The one runner: `make` lists what it can do.
+# The task runner of the project: `make` lists the targets.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --compile --no-input --disable-pip-version-check
-# An editable install is not compiled by pip, and the first command would have to do it.
+# pip does not compile an editable install, so the first command would have to.
 BYTECODE := $(BIN)/python -m compileall -q webhook certs
 PYTEST := $(BIN)/python -m pytest
 
-# Stamps: an install is repeated only when what it installs from has changed.
+# Stamps: an install is repeated only when the files that it installs from have changed.
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
-# The rings of tests that exist, cheapest first; `test` fails if there is none.
+# The rings of tests that exist, cheapest first; `test` fails if there are none.
 FAST_TESTS := $(wildcard tests/unit tests/property tests/golden)
 ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
-# The last rings have one cluster for all tests of a run, so without workers. Where a cluster cannot
-# stand they are skipped, with a line that says why; under CI that is a failure.
+# The last rings have one cluster for all tests of a run, so they run without workers. Where a cluster
+# cannot run, they are skipped with a line that says why; in CI that is a failure.
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
-# `make test` has them in two runs side by side, each on its cluster, that take about as long.
+# `make test` splits these rings into two runs side by side, each on its own cluster. Both runs take
+# about the same time.
 BESIDE_FAULTS := tests/e2e/certs tests/e2e/live
 
-# The floors below config: pure, so every branch is tested.
+# The packages below config do no I/O, so every branch is tested.
 PURE := webhook/pod/*,webhook/fabric/*,webhook/shelltext/*,webhook/mpi/*,webhook/decision/*,webhook/mutations/*,webhook/pipeline/*,webhook/admission/*
 
 # Shell scripts, checked by `make lint`.
@@ -31,13 +32,13 @@ SCRIPTS := .ci/run $(shell find webhook certs tests -name '*.sh')
 SCHEMA := webhook/config/fabrics.schema.json
 SCHEMA_COMMAND = $(BIN)/rdma-webhook schema
 
-# `make lock` resolves with this; it is installed into a venv of its own.
+# `make lock` resolves with this version of uv; it is installed into its own venv.
 UV_VERSION := 0.13.8
 LOCK_VENV := .cache/lock
 COMPILE := $(LOCK_VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
 
-# `make audit` looks with these, in a venv of their own too.
+# `make audit` uses these tools, also in their own venv.
 PIP_AUDIT_VERSION := 2.10.1
 BANDIT_VERSION := 1.9.4
 AUDIT_VENV := .cache/audit
@@ -91,12 +92,12 @@ on-another:
 fuzz-short:
 	$(FUZZ) $(SHORT)
 
-# Every case is known by its seed and its number: SEED=… CASE=… runs one again and shrinks it.
+# A seed and a number identify a case: SEED=… CASE=… runs a case again and shrinks it.
 FUZZ = nice $(BIN)/python -m tests.fuzz
 CASES := 100000
 JOBS := 2
-# In `make test`: the same cases each time, so that no change is refused by chance, and a number of
-# them, so that no machine's speed decides what is tested. It runs while the clusters are started.
+# In `make test`: the same cases each time, so that no change fails by chance, and a fixed number of
+# cases, so that the machine's speed does not decide what is tested. It runs while the clusters start.
 SHORT := --seed 1 --cases 15000 --jobs 2
 
 fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… FIRST=… CASE=… TARGET=…)
@@ -107,16 +108,16 @@ golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the di
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
 		tests/unit/app/test_operation_page.py
 
-# Real MPI launchers and a shell that dash and bash are not. Without them their tests are skipped,
-# each with a line that says so; under CI a skipped one is a failure.
+# Real MPI launchers, and busybox, a shell besides dash and bash. If one is missing, its tests are
+# skipped, each with a line that says so; in CI a skipped test is a failure.
 DEBIAN := openmpi-bin mpich busybox-static curl
 
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(DEBIAN); }
 
-# What a cluster is made of, besides Go 1.26, which builds Kubernetes itself. tests/cluster/missing.py
-# says which program is in which of them.
+# The packages that a cluster needs besides Go 1.26, which builds Kubernetes itself.
+# tests/cluster/missing.py lists which package has which program.
 CLUSTER_DEBIAN := buildah containerd containernetworking-plugins iproute2 mmdebstrap nftables runc \
 	util-linux
 
@@ -124,7 +125,7 @@ cluster-deps:  ## install the Debian packages that a cluster runs (root)
 	@dpkg -s $(CLUSTER_DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(CLUSTER_DEBIAN); }
 
-# The Kubernetes of the cluster: tests/cluster/versions.py has the minors that there are.
+# The Kubernetes version of the cluster: tests/cluster/versions.py lists the minor versions.
 K8S ?= 1.36
 
 cluster: $(DEV)  ## start a Kubernetes cluster with the webhook and leave it running (root; K8S=1.34)
@@ -178,7 +179,7 @@ clean:  ## remove caches and build products
 distclean: clean  ## the same, and .venv
 	rm -rf $(VENV) *.egg-info
 
-# The dev lock holds all of the runtime lock, so it stamps both.
+# The dev lock contains all of the runtime lock, so installing it stamps both.
 $(DEV): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) from requirements-dev.lock"
 	@$(PIP) --require-hashes -r requirements-dev.lock
