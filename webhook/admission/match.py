@@ -50,7 +50,7 @@ def _excluded(namespace: NamespaceFacts) -> str:
 def _condition(pod: PodManifest) -> str:
     """Say which of the matchConditions fails; return "" if none does."""
     annotations: Any = at(pod, ("metadata", "annotations"))
-    if annotations.__class__ is not dict or annotations.get(ENABLE) is None:
+    if not isinstance(annotations, dict) or annotations.get(ENABLE) is None:
         return f'the pod has no annotation {ENABLE}: "true"'
     if annotations[ENABLE] == "false":
         return f'the pod has the annotation {ENABLE}: "false"'

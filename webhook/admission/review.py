@@ -34,20 +34,20 @@ def read_review(document: Any) -> AdmissionRequest:
 
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
-    if document.__class__ is not dict:
+    if not isinstance(document, dict):
         raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
         raise _wrong("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
     if document.get("kind") != KIND:
         raise _wrong("kind", document.get("kind"), f'"{KIND}"')
     request = document.get("request")
-    if request.__class__ is not dict:
+    if not isinstance(request, dict):
         raise _wrong_type("request", request, "an AdmissionRequest")
     uid = request.get("uid")
-    if uid.__class__ is not str or not uid:
+    if not isinstance(uid, str) or not uid:
         raise _wrong("request.uid", uid, "a string that is not empty")
     pod = request.get("object")
-    if pod is not None and pod.__class__ is not dict:
+    if pod is not None and not isinstance(pod, dict):
         raise _wrong_type("request.object", pod, "a Pod")
     return AdmissionRequest(
         uid,
@@ -62,7 +62,7 @@ def read_review(document: Any) -> AdmissionRequest:
 def uid_of(document: Any) -> str:
     """Return the uid of whatever was sent, "" if it has none that can be read."""
     uid = at(document, ("request", "uid"))
-    return uid if uid.__class__ is str else ""
+    return uid if isinstance(uid, str) else ""
 
 
 def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
@@ -86,7 +86,7 @@ def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
 
 def _name(request: dict[str, Any], pod: PodManifest | None) -> str:
     metadata = pod.get("metadata") if pod else None
-    if metadata.__class__ is not dict:
+    if not isinstance(metadata, dict):
         return _text(request, "name")
     generated = _text(metadata, "generateName")
     return _text(request, "name") or _text(metadata, "name") or (generated and f"{generated}*")
@@ -94,7 +94,7 @@ def _name(request: dict[str, Any], pod: PodManifest | None) -> str:
 
 def _text(node: Any, key: str) -> str:
     value = node.get(key)
-    return value if value.__class__ is str else ""
+    return value if isinstance(value, str) else ""
 
 
 def _wrong(place: str, value: object, wanted: str) -> ReviewError:

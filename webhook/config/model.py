@@ -34,13 +34,13 @@ _MOST = 1000
 
 def _as_written(value: object) -> object:
     """Turn a number or a truth value back into its text: `NCCL_CROSS_NIC: 1` means "1"."""
-    if value.__class__ is bool:
+    if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if value.__class__ is int else value
+    return str(value) if isinstance(value, int) else value
 
 
 def _whole(value: object) -> TypeGuard[int]:
-    return value.__class__ is int
+    return type(value) is int  # `isinstance` takes a bool for an int
 
 
 def _count(value: object) -> object:
@@ -57,7 +57,7 @@ def _partition_key(value: object) -> int:
 
 
 def _list_of_one(value: object) -> object:
-    return [value] if isinstance(value, str | int) else value
+    return [value] if isinstance(value, (str, int)) else value
 
 
 _Value = TypeVar("_Value")
@@ -110,7 +110,7 @@ class Entry(BaseModel):
     @model_validator(mode="before")  # type: ignore[pydantic-alias] # nobody calls these models
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
-        if data.__class__ is not dict:
+        if not isinstance(data, dict):
             return data
         known = {field.alias for field in cls.model_fields.values()}
         return {key: value for key, value in data.items() if value is not None or key not in known}

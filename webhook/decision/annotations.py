@@ -75,7 +75,7 @@ class Requests(NamedTuple):
 def opted_in(annotations: Mapping[str, Any]) -> bool:
     """Return whether the pod opted in; raise Denial for a value other than "true" and "false"."""
     value = annotations.get(ENABLE)
-    if value == "true" and value.__class__ is str:
+    if value == "true" and isinstance(value, str):
         return True
     if value is None or value == "false":
         return False
@@ -102,8 +102,8 @@ _NOTHING = Requests()
 
 
 def _malformed(key: str, value: object, wanted: str) -> Denial:
-    shown = repr(value) if value.__class__ is str else describe(value)
-    if value.__class__ in (bool, int, float):  # YAML reads unquoted `yes`, `True` and `2` as these
+    shown = repr(value) if isinstance(value, str) else describe(value)
+    if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
         shown, wanted = shown.lower(), f"a string, in quotes: {wanted}"
     return Denial(INVALID_ANNOTATION, f"annotation {key} is {shown:.200}: it must be {wanted}")
 
@@ -112,7 +112,7 @@ def _word(ours: Mapping[str, Any], key: str, wanted: str) -> str | None:
     value = ours.get(key)
     if value is None:
         return None
-    if value.__class__ is not str or not value.strip():
+    if not isinstance(value, str) or not value.strip():
         raise _malformed(key, value, wanted)
     return value.strip()
 

@@ -76,7 +76,7 @@ def _check_each(spec: dict[str, Any], annotations: Mapping[str, Any]) -> None:
     sizes["annotations"] = len(annotations)
     for key in _LISTED.intersection(annotations):
         written = annotations[key]
-        sizes[f"annotation {key}"] = written.count(",") if written.__class__ is str else 0
+        sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
     sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
     sizes["affinity"] = _in_affinity(spec)
     if sum(sizes.values()) > MOST_ENTRIES:
@@ -121,7 +121,7 @@ _MAPS: tuple[Path, ...] = (
 
 
 def _size(found: Any) -> int:
-    return len(found) if found.__class__ is list or found.__class__ is dict else 0
+    return len(found) if isinstance(found, (list, dict)) else 0
 
 
 def _in_affinity(spec: dict[str, Any]) -> int:

@@ -53,7 +53,7 @@ class Draft:
         if found is None:
             self.set(path, list(values))
             return
-        if found.__class__ is not list:
+        if not isinstance(found, list):
             sequence(self.pod, path)  # raises, since it is not a list
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
@@ -77,7 +77,7 @@ class Draft:
     def remove(self, path: Path) -> None:
         """Remove the existing key or list item at `path`."""
         parent = self._owned(path[:-1])
-        self._forget(parent if parent.__class__ is list else parent[path[-1]])
+        self._forget(parent if isinstance(parent, list) else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
@@ -124,14 +124,14 @@ class Draft:
         node, start = self._lowest(path, last)
         for depth in range(start, last):
             step, below = path[depth], path[: depth + 1]
-            child = node.get(step) if node.__class__ is dict else node[step]
-            if child.__class__ is not dict and child.__class__ is not list:
+            child = node.get(step) if isinstance(node, dict) else node[step]
+            if not isinstance(child, (dict, list)):
                 mapping(self.pod, below)  # raises unless absent
                 for key in reversed(path[depth + 1 :]):
                     value = {key: value}
                 return node, below, value
             node = self._owned_at[below] = self._owned_child(node, step, child)
-            if node.__class__ is list and path[depth + 1].__class__ is str:
+            if isinstance(node, list) and isinstance(path[depth + 1], str):
                 mapping(node, (), below)  # raises
         return node, path, value
 
@@ -156,7 +156,7 @@ class Draft:
 
     def _forget(self, node: Any) -> None:
         """Forget the paths of all copies if `node`, which goes or moves, may contain some."""
-        if node.__class__ is dict or node.__class__ is list:
+        if isinstance(node, (dict, list)):
             self._owned_at.clear()
 
     def _root(self) -> Any:

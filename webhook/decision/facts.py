@@ -157,7 +157,7 @@ def node_of(item: Mapping[str, Any]) -> Node:
     allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
     offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
     labels = mapping(item, ("metadata", "labels"))
-    if not all(value.__class__ is str for value in labels.values()):
+    if not all(isinstance(value, str) for value in labels.values()):
         labels = {key: text(labels, (key,), ("metadata", "labels")) or "" for key in labels}
     return Node(labels=labels, resources=frozenset(offered))
 

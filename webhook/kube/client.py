@@ -173,7 +173,7 @@ def _why(error: BaseException) -> str:
     for one in _causes(error):
         if isinstance(one, OSError) and one.strerror:
             return one.strerror
-    if any(isinstance(one, TimeoutError | NoAnswerError) for one in _causes(error)):
+    if any(isinstance(one, (TimeoutError, NoAnswerError)) for one in _causes(error)):
         return "timed out"  # theirs names an object by its address, another one each time
     reason = error.reason if isinstance(error, ApiException) else error
     return f"{' '.join(str(reason).split()) or type(error).__name__:.{_LONGEST}}"

@@ -48,7 +48,7 @@ def decide(pod: PodManifest, context: Context) -> Decision:
 
 
 def _decide(pod: PodManifest, context: Context) -> Decision:
-    if pod.__class__ is not dict:
+    if not isinstance(pod, dict):
         raise ShapeError(f"a pod must be a mapping, but is {describe(pod)}")
     annotations = mapping(pod, ("metadata", "annotations"))
     if not opted_in(annotations) and not context.enable:

@@ -98,7 +98,7 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
         return ""
     written = orjson.dumps(body)
     if len(written) > room or before:
-        counts = {key: len(value) for key, value in body.items() if value.__class__ in (list, dict)}
+        counts = {key: len(value) for key, value in body.items() if isinstance(value, (list, dict))}
         most = {key: max(count, counts.get(key, 0)) for key, count in before.items()}
         shortened = body | counts | most
         written = orjson.dumps({key: shortened[key] for key in _ORDER if key in shortened})
@@ -139,7 +139,8 @@ def _previous(
     if body.get("config") != config_hash or "applied" not in body:
         return _NOTHING
     found = {key: body[key] for key in _COUNTED if key in body}
-    if all(count.__class__ is int and count in range(len(codes) + 1) for count in found.values()):
+    # `isinstance` would take true for the count 1.
+    if all(type(count) is int and count in range(len(codes) + 1) for count in found.values()):
         return _Previous(counts=found) if crowded else _NOTHING
     if _are(found.pop("applied"), codes) and all(
         _are_reasons(one, codes) for one in found.values()
@@ -150,20 +151,20 @@ def _previous(
 
 def _written_by_us(written: Any) -> dict[str, Any]:
     """Read a JSON object with our fields in our order and format; return {} for anything else."""
-    if written.__class__ is not str or len(written) > LONGEST_STATUS:
+    if not isinstance(written, str) or len(written) > LONGEST_STATUS:
         return {}
     try:
         body = orjson.loads(written)
     except orjson.JSONDecodeError:
         return {}
-    ours = body.__class__ is dict and list(body) == [key for key in _ORDER if key in body]
+    ours = isinstance(body, dict) and list(body) == [key for key in _ORDER if key in body]
     return body if ours and orjson.dumps(body).decode() == written else {}
 
 
 def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
     """Return whether each name is known and has at least one reason, all of them its own."""
     return (
-        found.__class__ is dict
+        isinstance(found, dict)
         and _are(list(found), sorted(codes))
         and all(listed and _are(listed, sorted(codes[name])) for name, listed in found.items())
     )
@@ -171,4 +172,4 @@ def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
 
 def _are(found: Any, known: Iterable[str]) -> bool:
     """Return whether `found` is a list of known words, each once, in the order of `known`."""
-    return found.__class__ is list and found == [word for word in known if word in found]
+    return isinstance(found, list) and found == [word for word in known if word in found]

@@ -65,7 +65,7 @@ class Environments:
 def env_names(manifest: dict[str, Any]) -> list[str]:
     """List the names in a container's `env`."""
     names = [item.get("name") for item in items(manifest, ("env",))]
-    return [name for name in names if name.__class__ is str]
+    return [name for name in names if isinstance(name, str)]
 
 
 def literal(value: str) -> str | None:

@@ -34,9 +34,9 @@ class Container(NamedTuple):
 def at(node: Any, path: Path) -> Any:
     """Return the value at `path` below `node`, or None if any step on the way is absent."""
     for step in path:
-        if node.__class__ is dict:  # the common case; so is a missing key, hence no exception
+        if isinstance(node, dict):  # the common case; so is a missing key, hence no exception
             node = node.get(step)
-        elif node.__class__ is list and step.__class__ is int and step < len(node):
+        elif isinstance(node, list) and isinstance(step, int) and step < len(node):
             node = node[step]
         else:
             return None
@@ -46,7 +46,7 @@ def at(node: Any, path: Path) -> Any:
 def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
     """Return the mapping at `path`, empty if absent; raise ShapeError for anything else."""
     found = at(node, path)
-    if found.__class__ is dict:
+    if isinstance(found, dict):
         return found
     if found is None:
         return _NO_MAPPING
@@ -56,7 +56,7 @@ def mapping(node: Any, path: Path, under: Path = ()) -> dict[str, Any]:
 def sequence(node: Any, path: Path, under: Path = ()) -> list[Any]:
     """Return the list at `path`, empty if absent; raise ShapeError for anything else."""
     found = at(node, path)
-    if found.__class__ is list:
+    if isinstance(found, list):
         return found
     if found is None:
         return _NO_SEQUENCE
@@ -68,10 +68,10 @@ def items(node: Any, path: Path, under: Path = ()) -> list[dict[str, Any]]:
     found = at(node, path)
     if found is None:
         return _NO_SEQUENCE
-    if found.__class__ is not list:
+    if not isinstance(found, list):
         raise _shape((*under, *path), found, "a list")
     for item in found:
-        if item.__class__ is not dict:
+        if not isinstance(item, dict):
             raise _shape((*under, *path, _place(found, dict)), item, "a mapping")
     return found
 
@@ -81,23 +81,23 @@ def strings(node: Any, path: Path, under: Path = ()) -> list[str]:
     found = at(node, path)
     if found is None:
         return _NO_SEQUENCE
-    if found.__class__ is not list:
+    if not isinstance(found, list):
         raise _shape((*under, *path), found, "a list")
     for item in found:
-        if item.__class__ is not str:
+        if not isinstance(item, str):
             raise _shape((*under, *path, _place(found, str)), item, "a string")
     return found
 
 
 def _place(found: list[Any], kind: type) -> int:
     """Return the index of the first item that is not of type `kind`."""
-    return next(index for index, item in enumerate(found) if item.__class__ is not kind)
+    return next(index for index, item in enumerate(found) if not isinstance(item, kind))
 
 
 def text(node: Any, path: Path, under: Path = ()) -> str | None:
     """Return the string at `path`, or None if absent."""
     found = at(node, path)
-    if found is None or found.__class__ is str:
+    if found is None or isinstance(found, str):
         return found
     raise _shape((*under, *path), found, "a string")
 
@@ -105,7 +105,7 @@ def text(node: Any, path: Path, under: Path = ()) -> str | None:
 def flag(node: Any, path: Path) -> bool:
     """Return the boolean at `path`, or False if absent."""
     found = at(node, path)
-    if found is None or found.__class__ is bool:
+    if found is None or isinstance(found, bool):
         return bool(found)
     raise _shape(path, found, "true or false")
 

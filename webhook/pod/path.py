@@ -28,7 +28,7 @@ def pointer(path: Path) -> str:
     """Format a path as an RFC 6901 pointer: `/spec/containers/0/limits/nvidia.com~1gpu`."""
     text = ""
     for step in path:
-        if step.__class__ is str and ("~" in step or "/" in step):
+        if isinstance(step, str) and ("~" in step or "/" in step):
             text += "/" + step.replace("~", "~0").replace("/", "~1")
         else:
             text += f"/{step}"

@@ -35,12 +35,12 @@ def parse(value: Any) -> int:
     """
     if value is None:
         return 0
-    if value.__class__ is int:
+    if type(value) is int:  # not a bool, which `isinstance` takes for one
         if abs(value) > MOST:
             raise _too_much(value)
         return int(value) * UNIT
-    written = repr(value) if value.__class__ is float else value
-    if written.__class__ is not str:
+    written = repr(value) if isinstance(value, float) else value
+    if not isinstance(written, str):
         raise _none(value)
     if len(written) > _LONGEST:
         msg = f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
@@ -80,7 +80,7 @@ def _none(value: Any) -> ValueError:
 
 
 def _too_much(value: Any) -> ValueError:
-    shown = repr(value) if value.__class__ is str else f"a number of {value.bit_length()} bits"
+    shown = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
     return ValueError(f"{shown:.80} is more than 2^63-1, the most that a quantity may be")
 
 
@@ -98,14 +98,14 @@ def amount(value: Any) -> int:
 
 def is_zero(value: Any) -> bool:
     """Return whether the quantity of a resource is zero; raise ValueError as `amount` does."""
-    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _SHORT:
+    if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return not value.strip("0")
     return not amount(value)
 
 
 def whole(value: Any) -> int:
     """Return the quantity of a resource as a whole number, rounded up as Kubernetes does."""
-    if value.__class__ is str and value.isdigit() and value.isascii() and len(value) <= _SHORT:
+    if isinstance(value, str) and value.isdigit() and value.isascii() and len(value) <= _SHORT:
         return int(value)
     return -(-amount(value) // UNIT)
 

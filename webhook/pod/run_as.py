@@ -28,4 +28,4 @@ def runs_as_other_user(pod: PodManifest, path: Path) -> bool:
 
 def _context(pod: PodManifest, path: Path) -> dict[str, Any]:
     found = at(pod, (*path, "securityContext"))
-    return found if found.__class__ is dict else {}
+    return found if isinstance(found, dict) else {}

@@ -59,7 +59,7 @@ def _mounts(pod: PodManifest, path: Path) -> Iterator[tuple[str, dict[str, Any]]
     where = (*path, "volumeMounts")
     for index, mount in enumerate(items(pod, where)):
         mount_path: Any = mount.get("mountPath")
-        if mount_path.__class__ is not str:
+        if not isinstance(mount_path, str):
             mount_path = text(pod, (*where, index, "mountPath"))
         if mount_path:
             yield mount_path, mount

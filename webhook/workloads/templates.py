@@ -116,7 +116,7 @@ def _places(value: Any) -> Iterator[_Place]:
             stack.extend(
                 ((*path, index), owner, node[index])
                 for index in range(len(node) - 1, -1, -1)
-                if isinstance(node[index], dict | list)
+                if isinstance(node[index], (dict, list))
             )
             continue
         if not isinstance(node, dict):
@@ -170,7 +170,7 @@ def _below(
         yield (*path, *step), owner, at(node, step)
     elif not is_object or owner.kind != "TrainJob":
         for key in reversed(node):
-            if isinstance(node[key], dict | list) and not (is_object and key in _NO_PODS_BELOW):
+            if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):
                 yield (*path, key), owner, node[key]
 
 

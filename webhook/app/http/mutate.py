@@ -285,8 +285,8 @@ def _deeper_than(document: Any, depth: int) -> bool:
         level = [
             child
             for one in level
-            for child in (one.values() if one.__class__ is dict else one)
-            if child.__class__ is dict or child.__class__ is list
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, (dict, list))
         ]
         if not level:
             return False

@@ -136,7 +136,7 @@ def _shares_tmp(pod: PodManifest, target: Target, nodes_own: frozenset[str]) -> 
 
 def _in_compute_domain(pod: PodManifest) -> bool:
     for claim in items(pod, ("spec", "resourceClaims")):
-        words = "\n".join([value for key in _NAMES if (value := claim.get(key)).__class__ is str])
+        words = "\n".join([value for key in _NAMES if isinstance((value := claim.get(key)), str)])
         if any(part in words.lower() for part in _DOMAIN_WORDS):
             return True
     spec = mapping(pod, ("spec",))

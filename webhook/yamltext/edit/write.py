@@ -63,7 +63,7 @@ def sequence_lines(values: list[Any], column: int, style: Style) -> list[str]:
 
 
 def _leaf(value: Any, column: int) -> Written:
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         return Written("{}" if isinstance(value, dict) else "[]", [])
     header = literal_header(value) if isinstance(value, str) else None
     if header is None:
