@@ -109,8 +109,9 @@ class Keeper:
         if known is not None:
             return known
         if found.problem:
-            msg = f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
-            raise CertificateError(msg)
+            raise CertificateError(
+                f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
+            )
         if self.warning:  # immutable and empty: each replica would have its own CA
             raise CertificateError(self.warning)
         return Authorities(current=new_ca(self._view))

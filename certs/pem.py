@@ -41,8 +41,7 @@ def load_key(pem: bytes) -> PrivateKeyTypes:
     try:
         return load_pem_private_key(pem, password=None)
     except (TypeError, ValueError) as error:
-        msg = "the key is no PEM private key without a password"
-        raise CertificateError(msg) from error
+        raise CertificateError("the key is no PEM private key without a password") from error
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> tuple[bytes, ...]:
@@ -107,8 +106,9 @@ def _check_name(leaf: x509.Certificate, name: str) -> None:
     names = dns_names(leaf)
     if not any(_covers(pattern.lower(), name) for pattern in names):
         shown = ", ".join(names[:_SHOWN]) or "none"
-        msg = f"the certificate is not for {name}, as the API server needs it, but for {shown}"
-        raise CertificateError(msg)
+        raise CertificateError(
+            f"the certificate is not for {name}, as the API server needs it, but for {shown}"
+        )
 
 
 def _covers(pattern: str, name: str) -> bool:

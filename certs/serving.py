@@ -122,8 +122,7 @@ def _trust_clients(context: ssl.SSLContext, client_ca: bytes) -> None:
     try:
         context.load_verify_locations(cadata=client_ca.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
-        msg = "the client CA is no PEM certificate"
-        raise CertificateError(msg) from error
+        raise CertificateError("the client CA is no PEM certificate") from error
     context.verify_mode = ssl.CERT_REQUIRED
 
 
@@ -143,5 +142,6 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
                 file.flush()
                 context.load_cert_chain(file.name)
     except ssl.SSLError as error:
-        msg = f"OpenSSL does not accept the pair: {error.reason or error}"
-        raise CertificateError(msg) from error
+        raise CertificateError(
+            f"OpenSSL does not accept the pair: {error.reason or error}"
+        ) from error

@@ -332,8 +332,9 @@ def _client_ca(options: ServeOptions) -> bytes | None:
     try:
         return options.client_ca.read_bytes()
     except OSError as error:
-        msg = f"cannot read --client-ca {options.client_ca}: {error.strerror}"
-        raise ConfigError(msg) from error
+        raise ConfigError(
+            f"cannot read --client-ca {options.client_ca}: {error.strerror}"
+        ) from error
 
 
 def _forward_logs(log: Log) -> None:

@@ -19,11 +19,10 @@ UNREAD = 64 * 1024
 def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket]:
     """Return a listening socket for each listener; ConfigError names the flag to change."""
     if options.dev and options.host not in ("", "localhost", dev.HOST):
-        msg = (
+        raise ConfigError(
             f"--host {options.host!r:.80}: --dev serves on {dev.HOST} only; "
             "leave out --host, or give --tls-cert and --tls-key instead of --dev"
         )
-        raise ConfigError(msg)
     flags = {
         "mutate": ("--port", options.port),
         "preview": ("--preview-port", options.preview_port),
@@ -40,8 +39,9 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
                 one.close()
             where = f"{host} port {port}" if host else f"port {port}"
             why = os.strerror(error.errno) if error.errno else error
-            msg = f"cannot listen on {where} ({why}): choose another with {flag}"
-            raise ConfigError(msg) from error
+            raise ConfigError(
+                f"cannot listen on {where} ({why}): choose another with {flag}"
+            ) from error
     return bound
 
 

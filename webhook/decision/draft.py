@@ -85,8 +85,7 @@ class Draft:
         """Record that the operations since the last outcome were applied to `where`."""
         ops = tuple(self.ops[self._pending :])
         if not ops:
-            msg = f"{self.mutation} says applied, but changed nothing"
-            raise AssertionError(msg)
+            raise AssertionError(f"{self.mutation} says applied, but changed nothing")
         self._pending = len(self.ops)
         self.outcomes.append(Outcome(self.mutation, where, "applied", reason, message, ops))
 
@@ -108,8 +107,7 @@ class Draft:
 
     def _verdict(self, where: str, status: Status, reason: Reason, message: str) -> None:
         if len(self.ops) != self._pending:
-            msg = f"{self.mutation} says {status}, but has operations pending"
-            raise AssertionError(msg)
+            raise AssertionError(f"{self.mutation} says {status}, but has operations pending")
         self.outcomes.append(Outcome(self.mutation, where, status, reason, message))
 
     def _record(self, op: str, path: Path, value: Any) -> None:

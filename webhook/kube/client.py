@@ -22,6 +22,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
+from webhook.kube.api_status import message_of, one_line
 
 #: An object as the API server has it, in JSON's types.
 Object = dict[str, Any]
@@ -32,7 +33,6 @@ FIELD_MANAGER = "rdma-webhook"
 SECONDS = (3.0, 10.0)
 #: What the libraries below raise where an answer does not come, or breaks off.
 BROKEN = (ApiException, HTTPError, OSError)
-_LONGEST = 300  # characters of an API server's message
 
 
 class Client:
@@ -156,8 +156,7 @@ def _parsed(body: bytes) -> Object:
 def _checked(status: int, answer: Object) -> Object:
     if 200 <= status < 300:  # noqa: PLR2004 -- what HTTP calls success
         return answer
-    message = " ".join(str(answer.get("message") or "no reason given").split())
-    raise ClusterError(f"the API server answered {status}: {message:.{_LONGEST}}")
+    raise ClusterError(f"the API server answered {status}: {message_of(answer)}")
 
 
 def _kept(status: int, answer: Object) -> bool:
@@ -176,7 +175,7 @@ def _why(error: BaseException) -> str:
     if any(isinstance(one, (TimeoutError, NoAnswerError)) for one in _causes(error)):
         return "timed out"  # theirs names an object by its address, another one each time
     reason = error.reason if isinstance(error, ApiException) else error
-    return f"{' '.join(str(reason).split()) or type(error).__name__:.{_LONGEST}}"
+    return one_line(reason) or type(error).__name__
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -10,13 +10,13 @@ import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
+from webhook.kube.api_status import message_of
 from webhook.kube.client import BROKEN, Client
 from webhook.kube.requests import Query, RefusedError
 
 #: To connect; and to wait for a page, for which a busy API server may need a while.
 CONNECT, READ = 3.0, 30.0
 _OK = 200
-_LONGEST = 300  # characters of an API server's message
 
 
 class ApiReads:
@@ -41,8 +41,7 @@ class ApiReads:
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(CONNECT, seconds))
         if answer.status != _OK:
             status = _object(self._body(answer)) or {}
-            message = " ".join(str(status.get("message") or "no reason given").split())
-            raise RefusedError(answer.status, f"{message:.{_LONGEST}}")
+            raise RefusedError(answer.status, message_of(status))
         return answer
 
     def _body(self, answer: RESTResponse) -> bytes:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
+from webhook.kube.api_status import message_of
 from webhook.kube.kinds import Kind
 from webhook.kube.listing import Key, read_list
 from webhook.kube.requests import Events, Reads, RefusedError
@@ -184,8 +185,7 @@ class Reflector:
     def _take(self, event: dict[str, Any]) -> None:
         item = event["object"]
         if event["type"] == "ERROR":
-            message = " ".join(str(item.get("message") or "no reason given").split())
-            raise RefusedError(int(item.get("code") or 0), message)
+            raise RefusedError(int(item.get("code") or 0), message_of(item))
         if event["type"] != "BOOKMARK":
             self._change(item, gone=event["type"] == "DELETED")
         self._version = str(item["metadata"]["resourceVersion"])

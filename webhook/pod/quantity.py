@@ -43,8 +43,9 @@ def parse(value: Any) -> int:
     if not isinstance(written, str):
         raise _none(value)
     if len(written) > _LONGEST:
-        msg = f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{written!r:.80} is longer than the {_LONGEST} characters of any quantity"
+        )
     return _read(written)
 
 
@@ -91,8 +92,7 @@ def amount(value: Any) -> int:
     """
     number = parse(value)
     if number < 0:
-        msg = f"{value!r:.80} is below zero, and the quantity of a resource is not"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r:.80} is below zero, and the quantity of a resource is not")
     return number
 
 

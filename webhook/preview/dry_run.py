@@ -69,8 +69,9 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
             raise DocumentError(why)
         templates = templates_of(document.value)
         if options.most is not None and len(previews) + len(templates) > options.most:
-            msg = f"{document.name}: more than {options.most} pods: send fewer at a time"
-            raise DocumentError(msg)
+            raise DocumentError(
+                f"{document.name}: more than {options.most} pods: send fewer at a time"
+            )
         home = _Home(document, number, OptInHints(document.value))
         previews.extend(_preview(home, template, inventory, options) for template in templates)
         notes.extend(document.problems)

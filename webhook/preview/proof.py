@@ -41,5 +41,6 @@ def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
 def prove(made: PodManifest, other: Any) -> None:
     """Raise UnprovenPatchError if another pod is not the one that jsonpatch made."""
     if not same_json(made, other):
-        msg = "the operations of the patch do not make the pod that was decided on"
-        raise UnprovenPatchError(msg)
+        raise UnprovenPatchError(
+            "the operations of the patch do not make the pod that was decided on"
+        )

@@ -131,8 +131,7 @@ class Child:
         head = read_head(await reader.readexactly(head_bytes))
         status = head.get("status")
         if status not in _STATUSES:
-            msg = "there is no such status"
-            raise FrameError(msg)
+            raise FrameError("there is no such status")
         pieces = []
         while body_bytes:
             piece = await reader.read(min(body_bytes, _PIECE))

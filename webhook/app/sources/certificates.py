@@ -75,18 +75,16 @@ def _files(
 def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> Installation:
     """Say where the webhook lives; ConfigError where that cannot be known."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
-        msg = (
+        raise ConfigError(
             "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine, "
             "or run it in a cluster, where it looks after its own (elsewhere: --kubeconfig)"
         )
-        raise ConfigError(msg)
     if options.kubeconfig is not None and not options.kubeconfig.is_file():
         raise ConfigError(f"cannot read --kubeconfig {options.kubeconfig}: no such file")
     namespace = _known_namespace(options, environment)
     if not namespace:
         where = f"{SERVICE_ACCOUNT}/namespace is not there"
-        msg = f"which namespace is the webhook in? Give --namespace ({where})"
-        raise ConfigError(msg)
+        raise ConfigError(f"which namespace is the webhook in? Give --namespace ({where})")
     return Installation(
         namespace=namespace,
         service=options.service,

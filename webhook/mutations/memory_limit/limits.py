@@ -74,8 +74,7 @@ def _amount(value: Any, path: Path) -> int:
     try:
         return amount(value)
     except ValueError as error:
-        msg = f"{dotted(path)}: {error}"
-        raise ShapeError(msg) from error
+        raise ShapeError(f"{dotted(path)}: {error}") from error
 
 
 def _equal(resources: dict[str, Any]) -> bool:

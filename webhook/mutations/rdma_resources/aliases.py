@@ -69,6 +69,5 @@ def _largest(sections: dict[str, dict[str, Any]], names: Iterable[str], path: Pa
                 try:
                     found.append((amount(amounts[name]), amounts[name]))
                 except ValueError as error:
-                    msg = f"{dotted((*path, section, name))}: {error}"
-                    raise ShapeError(msg) from error
+                    raise ShapeError(f"{dotted((*path, section, name))}: {error}") from error
     return max(found, key=itemgetter(0))[1]

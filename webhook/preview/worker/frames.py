@@ -37,8 +37,7 @@ def lengths(prefix: bytes, most: int) -> tuple[int, int]:
     """Read how long head and body are, in bytes; `most`: of the body."""
     head, body = _LENGTHS.unpack(prefix)
     if head > HEAD_BYTES or body > most:
-        msg = f"a head of {head} bytes and a body of {body} are too much"
-        raise FrameError(msg)
+        raise FrameError(f"a head of {head} bytes and a body of {body} are too much")
     return head, body
 
 
@@ -49,8 +48,7 @@ def read_head(written: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict):
-        msg = "a head is no JSON object"
-        raise FrameError(msg)
+        raise FrameError("a head is no JSON object")
     return head
 
 

@@ -75,8 +75,9 @@ class Operations:
         assert self._fabrics is not None
         documents = read_documents(body, "body")
         if not documents:
-            msg = "body: there is no document in it; send a pod or a workload as YAML or JSON"
-            raise DocumentError(msg)
+            raise DocumentError(
+                "body: there is no document in it; send a pod or a workload as YAML or JSON"
+            )
         report = preview_documents(documents, _options(head, self._fabrics))
         shown = BY_NAME[head["format"]].write(documents, report, Display(ways=PARAMETERS))
         answer = (_comments(shown) + shown.text).encode(errors="replace")
