@@ -1,1 +1,1 @@
-"""The API server: the only home of the Kubernetes client, what is watched, and what is told."""
+"""The API server: watches and Events. Only this package imports the Kubernetes client."""

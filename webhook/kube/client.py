@@ -1,9 +1,9 @@
 """A Kubernetes API server, through the official client.
 
-Importing that client costs a third of a second and tens of MiB, so this module is
-imported where it is used, in the thread that uses it. Requests are raw (`call_api`), since
-the objects are changed as they are and no model of them is needed. Its own repetitions are
-off: who asks here waits longer each time, and can be stopped.
+Importing that client takes a third of a second and tens of MiB, so this module is
+imported only where it is used, in the thread that uses it. Requests are raw (`call_api`),
+since the objects are changed as JSON and need no models. The client's own retries are off:
+callers of this module retry after growing pauses, and can be stopped.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 from webhook.errors import ClusterError
 from webhook.kube.api_status import message_of, one_line
 
-#: An object as the API server has it, in JSON's types.
+#: An object as the API server returns it, in JSON's types.
 Object = dict[str, Any]
 
-#: Who owns the fields that are applied.
+#: The owner of the fields that are applied.
 FIELD_MANAGER = "rdma-webhook"
-#: To connect, and to wait for an answer; none of these requests is a heavy one.
+#: Timeouts to connect, and for an answer; all these requests are small.
 SECONDS = (3.0, 10.0)
-#: What the libraries below raise where an answer does not come, or breaks off.
+#: What the libraries below raise if there is no answer, or only a part of one.
 BROKEN = (ApiException, HTTPError, OSError)
 
 
 class Client:
-    """An API server as a service account or the user of a kubeconfig sees it."""
+    """An API server, accessed with a service account or a kubeconfig."""
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
-        """Connect by the service account that is mounted into this pod, or by a kubeconfig.
+        """Use the service account that is mounted into this pod, or a kubeconfig.
 
-        Nothing is sent yet. Raises ClusterError if the one or the other cannot be read.
+        Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
         """
         configuration = Configuration()
         try:
             if kubeconfig is None:
-                # which reads the token again each minute
+                # The client reads the token again each minute.
                 load_incluster_config(configuration)  # type: ignore[no-untyped-call]
             else:
                 load_kube_config(  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ class Client:
             where = kubeconfig or "the service account"
             raise ClusterError(f"cannot connect by {where}: {_unreadable(error)}") from error
         configuration.retries = False
-        #: The official client, for requests that are not made here.
+        #: The official client, for requests that this class does not offer.
         self.api = ApiClient(configuration)
 
     def read(self, path: str) -> Object | None:
@@ -65,7 +65,7 @@ class Client:
         return None if status == HTTPStatus.NOT_FOUND else _checked(status, answer)
 
     def create(self, path: str, body: Object) -> bool:
-        """Create an object in a collection; False if one of its name is there already."""
+        """Create an object in a collection; False if one with its name already exists."""
         status, answer = self.send("POST", path, body, "application/json")
         if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
             return False
@@ -73,14 +73,14 @@ class Client:
         return True
 
     def replace(self, path: str, body: Object) -> bool:
-        """Replace an object; False if it is not the one (resourceVersion) of `body` any more."""
+        """Replace an object; False if its resourceVersion is no longer that of `body`."""
         status, answer = self.send("PUT", path, body, "application/json")
         return _kept(status, answer)
 
     def apply(self, path: str, body: Object) -> bool:
-        """Apply (server-side, with force) the fields of `body`, and own them.
+        """Apply the fields of `body` (server-side, with force), and own them.
 
-        False if the object is not the one (uid, resourceVersion) of `body` any more.
+        False if the uid or resourceVersion of the object is no longer that of `body`.
         """
         query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
         status, answer = self.send("PATCH", path, body, "application/apply-patch+yaml", query)
@@ -96,7 +96,7 @@ class Client:
     ) -> tuple[int, Object]:
         """Return the status and the object of an answer, whatever the status is.
 
-        Raises ClusterError where there is none.
+        Raises ClusterError if there is no answer.
         """
         answer = self.open(method, path, body, content_type, query=query)
         try:
@@ -116,7 +116,8 @@ class Client:
     ) -> RESTResponse:
         """Return an answer of which only the head has been read, whatever its status is.
 
-        `seconds`: to connect, and for each part of the answer. ClusterError if there is none.
+        `seconds`: timeouts to connect, and for each part of the answer. Raises ClusterError if
+        there is no answer.
         """
         headers = {"Accept": "application/json"}
         if content_type:
@@ -131,13 +132,16 @@ class Client:
             raise self.unreachable(error) from error
 
     def unreachable(self, error: Exception) -> ClusterError:
-        """Say in one line which API server could not be reached, and why."""
+        """Make an error that says in one line which API server could not be reached, and why."""
         host = self.api.configuration.host
         return ClusterError(f"cannot reach the API server {host}: {_why(error)}")
 
 
 def _unreadable(error: Exception) -> str:
-    """Say why; a file that is none makes the client fail anyhow, with its content in the text."""
+    """Return why credentials cannot be read, without content that the client's text may quote.
+
+    For a file that is not a kubeconfig, the client raises any kind of error.
+    """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, ConfigException):
@@ -160,7 +164,7 @@ def _checked(status: int, answer: Object) -> Object:
 
 
 def _kept(status: int, answer: Object) -> bool:
-    """Return whether a change was made; one that came too late is no error."""
+    """Return whether a change was made; a change that came too late is not an error."""
     if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
         return False
     _checked(status, answer)
@@ -168,12 +172,12 @@ def _kept(status: int, answer: Object) -> bool:
 
 
 def _why(error: BaseException) -> str:
-    """Say what was wrong as the operating system does, not as four libraries around it."""
+    """Return the cause as the operating system words it, without the text of four libraries."""
     for one in _causes(error):
         if isinstance(one, OSError) and one.strerror:
             return one.strerror
     if any(isinstance(one, (TimeoutError, NoAnswerError)) for one in _causes(error)):
-        return "timed out"  # theirs names an object by its address, another one each time
+        return "timed out"  # their text has an object's memory address, different each time
     reason = error.reason if isinstance(error, ApiException) else error
     return one_line(reason) or type(error).__name__
 

@@ -1,8 +1,8 @@
 """Kubernetes Events about the pod that this process runs in.
 
-They are for whoever looks at the pod because something is wrong (`kubectl describe`,
-`kubectl get events`). Told in a thread of its own, and only what is newest: who is behind
-with the telling has no use for what was wrong before.
+They are for people who look at the pod because something is wrong (`kubectl describe`,
+`kubectl get events`). A separate thread creates them, and only for the newest warning: when
+the thread catches up, older warnings no longer matter.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from typing import Any, NamedTuple, Protocol
 
 from webhook.errors import ClusterError
 
-#: Who tells; qualified, as the API wants it.
+#: The reporting controller; a qualified name, as the API requires.
 CONTROLLER = "rdma.lab/webhook"
-#: Of a note. Source: kubernetes pkg/apis/core/validation, events.go (NoteLengthLimit).
+#: Bytes of a note. Source: kubernetes pkg/apis/core/validation, events.go (NoteLengthLimit).
 LONGEST = 1024
-#: Hex digits in an event's name, which the policy rdma-webhook-guard-events asks for: a token of a
-#: pod is good for so many events, and no more.
+#: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
+#: how many events a pod's token can create.
 DIGITS = 3
-#: How often one event is tried: for a minute, at the usual pauses. Then only the log has it.
+#: How often creating an event is tried: for a minute, with the usual pauses. After that, the
+#: problem is only in the log.
 ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod, as an event names it."""
+    """The pod that an event is about."""
 
     name: str
     namespace: str
@@ -38,7 +39,7 @@ class Pod:
 
 
 class Warned(NamedTuple):
-    """What is wrong."""
+    """A warning: what is wrong."""
 
     #: For programs, in one word: "ConfigurationNotUsable".
     reason: str
@@ -46,19 +47,19 @@ class Warned(NamedTuple):
     action: str
     #: For people.
     note: str
-    #: With `reason` and `note`, what makes it another event than one before.
+    #: Together with `reason` and `note`, identifies the event.
     occasion: str = ""
 
 
 class Creates(Protocol):
-    """What is needed of an API server."""
+    """The part of an API server that events need."""
 
     def create(self, path: str, body: dict[str, Any]) -> bool:
-        """Create an object in a collection; False if one of its name is there already."""
+        """Create an object in a collection; False if one with its name already exists."""
 
 
 class PodEvents:
-    """Tells events about one pod; the same one again only on another occasion."""
+    """Creates events about one pod; the same warning again only on another occasion."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class PodEvents:
         pauses: Callable[[], Iterator[float]],
         lost: Callable[[str], None],
     ) -> None:
-        """Prepare; `lost` gets, in the thread, why an event could not be told."""
+        """Prepare; `lost` is called in the thread with the reason, if an event cannot be created."""
         self._pod = pod
         self._connect = connect
         self._pauses = pauses
@@ -78,7 +79,7 @@ class PodEvents:
         self._thread: threading.Thread | None = None
 
     def warn(self, warned: Warned) -> None:
-        """Tell it soon; waits for nothing."""
+        """Have the event created soon; does not block."""
         with self._news:
             self._next = warned
             self._news.notify()
@@ -95,7 +96,7 @@ class PodEvents:
             self._tell(event(self._pod, warned, datetime.now(UTC)))
 
     def _tell(self, body: dict[str, Any]) -> None:
-        """Create the event, over and over until it is there, or there is a newer one."""
+        """Try to create the event until it exists, or there is a newer one."""
         problem = ""
         for pause in islice(self._pauses(), ATTEMPTS):
             problem = self._create(body)
@@ -107,7 +108,7 @@ class PodEvents:
         self._lost(problem)
 
     def _create(self, body: dict[str, Any]) -> str:
-        """Create it, and return why it could not be; one of its name is the same one."""
+        """Create the event; return why that failed, or "". One with its name counts as the same."""
         try:
             if self._api is None:
                 self._api = self._connect()
@@ -115,7 +116,7 @@ class PodEvents:
             self._api.create(path, body)
         except ClusterError as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001 -- the next event must still be told
+        except Exception as error:  # noqa: BLE001 -- the thread must go on to the next event
             return f"internal error: {type(error).__name__}"
         return ""
 
@@ -123,7 +124,8 @@ class PodEvents:
 def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
     """Write an event; its name is the same for the same warning on the same occasion.
 
-    For one of 4,000 others too, which then is not told before the first has ended, after an hour.
+    One in about 4,000 other warnings gets the same name. Such a warning has no event until the
+    first event has expired, after an hour.
     """
     same = f"{warned.reason}\n{warned.occasion}\n{warned.note}"
     mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:DIGITS]
@@ -149,7 +151,7 @@ def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
 
 
 def _cut(note: str) -> str:
-    """Cut to so many bytes, which is what Kubernetes counts."""
+    """Cut a note to LONGEST bytes; Kubernetes counts bytes."""
     octets = note.encode(errors="replace")
     if len(octets) <= LONGEST:
         return note

@@ -1,4 +1,4 @@
-"""All reflectors, and a letter box between their threads and whoever reads."""
+"""All reflectors, and a queue between their threads and the reader of their changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.kube.snapshot import Batch
 
 
 class Feed:
-    """Keeps up with a cluster; what it delivers waits until it is taken."""
+    """Keeps up with a cluster; the changes wait until somebody takes them."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Feed:
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare; `connect`, which may be slow, is called in a thread, until it succeeds once."""
+        """Prepare; `connect`, which may be slow, is called in a thread until it succeeds once."""
         self._connect = connect
         self._reads: Reads | None = None
         self._connecting = threading.Lock()
@@ -34,18 +34,18 @@ class Feed:
         )
 
     def start(self, wake: Callable[[], None]) -> None:
-        """Begin; `wake` is called, in some thread, when there is something to take."""
+        """Begin; `wake` is called, in any of the threads, when there are changes to take."""
         self._wake = wake
         for reflector in self.reflectors:
             reflector.start()
 
     def stop(self) -> None:
-        """End it; does not wait for that."""
+        """Ask all reflectors to stop; does not wait until they have."""
         for reflector in self.reflectors:
             reflector.stop()
 
     def take(self) -> list[Batch]:
-        """Return what was delivered since the last call."""
+        """Return the changes since the last call."""
         with self._lock:
             taken, self._batches = self._batches, []
         return taken
@@ -65,4 +65,4 @@ class Feed:
 
 
 def _nobody() -> None:
-    """Wake nobody: it has not been started."""
+    """Do nothing: the feed has not been started."""

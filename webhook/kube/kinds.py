@@ -1,8 +1,8 @@
-"""What is watched: where each kind is, and the little that is kept of an object.
+"""The kinds that are watched: where to read each one, and the few fields that are kept.
 
-An object is thousands of characters, most of them managedFields; kept are the dozens that a
-decision reads, so that ten thousand namespaces are some megabytes. Where only what is not
-kept has changed, such as the status of a quota, nothing has changed.
+An object has thousands of characters, most of them managedFields. Only the dozens that a
+decision reads are kept, so that ten thousand namespaces take a few megabytes. A change of
+anything else, such as the status of a quota, does not count as a change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NONE: dict[str, str] = {}
 
 
 class Part(Enum):
-    """What an object of a kind is of the facts: `webhook.kube.snapshot` has a place for each."""
+    """The part of the facts that objects of a kind provide; `webhook.kube.snapshot` joins them."""
 
     NAMESPACE = "a namespace itself"
     RULE = "what a namespace requires of its pods"
@@ -37,15 +37,15 @@ class Part(Enum):
 class Kind:
     """A kind of object that is watched in the whole cluster."""
 
-    #: As in the path, in RBAC and in the metrics.
+    #: The name in the path, in RBAC and in the metrics.
     resource: str
     part: Part
-    #: What is kept of an object; falsy where it is of no consequence.
+    #: Returns what is kept of an object; falsy if decisions do not depend on the object.
     project: Callable[[Item], Any]
 
     @property
     def path(self) -> str:
-        """Where all of them are."""
+        """The path of the list of all objects."""
         return f"/api/v1/{self.resource}"
 
 

@@ -1,4 +1,4 @@
-"""A whole list, page by page, of which only what is needed stays in memory."""
+"""Read a whole list page by page, and keep in memory only what is needed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from webhook.decision.facts import key_of
 from webhook.kube.kinds import Kind
 from webhook.kube.requests import Reads
 
-#: Objects on a page: half a megabyte of namespaces.
+#: Objects per page: half a megabyte of namespaces.
 PAGE = 500
 
-#: Namespace ("" for what is in none) and name.
+#: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]
 
 
 class Listing(NamedTuple):
-    """What is kept of all objects of a kind, and since when the events are missing."""
+    """What is kept of all objects of a kind, and the version after which to watch."""
 
     held: dict[Key, Any]
     version: str
@@ -25,7 +25,8 @@ class Listing(NamedTuple):
 def read_list(reads: Reads, kind: Kind) -> Listing:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
-    RefusedError with code 410 if the pages took longer than the API server remembers.
+    Raises RefusedError with code 410 if the API server has dropped the list's version before the
+    last page was read.
     """
     held: dict[Key, Any] = {}
     query = {"limit": str(PAGE)}

@@ -1,4 +1,4 @@
-"""Lists and watches over HTTP, by the official client."""
+"""Lists and watches over HTTP, with the official client."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from webhook.kube.api_status import message_of
 from webhook.kube.client import BROKEN, Client
 from webhook.kube.requests import Query, RefusedError
 
-#: To connect; and to wait for a page, for which a busy API server may need a while.
+#: Timeouts to connect, and for a page, which a busy API server may take a while to send.
 CONNECT, READ = 3.0, 30.0
 _OK = 200
 
 
 class ApiReads:
-    """Reads an API server, for several threads."""
+    """Reads from an API server, for several threads."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class ApiReads:
         return found
 
     def stream(self, path: str, query: Query, silence: float) -> ApiEvents:
-        """Begin a watch; one that says nothing for so many seconds is broken."""
+        """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
         return ApiEvents(self._client, self._open(path, query, silence))
 
     def _open(self, path: str, query: Query, seconds: float) -> RESTResponse:
@@ -53,14 +53,14 @@ class ApiReads:
 
 
 class ApiEvents:
-    """The events of one watch: a line of JSON each."""
+    """The events of one watch, each a line of JSON."""
 
     def __init__(self, client: Client, answer: RESTResponse) -> None:
         self._client = client
         self._response = answer.response
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Wait for events; ends when the API server ends it, ClusterError if it breaks off."""
+        """Wait for events until the API server ends the watch; ClusterError if it breaks."""
         rest = b""
         try:
             for chunk in self._response.stream(amt=None, decode_content=False):
@@ -71,12 +71,12 @@ class ApiEvents:
             raise self._client.unreachable(error) from error
 
     def interrupt(self) -> None:
-        """End it from another thread; one that has ended already stays so."""
+        """End the watch from another thread; does nothing if it has ended already."""
         with suppress(ValueError, RuntimeError, OSError):
             self._response.shutdown()
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release the connection."""
         self._response.close()
 
 

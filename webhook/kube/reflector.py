@@ -1,18 +1,18 @@
-"""Keep up with all objects of one kind: list them, then watch what becomes of them.
+"""Keep up with all objects of one kind: list them, then watch their changes.
 
 The client's SharedInformer (37.0.2) is not used. It lists everything in one answer and keeps
 whole objects; it reconnects without a pause to an API server that is gone (thousands of
-errors a second), asks for no bookmarks, has no read timeout and cannot say whether it has
-listed. What it would leave to write around it is longer than this.
+errors a second), requests no bookmarks, has no read timeout and cannot say whether it has
+listed. The code needed around it would be longer than this module.
 
-    a watch ends, as it does every few minutes      watch again from the last version
-    the API server has forgotten the version (410)  list again, at once: it was restarted
-    anything goes wrong                             list again, after a pause
+    a watch ends, as it does every few minutes    watch again from the last version
+    the API server has dropped the version (410)  list again at once: it was restarted
+    anything goes wrong                           list again, after a pause
 
-A version is not kept over a break, although it could be: if etcd was restored meanwhile, the
-API server has not reached that version yet, and sends nothing until it has (seen on 1.36).
+The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
+the API server has not reached that version yet, and sends nothing until it has (seen on 1.36).
 
-Pauses grow while it goes on like that, and are short again after a watch that lasted.
+Pauses grow as long as attempts fail, and are short again after a watch that lasted.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from webhook.kube.kinds import Kind
 from webhook.kube.listing import Key, read_list
 from webhook.kube.requests import Events, Reads, RefusedError
 
-#: Without an event the API server sends a bookmark each minute: a watch that says nothing
-#: for longer has lost its other end.
+#: The API server sends a bookmark each minute if there is no event: a watch that is silent
+#: for longer has lost its connection.
 SILENCE = 90.0
-#: How long a watch is asked for, in seconds; at random, so that not all end at the same moment.
+#: The requested duration of a watch in seconds; random, so that not all end at the same moment.
 #: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
 LASTS = (300, 600)
-#: A watch that held so long was a good one: what comes next is no repetition of a failure.
+#: An attempt that lasted this many seconds counts as a success: pauses are short again.
 STEADY = 10.0
 
 
 class Change(NamedTuple):
-    """What became of an object."""
+    """A change of an object."""
 
     key: Key
-    #: What is kept of it; None: it is gone, or of no consequence.
+    #: What is kept of it; None if it is gone, or if decisions do not depend on it.
     kept: Any
 
 
-#: Gets changes in their order, in the reflector's thread; once, maybe without any, after each list.
+#: Called with changes in order, in the reflector's thread; after each list once, even without any.
 Deliver = Callable[[Kind, list[Change]], None]
 
 
 class Reflector:
-    """Keeps up with one kind, in a thread. Its public attributes may be read by any thread."""
+    """Keeps up with one kind, in a thread. Any thread may read its public attributes."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Reflector:
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare; nothing is done before `start`, `connect` included, which may be slow."""
+        """Prepare; nothing is called before `start`, not even `connect`, which may be slow."""
         self.kind = kind
-        #: When the API server was last heard of, by `clock`; None: never since the start.
+        #: When the API server last sent something, by `clock`; None: never since the start.
         self.heard: float | None = None
-        #: What went wrong last, as one line; "" while all is well.
+        #: What went wrong last, as one line; "" if all is well.
         self.problem = ""
-        #: The exception, where the problem is a defect of ours.
+        #: The exception, if the problem is a defect of the webhook.
         self.defect: Exception | None = None
         self.lists = 0
         self.failures = 0
@@ -90,18 +90,18 @@ class Reflector:
         return len(self._held)
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; does not wait for that."""
+        """Ask the thread to end; does not wait until it has."""
         self._stop.set()
         events = self._events
         if events is not None:
             events.interrupt()
 
     def join(self, seconds: float) -> bool:
-        """Wait until it has ended, and return whether it has."""
+        """Wait until the thread has ended, at most `seconds`; return whether it has."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -115,10 +115,10 @@ class Reflector:
             self._stop.wait(next(pauses))
 
     def attempt(self) -> None:
-        """List, if it has to be, and watch until that ends; never raises."""
+        """List if necessary, and watch until the watch ends; never raises."""
         try:
             self._keep_up(self._connect())
-        except Exception as error:  # noqa: BLE001 -- this thread is all that keeps up
+        except Exception as error:  # noqa: BLE001 -- nothing else keeps up if this thread ends
             self._version = ""
             self._failed(error)
 
@@ -169,7 +169,7 @@ class Reflector:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(random.randint(*LASTS)),  # noqa: S311 -- no secret
+            "timeoutSeconds": str(random.randint(*LASTS)),  # noqa: S311 -- not a secret
         }
         self._events = events = reads.stream(self.kind.path, query, SILENCE)
         try:

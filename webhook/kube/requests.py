@@ -1,6 +1,6 @@
-"""What keeping up with a cluster asks of it: pages of a list, and a stream of events.
+"""What a reflector needs from an API server: pages of a list, and a stream of events.
 
-A seam: tests stand in for it, and `webhook.kube.reads` does it over HTTP.
+`webhook.kube.reads` implements these protocols over HTTP; tests have their own implementations.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ class RefusedError(ClusterError):
 
 
 class Events(Protocol):
-    """The events of a watch as they come, each as the API server writes it."""
+    """The events of a watch as they arrive, each as the API server writes it."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Wait for events; ends when the API server ends it, ClusterError if it breaks off."""
+        """Wait for events until the API server ends the watch; ClusterError if it breaks."""
 
     def interrupt(self) -> None:
-        """End it from another thread; one that has ended already stays so."""
+        """End the watch from another thread; does nothing if it has ended already."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release the connection."""
 
 
 class Reads(Protocol):
-    """An API server that is read; every method blocks.
+    """Reads from an API server; every method blocks.
 
-    Raises RefusedError where it says no, and ClusterError where it says nothing.
+    Raises RefusedError if the API server rejects a request, and ClusterError if it does not answer.
     """
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
         """Return an object, or a page of a list."""
 
     def stream(self, path: str, query: Query, silence: float) -> Events:
-        """Begin a watch; one that says nothing for so many seconds is broken."""
+        """Begin a watch; it breaks if nothing arrives for `silence` seconds."""

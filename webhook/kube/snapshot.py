@@ -1,7 +1,7 @@
-"""The facts, put together of what the reflectors deliver.
+"""The facts, assembled from the changes that the reflectors deliver.
 
-Facts are immutable, so each batch of changes makes new ones; where nothing that decisions
-read has changed, the old ones stay.
+Facts are immutable, so each batch of changes makes new ones; if nothing that decisions
+read has changed, the old facts stay.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from webhook.kube.kinds import Kind, Part
 from webhook.kube.listing import Key
 from webhook.kube.reflector import Change
 
-#: What a reflector delivered at once.
+#: The changes that a reflector delivered at once.
 Batch = tuple[Kind, list[Change]]
 
 
 class Assembly:
-    """Namespaces, and beside them what LimitRanges and quotas say in each."""
+    """Namespaces, and what LimitRanges and quotas require in each."""
 
     def __init__(self) -> None:
         self.facts = Facts(complete=True)
@@ -28,7 +28,7 @@ class Assembly:
         self._rules: dict[str, dict[tuple[str, str], str]] = {}
 
     def take(self, batches: Iterable[Batch]) -> set[str]:
-        """Make new facts of changes, and return the names of the namespaces that they change."""
+        """Make new facts from changes, and return the names of the namespaces that they change."""
         touched: set[str] = set()
         for kind, changes in batches:
             touched.update(self._keep(kind, key, kept) for key, kept in changes)
@@ -40,7 +40,7 @@ class Assembly:
         return changed
 
     def _keep(self, kind: Kind, key: Key, kept: Any) -> str:
-        """Keep what is left of one object; return the namespace that it is part of."""
+        """Keep or drop what is known about one object; return the namespace that it belongs to."""
         space, name = key
         match kind.part:
             case Part.NAMESPACE:

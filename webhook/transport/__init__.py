@@ -1,1 +1,1 @@
-"""Below HTTP: who may connect, how much memory a connection gets, how requests are framed."""
+"""Below HTTP: accepting connections, the memory they may use, and bounds on requests."""

@@ -1,6 +1,7 @@
 """Accept connections, and count them from that moment on.
 
-uvicorn knows a connection only when its TLS handshake is done, and never what it leaves unread.
+uvicorn learns of a connection only after its TLS handshake, and never of answers that the client
+does not read.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from webhook.transport.budget import Budget, Reason, Share
 from webhook.transport.connection import Connection
 from webhook.transport.process import trim_memory
 
-#: As long as Go's clients wait for a server's.
+#: The same as Go's HTTP clients allow for a handshake.
 HANDSHAKE_SECONDS = 10.0
-#: For who is told that a connection ends, and what was said last, to take it and to say so too.
+#: For the client to read the end of the last answer and to close its side of TLS too.
 SHUTDOWN_SECONDS = 30.0
-#: Connections that are accepted before others are looked after again.
+#: Connections that are accepted before the event loop serves others again.
 _AT_ONCE = 64
-#: Connections whose end is worth some milliseconds to give their memory back: OpenSSL's many small
-#: pieces leave the heap full of holes, of which each keeps its page.
+#: After this many connections have ended, it is worth some milliseconds to return their memory:
+#: OpenSSL's many small allocations leave the heap full of holes, each of which keeps its page.
 _MANY = 100
-#: How long to wait where the system has no room for another one.
+#: How long to wait if the system has no resources for another connection.
 _PAUSE_SECONDS = 0.1
 
 
 class Accepting:
-    """Accepts on a socket until it is closed; to uvicorn it is one of asyncio's servers.
+    """Accepts on a socket until it is closed; uvicorn uses it like a server of asyncio.
 
-    `seconds`: how long an answer may wait to be read. Both callbacks are called once for a
+    `seconds`: how long an answer may wait to be read. Both callbacks are called once for each
     connection.
     """
 
@@ -59,7 +60,7 @@ class Accepting:
         self._tasks: set[asyncio.Task[None]] = set()
         self._again: asyncio.TimerHandle | None = None
         self._seconds = seconds
-        #: How many connections have ended whose memory may not have been given back.
+        #: How many connections have ended whose memory may not have been returned yet.
         self._gone = 0
         listening.setblocking(False)
         self._listen()
@@ -70,7 +71,7 @@ class Accepting:
         return min(1.0, self._seconds / 4)
 
     def close(self) -> None:
-        """Accept no more, and end handshakes; connections that stand go on."""
+        """Accept no more, and end handshakes; established connections continue."""
         self._loop.remove_reader(self._socket.fileno())
         if self._again is not None:
             self._again.cancel()
@@ -79,7 +80,7 @@ class Accepting:
                 one.end()
 
     async def wait_closed(self) -> None:
-        """Stop looking after connections: uvicorn has waited for them."""
+        """Stop checking connections: uvicorn has waited until they ended."""
         self._looks.cancel()
 
     def _listen(self) -> None:
@@ -101,7 +102,7 @@ class Accepting:
     def _take(self, accepted: socket.socket, address: str) -> None:
         self._opened()
         one = _Accepted(self._budget, address, self._left)
-        if one.left:  # all others have requests that are being answered
+        if one.left:  # the budget is full, and all others have requests that are being answered
             accepted.close()
             return
         self._accepted.add(one)
@@ -110,7 +111,7 @@ class Accepting:
         task.add_done_callback(self._tasks.discard)
 
     def _pause(self) -> None:
-        """Let who waits longest make room, and try again a little later."""
+        """Close the connection that has waited longest, and accept again a little later."""
         self._budget.end_longest()
         self._loop.remove_reader(self._socket.fileno())
         self._again = self._loop.call_later(_PAUSE_SECONDS, self._listen)
@@ -139,7 +140,7 @@ class Accepting:
         self._closed(one.reason if one.begun or one.reason != "ended" else "handshake")
 
     def _look(self) -> None:
-        """End those that have not read for too long what they asked for."""
+        """End connections that have not read their answers for too long."""
         now = self._loop.time()
         for one in list(self._accepted):
             if one.unread_since(now) < now - self._seconds:
@@ -163,19 +164,19 @@ class _Accepted(Share):
         super().__init__(budget, address)
 
     def end(self) -> None:
-        """Close it without a word; what is not sent is lost."""
+        """Close the connection at once; data that is not sent is lost."""
         if self.raw is not None:
             self.raw.abort()
 
     def leave(self) -> None:
-        """Hold nothing any more, and tell so once."""
+        """Release all memory, and report the end once."""
         if not self.left:
             super().leave()
-            self.raw = None  # which holds us
+            self.raw = None  # breaks the reference cycle
             self._tell(self)
 
     def unread_since(self, now: float) -> float:
-        """Return since when something is to be sent that does not leave; `now`: there is not."""
+        """Return since when data to send has been stuck; `now` if there is none."""
         if self.raw is None or not self.raw.get_write_buffer_size():
             self._since = None
         elif self._since is None:
@@ -184,7 +185,7 @@ class _Accepted(Share):
 
 
 class _Tls(SSLProtocol):  # type: ignore[misc]
-    """uvloop's TLS, as in `connect_accepted_socket(ssl=…)`, on a transport that we keep."""
+    """uvloop's TLS, as in `connect_accepted_socket(ssl=…)`, but `_Accepted` keeps the transport."""
 
     def __init__(
         self, accepted: _Accepted, made: Callable[[_Accepted], Connection], tls: ssl.SSLContext
@@ -201,20 +202,20 @@ class _Tls(SSLProtocol):  # type: ignore[misc]
         self._accepted = accepted
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, also where the handshake was not done, of which nobody else is told."""
+        """End the connection, even during the handshake, when nothing else would be notified."""
         super().connection_lost(exc)
         self._accepted.leave()
 
 
 class _Handshake(asyncio.Protocol):
-    """Makes the connection when the handshake is done, and not for those who never finish one."""
+    """Creates the connection after the handshake, so that an unfinished handshake creates none."""
 
     def __init__(self, accepted: _Accepted, made: Callable[[_Accepted], Connection]) -> None:
         self._accepted = accepted
         self._made = made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hand over."""
+        """Create the connection and give it the transport."""
         connection = self._made(self._accepted)
         cast("asyncio.Transport", transport).set_protocol(connection)
         connection.connection_made(cast("asyncio.Transport", transport))

@@ -1,8 +1,9 @@
-"""What the connections of a listener may hold in memory, and which of them makes room.
+"""How much memory the connections of a listener may use, and which of them makes room.
 
-A bare cap would itself be the outage: whoever fills it keeps everybody else out. So nobody is
-turned away for coming late. Where there is too much, the connection goes that has been longest
-without a complete request: first of the same address, where that holds more than one may.
+A simple cap would itself cause an outage: whoever fills it would lock everybody else out. So new
+connections are not turned away. Instead, if memory exceeds the limit, the connection that has been
+longest without a complete request is closed: if one address exceeds its own limit, one of that
+address first.
 """
 
 from __future__ import annotations
@@ -12,34 +13,34 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import Literal
 
-#: Why a connection ended: of itself or by our peer, before its handshake was done, to make room,
-#: by a request that took too long or was too much, by an answer that was not read.
+#: Why a connection ended: in order, by either side; before its handshake was done; to make room;
+#: by a request that took too long; by one that was rejected; by an answer that was not read.
 Reason = Literal["ended", "handshake", "crowded", "slow", "refused", "unread"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """In bytes."""
+    """Limits in bytes."""
 
-    #: What a connection costs that says nothing.
+    #: The cost of a silent connection.
     connection: int
-    #: All connections together.
+    #: For all connections together.
     in_all: int
-    #: Those of one address.
+    #: For the connections of one address.
     per_address: int
 
     def within(self, descriptors: int) -> Limits:
-        """Return limits under which there are at most so many connections."""
+        """Return limits that allow at most `descriptors` connections."""
         return replace(self, connection=max(self.connection, self.in_all // max(descriptors, 1)))
 
 
 class Share(ABC):
-    """What one connection holds."""
+    """The memory that one connection uses."""
 
     __slots__ = ("_budget", "_of", "begun", "left", "octets", "reason")
 
     def __init__(self, budget: Budget, address: str) -> None:
-        """Let a connection in, from `address`, as a socket tells it."""
+        """Count a new connection from `address`, in the form that the socket gives."""
         self._budget = budget
         self._of = budget.address(address)
         self.octets = 0
@@ -55,35 +56,35 @@ class Share(ABC):
         """Close the connection at once."""
 
     def grow(self, octets: int) -> None:
-        """Hold more; others, or this one itself, may have to go for it."""
+        """Use more memory; this may close other connections, or this one itself."""
         if not self.left:
             self._budget.count(self, self._of, octets)
             self._budget.make_room(self._of)
 
     def shrink(self, octets: int) -> None:
-        """Hold less."""
+        """Use less memory."""
         if not self.left:
             self._budget.count(self, self._of, -octets)
 
     def serve(self) -> None:
-        """Have a complete request: until it is answered this one makes no room."""
+        """Record a complete request: until it is answered, this one does not make room."""
         self._budget.waiting.pop(self, None)
         self._of.waiting.pop(self, None)
 
     def wait(self) -> None:
-        """Have none, from now on."""
+        """Record that there is no complete request from now on."""
         self.serve()
         if not self.left:
             self._budget.waiting[self] = self._of.waiting[self] = None
 
     def make_go(self, reason: Reason) -> None:
-        """Close the connection, and say why."""
+        """Close the connection, and record why."""
         self.reason = reason
         self.end()
         self.leave()
 
     def leave(self) -> None:
-        """Hold nothing any more; a second time does nothing."""
+        """Release all memory; a second call does nothing."""
         if not self.left:
             self.left = True
             self.serve()
@@ -108,7 +109,7 @@ class Budget:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.octets = 0
-        #: Those without a complete request, the longest first.
+        #: The shares without a complete request, the longest first.
         self.waiting: dict[Share, None] = {}
         self._addresses: dict[bytes, _Address] = {}
 
@@ -118,13 +119,13 @@ class Budget:
         return self._addresses.setdefault(key, _Address(key))
 
     def count(self, share: Share, of: _Address, octets: int) -> None:
-        """Count more or less for a share."""
+        """Add to the memory of a share, or subtract from it."""
         share.octets += octets
         of.octets += octets
         self.octets += octets
 
     def make_room(self, of: _Address) -> None:
-        """End who waits longest, until all is within the limits or nobody waits."""
+        """End the connections that wait longest, until the limits are met or none waits."""
         while of.waiting and of.octets > self.limits.per_address:
             next(iter(of.waiting)).make_go("crowded")
         while self.waiting and self.octets > self.limits.in_all:
@@ -137,15 +138,15 @@ class Budget:
             return
 
     def forget(self, of: _Address) -> None:
-        """Keep nothing of an address without connections."""
+        """Remove an address that has no connections."""
         if not of.octets:
             self._addresses.pop(of.key, None)
 
 
 def address_key(address: str) -> bytes:
-    """Return what counts as one address: of IPv6 the /64, which one host may have for itself.
+    """Return what counts as one address: for IPv6 the /64, all of which one host may have.
 
-    IPv4 comes as it is, or mapped into IPv6 where a socket takes both.
+    IPv4 addresses come as they are, or mapped into IPv6 if the socket accepts both.
     """
     if ":" not in address:
         return address.encode()

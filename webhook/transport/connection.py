@@ -1,4 +1,4 @@
-"""A connection: uvicorn's, with bounds on what may arrive and fewer pieces in what leaves."""
+"""uvicorn's connection, with limits on the data that arrives, and answers sent in one piece."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from uvicorn.protocols.utils import is_ssl
 
 from webhook.transport.budget import Reason, Share
 
-#: What may arrive besides bodies before it is answered: heads, sizes and extensions of chunks,
-#: trailers. A head has one long line at most; Go's server takes 1 MiB, which nobody needs here.
+#: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
+#: trailers. A head has at most one long line; Go's server accepts 1 MiB, which nobody needs here.
 BESIDE_BODY = 64 * 1024
-#: Fields in a head and its trailers, as Apache's LimitRequestFields: one that arrives as four
+#: Fields in a head and its trailers, like Apache's LimitRequestFields: a field that arrives as four
 #: bytes (`a:`) takes 130 in memory.
 FIELDS = 100
-#: Requests of a connection that wait for the answer to another: Go, curl and Python send none.
+#: Requests of a connection that wait for an earlier answer: Go, curl and Python send none.
 PIPELINED = 8
-#: Bytes that may wait in the buffers of TLS, each way, before nothing more is read or written.
+#: Bytes that may wait in the buffers of TLS in each direction; beyond that, reads or writes pause.
 _BUFFERED = 64 * 1024
-#: Pieces up to these sizes are in what any connection costs. A larger one makes buffers of twice
-#: its size (for TLS, and for what is in it), which stay until the connection ends.
+#: Pieces up to these sizes are part of the basic cost of a connection. A larger piece causes buffers
+#: of twice its size (encrypted and decrypted), which stay until the connection ends.
 _USUAL_PIECE = 8 * 1024
 _USUAL_ANSWER = 16 * 1024
 _BUFFERS = 2
-#: How the head of an answer begins; `100 Continue` is none, and is waited for.
+#: How the head of an answer begins; `100 Continue` is not an answer, and the client waits for it.
 _FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
 _WHY = {
     400: "this is no HTTP request",
@@ -39,41 +39,41 @@ _WHY = {
 
 
 class _TooManyError(Exception):
-    """Stops the parser: more requests than PIPELINED."""
+    """More requests than PIPELINED; stops the parser."""
 
 
 class Connection(HttpToolsProtocol):
-    """Bounds what arrives besides the body in size, and all of it in time; uvicorn does not.
+    """Limits the data besides bodies, and the time for a request to arrive; uvicorn does not.
 
-    A request that arrives in one piece, as nearly all do, pays for two flags and no timer.
-    An answer leaves in one piece too.
+    For a request that arrives in one piece, as nearly all do, this costs two flags and no timer.
+    An answer is sent in one piece too.
     """
 
     #: How long a request may take to arrive, and its answer to be read.
     seconds: float
-    #: What this connection holds of its listener's budget; who accepted it sets it.
+    #: What this connection uses of its listener's budget; set by `Accepting`.
     share: Share
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.headers = []
-        self._arriving = True  # a connection that says nothing is no better than a slow one
-        self._heading = False  # the head of what arrives has no end yet
-        #: Bytes besides bodies of what has no answer yet, without the piece that is read now.
+        self._arriving = True  # a silent connection has the same time limit as a slow request
+        self._heading = False  # whether the head of the arriving request is incomplete
+        #: Bytes besides bodies, of requests without an answer, before the piece that is read now.
         self._beside = 0
         self._piece = 0
-        #: Of that piece, what belongs to bodies.
+        #: How many bytes of that piece belong to bodies.
         self._bodies = 0
-        #: What to say after the answers that are due, before the connection is closed.
+        #: What to send after the answers that are due, before the connection is closed.
         self._last_words: bytes | None = None
-        self._fault = 400  # where the parser stops
+        self._fault = 400  # the status to answer if the parser stops
         #: Bytes of a request that came in several pieces and has no answer.
         self._held = 0
         self._largest_piece = _USUAL_PIECE
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin: what is to come has a time limit."""
+        """Begin, and start the time limit for the first request."""
         self.share.begun = True
         if is_ssl(transport):
             transport.set_write_buffer_limits(_BUFFERED)
@@ -83,15 +83,15 @@ class Connection(HttpToolsProtocol):
         self._deadline = self.loop.call_later(self.seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Clean up after the end."""
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()  # a connection that was reset would stay with it
+        self._unset_keepalive_if_required()  # the timer would keep a reset connection in memory
         self._in_time()
         self.share.leave()
 
     def on_response_complete(self) -> None:
-        """Let out what is left of the answer."""
-        self._joining.flush()  # the answer to HEAD is a head alone
+        """Send the rest of the answer, and close if the connection has to end after it."""
+        self._joining.flush()  # the answer to HEAD has no body
         answered = not self.pipeline
         super().on_response_complete()
         if self._held:
@@ -102,14 +102,14 @@ class Connection(HttpToolsProtocol):
             self._close(self._last_words)
 
     def on_message_begin(self) -> None:
-        """Begin to count and to time a request."""
+        """Start the counters and the time limit of a request."""
         super().on_message_begin()
         self._arriving = self._heading = True
         if not self._answering():
             self._beside = 0
 
     def on_headers_complete(self) -> None:
-        """Take a request, unless too many wait already."""
+        """Accept a request, unless too many wait already."""
         if len(self.pipeline) >= PIPELINED:
             self._fault = 431
             raise _TooManyError
@@ -117,12 +117,12 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Count what has a bound of its own."""
+        """Count the bytes of bodies, which have their own limit."""
         self._bodies += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Time no more."""
+        """Record that the request is complete."""
         self._arriving = False
         super().on_message_complete()
         if self._answering():
@@ -131,7 +131,7 @@ class Connection(HttpToolsProtocol):
             self.share.wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrived, and see whether that was in time and not too much."""
+        """Parse the data that arrived, and check the limits of size and time."""
         if self._last_words is not None:
             return
         self._piece, self._bodies = len(data), 0
@@ -150,12 +150,12 @@ class Connection(HttpToolsProtocol):
             self._in_time()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser did not take; uvicorn's would overtake answers."""
+        """Reject what the parser rejects; uvicorn would send this before answers that are due."""
         del msg
         self._end(self._fault, self._latest() if self._arriving else None)
 
     def _hold(self, octets: int) -> None:
-        """Count a piece of a request, unless it is answered and what comes is dropped."""
+        """Count a piece of a request, unless it has been answered and the rest is dropped."""
         if self._heading or self._answering():
             self._held += octets
             self.share.grow(octets)
@@ -168,36 +168,36 @@ class Connection(HttpToolsProtocol):
         self._end(408, self._latest(), "slow")
 
     def _latest(self) -> RequestResponseCycle | None:
-        """Return the request that arrives, or came last, if its head is complete."""
+        """Return the request that is arriving, or the last one, if its head is complete."""
         return None if self._heading else self.cycle
 
     def _end(
         self, status: int, own: RequestResponseCycle | None, reason: Reason = "refused"
     ) -> None:
-        """Refuse a request, or what is none yet, after the answers that are due, and close."""
+        """Reject a complete or incomplete request after the answers that are due, and close."""
         if self._last_words is not None or self.transport.is_closing():
             return
         self._in_time()
-        del self.headers[FIELDS:]  # a flood of them would last as long as the closing
+        del self.headers[FIELDS:]  # otherwise they would stay in memory until the end
         self.share.reason = reason
-        heard = self._piece > 0  # who said nothing is told nothing
+        heard = self._piece > 0  # a client that sent nothing gets no answer
         self._last_words = _refusal(status) if heard and not _answered(own) else b""
         if not self._give_up(own):
             self._close(self._last_words)
 
     def _give_up(self, own: RequestResponseCycle | None) -> bool:
-        """Drop a request, and return whether answers to others are due."""
+        """Drop a request, and return whether answers to other requests are due."""
         if own is None:
             return self._answering()
         if self.pipeline and self.pipeline[0][0] is own:
             self.pipeline.popleft()
             return True
-        own.disconnected = True  # the application that reads it learns that nobody waits
+        own.disconnected = True  # tells the application, which may be reading, that it can stop
         own.message_event.set()
         return False
 
     def _answering(self) -> bool:
-        """Whether a request whose head has arrived has no answer yet."""
+        """Return whether a request whose head has arrived has no complete answer yet."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
@@ -225,10 +225,10 @@ def _refusal(status: int) -> bytes:
 
 
 class _Joining:
-    """A transport that keeps the head of an answer until its body comes.
+    """A transport that holds the head of an answer back until its body comes.
 
-    uvicorn writes the two apart: two TLS records and two system calls, 5% of what a request
-    to /mutate costs.
+    uvicorn writes them separately: two TLS records and two system calls, 5% of the cost of a
+    request to /mutate.
     """
 
     __slots__ = ("_head", "_largest", "_share", "_transport", "_write")
@@ -244,7 +244,7 @@ class _Joining:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write what there is so far, unless it is a head."""
+        """Write data, with a held head before it; hold back a head."""
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(_FINAL):
@@ -256,12 +256,12 @@ class _Joining:
         self._write(data)
 
     def flush(self) -> None:
-        """Write a head to which no body comes."""
+        """Write a head without a body."""
         if self._head:
             self._write(self._head)
             self._head = b""
 
     def close(self) -> None:
-        """Write what is left, and close."""
+        """Write the head that is held, and close."""
         self.flush()
         self._transport.close()

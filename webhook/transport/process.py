@@ -1,6 +1,6 @@
-"""What a process that serves asks of its system before it begins.
+"""Settings of the operating system for the serving process.
 
-Each is left as it is where the system does not have it.
+A setting that the system does not have is left alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 
-#: Enough where the system sets no bound.
+#: Enough if the system sets no limit.
 _MANY = 1 << 20
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 #: malloc.h: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX.
@@ -18,27 +18,27 @@ _MALLOC = {-3: 128 << 10, -1: 128 << 10, -8: 2}
 
 
 def raise_descriptors() -> None:
-    """Allow as many open files as may be."""
+    """Allow as many open files as the system permits."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS says "infinity", and refuses it
+    with suppress(OSError, ValueError):  # macOS reports "infinity", but does not accept it
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def keep_memory_private() -> None:
-    """Let no core file hold a key, and no other process of this user read our memory.
+    """Write no core file, which would hold keys, and let no process of this user read the memory.
 
-    The kernel writes no core of who is not dumpable, whatever the limit, and lets nobody but root
-    trace it (prctl(2), PR_SET_DUMPABLE). A program that is started from here is dumpable again.
+    The kernel writes no core file of a process that is not dumpable, whatever the limit, and only
+    root may trace it (prctl(2), PR_SET_DUMPABLE). Programs that it starts are dumpable again.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _libc("prctl")(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def return_memory() -> None:
-    """Have glibc give large blocks back as soon as they are free, and keep few for threads.
+    """Have glibc return large blocks as soon as they are free, and limit the arenas of threads.
 
-    A connection's buffer of 256 KiB would come from the heap as soon as the first was freed
-    (mallopt(3), M_MMAP_THRESHOLD), and pages of the heap that were written once stay.
+    By default, once the first buffer of 256 KiB of a connection has been freed, later ones come
+    from the heap (mallopt(3), M_MMAP_THRESHOLD), whose written pages are not returned.
     """
     mallopt = _libc("mallopt")
     for parameter, value in _MALLOC.items():
@@ -46,12 +46,12 @@ def return_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Give free pages of the heap back to the system (malloc_trim(3)): some milliseconds."""
+    """Return free pages of the heap to the system (malloc_trim(3)): takes some milliseconds."""
     _libc("malloc_trim")(0)
 
 
 def _libc(name: str) -> Callable[..., int]:
-    """Return a function of the C library; one that does nothing where it has none."""
+    """Return a function of the C library, or one that does nothing if the library lacks it."""
     function: Callable[..., int] = getattr(ctypes.CDLL(None), name, lambda *_: 0)
     return function
 
