@@ -1,1 +1,1 @@
-"""What the listeners serve: `/mutate`, `/preview`, health, metrics and the log."""
+"""The application behind the listeners: `/mutate`, `/preview`, health, metrics and the log."""

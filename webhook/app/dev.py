@@ -1,4 +1,4 @@
-"""`serve --dev`: certificates of its own, and what to paste into a shell."""
+"""`serve --dev`: issue certificates, and print commands to paste into a shell."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from webhook.fabric.records import Fabrics
 
 HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"
-#: What the CLI is installed as.
+#: The command that the CLI is installed as.
 _PROGRAM = "rdma-webhook"
 
-#: Small enough to read in a terminal, and it asks for most of what the webhook does.
+#: Small enough to read in a terminal, but most mutations apply to it.
 _POD = """\
 apiVersion: v1
 kind: Pod
@@ -38,7 +38,7 @@ spec:
 def issue_for_development() -> tuple[KeyPair, bytes]:
     """Return a leaf for this machine's loopback, and the PEM of the CA that signed it.
 
-    The CA's key is forgotten at once, so trusting that CA trusts nothing else.
+    The CA's key is discarded at once, so trusting this CA means trusting only this leaf.
     """
     ca = issue_ca("rdma-webhook development CA")
     return issue_leaf(ca, ["localhost"], [HOST, "::1"]), ca.certificate
@@ -47,7 +47,7 @@ def issue_for_development() -> tuple[KeyPair, bytes]:
 def store_ca(certificate: bytes, port: int, environment: Mapping[str, str]) -> Path:
     """Write the CA certificate, which is public, where curl can find it; return the file.
 
-    It is named after a port that this server has bound, so it replaces no other's that runs.
+    Its name has a port that this server has bound, so it never replaces that of a running server.
     """
     name = f"dev-ca-{port}.crt"
     home = environment.get("HOME", "")
@@ -56,7 +56,7 @@ def store_ca(certificate: bytes, port: int, environment: Mapping[str, str]) -> P
         try:
             return _write(certificate, Path(state, _FOLDER), name)
         except OSError:
-            pass  # a home that cannot be written to, as in many containers
+            pass  # the home directory is not writable, as in many containers
     return _write(certificate, Path(mkdtemp(prefix=f"{_FOLDER}-")), name)
 
 
@@ -68,7 +68,7 @@ def _write(certificate: bytes, folder: Path, name: str) -> Path:
 
 
 def program(started_as: str, folder: Path) -> str:
-    """Return how to type the command that `sys.argv[0]` names, in a shell that is in `folder`."""
+    """Return how to type the command that `sys.argv[0]` names, in a shell whose cwd is `folder`."""
     path = Path(started_as)
     if path.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m {shlex.quote(path.parent.name)}"
@@ -90,9 +90,9 @@ def instructions(
     command: str = _PROGRAM,
     problem: str = "",
 ) -> str:
-    """Return what is served where, and two commands that work as they are pasted.
+    """Return the addresses of the server, and two commands that can be pasted as they are.
 
-    `problem`: why there are no fabrics to decide with.
+    `problem`: why there are no fabrics to decide with; "" if there are.
     """
     gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
     if problem:

@@ -1,7 +1,7 @@
 """Requests that wait for a namespace that is not known yet.
 
-A pod may be asked about before the watch has brought its namespace: both were created at
-the same moment. So its request waits a little, and others go on meanwhile.
+If a pod is created at the same moment as its namespace, its request may arrive before the
+watch has delivered the namespace. So the request waits a little; other requests do not.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-#: The watch brings a namespace within some milliseconds; the API server waits for seconds.
+#: The watch delivers a namespace within some milliseconds; the API server waits for seconds.
 SECONDS = 0.3
-#: Bytes of the requests that may wait at once, and what each costs besides its body; more are
-#: not made to wait. A thousand usual ones.
+#: Bytes of all requests that wait at once, at most, and of each one besides its body: enough for
+#: a thousand typical requests. Beyond that, requests are decided without waiting.
 MOST, EACH = 32 << 20, 16 << 10
 
 
 class Arrivals:
-    """Who waits for which namespace, in one event loop."""
+    """The requests that wait for namespaces, in one event loop."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
         self._awaited: dict[str, set[asyncio.Future[None]]] = {}
         self._held = 0
-        #: Whether the namespace came → how many requests.
+        #: Whether the namespace came → the number of requests.
         self.counts = {True: 0, False: 0}
 
     async def of(self, namespace: str, octets: int) -> bool:
-        """Wait with a body of so many bytes for a namespace, and return whether it has come."""
+        """Wait for a namespace, with a body of `octets` bytes; return whether it has come."""
         octets += EACH
         if self._held + octets > MOST:
             return False
@@ -43,7 +43,7 @@ class Arrivals:
         return arrival.done()
 
     def tell(self, namespaces: Iterable[str]) -> None:
-        """Let those go on who wait for these."""
+        """Resume the requests that wait for these namespaces."""
         for name in self._awaited.keys() & set(namespaces):
             for arrival in self._awaited.pop(name):
                 arrival.set_result(None)

@@ -1,4 +1,4 @@
-"""What `rdma-webhook serve` can be told."""
+"""The options of `rdma-webhook serve`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LIFETIMES = Lifetimes()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """What `rdma-webhook serve` can be told."""
+    """The options of `rdma-webhook serve`."""
 
-    #: The fabrics file; None: CONFIG, or with `dev` an example.
+    #: The fabrics file; None: CONFIG, or an example with `dev`.
     config: Path | None = None
     facts: Path | None = None
-    #: In a cluster, or with a kubeconfig, and without `facts`: watch namespaces and their rules.
+    #: Watch namespaces and their rules, in a cluster or with a kubeconfig, and without `facts`.
     watch: bool = True
     #: "": all addresses of the machine, IPv4 and IPv6.
     host: str = ""
@@ -34,7 +34,7 @@ class ServeOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     client_ca: Path | None = None
-    #: For certificates of its own in a cluster. None: the pod's namespace.
+    #: The webhook's namespace, for certificates that it issues itself. None: the pod's namespace.
     namespace: str | None = None
     service: str = "rdma-webhook"
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
@@ -46,21 +46,21 @@ class ServeOptions:
     #: How long a preview may take to compute.
     preview_seconds: float = 10.0
     log_level: str = "info"
-    #: How long to go on serving after SIGTERM.
+    #: How long to keep serving after SIGTERM.
     drain_seconds: float = 15.0
     poll_seconds: float = 1.0
-    #: How long a request may take to arrive; the API server waits 30 s for an answer at most.
+    #: How long a request may take to arrive; the API server waits at most 30 s for an answer.
     request_seconds: float = 30.0
-    #: On 127.0.0.1, with certificates of its own, no draining.
+    #: Serve on 127.0.0.1, with certificates issued at start and without draining.
     dev: bool = False
-    #: Called with what to tell the user once all listeners are up.
+    #: Called with a message for the user once all listeners are up.
     announce: Callable[[str], None] | None = None
 
     @property
     def fabrics(self) -> Path:
-        """The fabrics file that is served."""
+        """The fabrics file to read."""
         return self.config or (EXAMPLE if self.dev else CONFIG)
 
 
-#: What `serve` does where nothing else is asked for: its options say the same.
+#: The defaults, which the options of the command line use too.
 DEFAULTS = ServeOptions()

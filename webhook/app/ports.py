@@ -1,4 +1,4 @@
-"""Bind the ports of all listeners before anything is served."""
+"""Bind the ports of all listeners before the server starts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from webhook.app.options import ServeOptions
 from webhook.errors import ConfigError
 
 BACKLOG = 2048
-#: What the kernel keeps of answers that a client has not taken; it counts against the memory of the
-#: pod, and would be megabytes for each of them.
+#: Bytes of answers that the kernel buffers for a client that does not read. They count against the
+#: memory of the pod, and would be megabytes for each connection by default.
 UNREAD = 64 * 1024
 
 

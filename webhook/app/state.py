@@ -1,4 +1,4 @@
-"""What the listeners know: one immutable snapshot, swapped by assignment, and the checks."""
+"""The state behind the listeners: one immutable snapshot, swapped by assignment, and the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Check(NamedTuple):
     """One line of `/readyz`."""
 
     name: str
-    #: False: the server must not get requests.
+    #: False if the server must not get requests.
     ready: bool
     detail: str
 
@@ -28,18 +28,18 @@ class Snapshot:
     fabrics: Fabrics
     facts: Facts
     inventory: NodeInventory
-    #: The text that the fabrics were read from, for the preview's worker.
+    #: The text that the fabrics were read from, for the worker that computes previews.
     source: str = ""
 
     @staticmethod
     def of(fabrics: Fabrics, facts: Facts | None = None, source: str = "") -> Snapshot:
-        """Look at the facts through the fabrics."""
+        """Return a snapshot of fabrics and facts, with the inventory of nodes by fabric."""
         facts = facts or Facts()
         inventory = facts.inventory(fabrics)
         return Snapshot(fabrics=fabrics, facts=facts, inventory=inventory, source=source)
 
     def knowing(self, facts: Facts) -> Snapshot:
-        """Return it with other facts; the nodes are looked at only if they are others."""
+        """Return a copy with other facts; a new inventory is made only if the nodes differ."""
         if facts.nodes is not self.facts.nodes:
             return Snapshot.of(self.fabrics, facts, self.source)
         return replace(self, facts=facts)
@@ -59,24 +59,24 @@ class State:
     def __init__(self) -> None:
         #: None until the first valid configuration.
         self.snapshot: Snapshot | None = None
-        #: Who waits for a namespace that `facts` lack; None where they will not come.
+        #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
         self.arrivals: Arrivals | None = None
         self._facts = Facts()
         self.draining = False
-        #: Who else is asked by `/readyz`: configuration, facts, certificate.
+        #: The other checks of `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
 
     def configure(self, fabrics: Fabrics, source: str = "") -> None:
-        """Decide by other fabrics from now on; `source`: the text that they were read from."""
+        """Use other fabrics from now on; `source`: the text that they were read from."""
         self.snapshot = Snapshot.of(fabrics, self._facts, source)
 
     def learn(self, facts: Facts) -> None:
-        """Decide by other facts from now on."""
+        """Use other facts from now on."""
         self._facts = facts
         if self.snapshot is not None:
             self.snapshot = self.snapshot.knowing(facts)
 
     def checks(self) -> list[Check]:
-        """Ask all probes, and whether the server is on its way out."""
+        """Return the results of all probes, and whether the server is draining."""
         serving = Check("serving", not self.draining, "draining" if self.draining else "ok")
         return [*(probe() for probe in self.probes), serving]

@@ -68,7 +68,7 @@ class PodEvents:
         pauses: Callable[[], Iterator[float]],
         lost: Callable[[str], None],
     ) -> None:
-        """Prepare; `lost` is called in the thread with the reason, if an event cannot be created."""
+        """Prepare; `lost` is called in the thread, with the reason why an event was not created."""
         self._pod = pod
         self._connect = connect
         self._pauses = pauses

@@ -24,7 +24,7 @@ FIELDS = 100
 PIPELINED = 8
 #: Bytes that may wait in the buffers of TLS in each direction; beyond that, reads or writes pause.
 _BUFFERED = 64 * 1024
-#: Pieces up to these sizes are part of the basic cost of a connection. A larger piece causes buffers
+#: Pieces up to these sizes are part of the basic cost of a connection. A larger piece makes buffers
 #: of twice its size (encrypted and decrypted), which stay until the connection ends.
 _USUAL_PIECE = 8 * 1024
 _USUAL_ANSWER = 16 * 1024
@@ -178,7 +178,7 @@ class Connection(HttpToolsProtocol):
         if self._last_words is not None or self.transport.is_closing():
             return
         self._in_time()
-        del self.headers[FIELDS:]  # otherwise they would stay in memory until the end
+        del self.headers[FIELDS:]  # many fields would stay in memory until it has closed
         self.share.reason = reason
         heard = self._piece > 0  # a client that sent nothing gets no answer
         self._last_words = _refusal(status) if heard and not _answered(own) else b""

@@ -1,1 +1,1 @@
-"""What operators see: metrics and the log."""
+"""Observability: metrics and the log."""

@@ -1,6 +1,6 @@
-"""The log: one JSON object a line, one write each.
+"""The log: one JSON object per line, and one write for each line.
 
-No line holds a pod, nor any value out of one but its names: messages of decisions and
+No line contains a pod, or any of its values except names: messages of decisions and
 of exceptions may quote a pod, so neither is logged.
 """
 
@@ -18,13 +18,13 @@ from webhook.defect import defect
 from webhook.visible import visible_json
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-#: Of one line: a message of ours is never near it.
+#: Characters of a message; the webhook's own messages are much shorter.
 _LONGEST = 2000
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
 class Log:
-    """Writes lines to a file descriptor; `logging` costs seven times as much per line."""
+    """Writes lines to a file descriptor; `logging` takes seven times as long per line."""
 
     def __init__(self, level: str = "info", descriptor: int = 1) -> None:
         self._least = LEVELS[level]
@@ -39,14 +39,14 @@ class Log:
         try:
             os.write(self._descriptor, _written(line))
         except OSError:
-            return  # nobody reads, or the pipe is full: requests matter more
+            return  # the reader has gone, or the pipe is full: requests matter more
 
 
 def _written(line: dict[str, Any]) -> bytes:
-    """Write a line as JSON, with escapes for what is not visible."""
+    """Write a line as JSON, with escapes for invisible characters."""
     try:
         written = orjson.dumps(line, option=_OPTIONS)
-    except TypeError:  # half a surrogate pair, as in the name of a file
+    except TypeError:  # half a surrogate pair, which a file's name may contain
         return f"{json.dumps(line, default=str)}\n".encode()
     if written.isascii() and b"\x7f" not in written:
         return written
@@ -54,14 +54,14 @@ def _written(line: dict[str, Any]) -> bytes:
 
 
 class Forward(logging.Handler):
-    """Sends what libraries log (uvicorn, asyncio) through the same log."""
+    """Sends messages of libraries (uvicorn, asyncio) to the same log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a library's record, and its exception without the message."""
+        """Write a library's record, with its exception but not the exception's message."""
         level = record.levelname.lower()
         error = record.exc_info[1] if record.exc_info else None
         self._log.write(

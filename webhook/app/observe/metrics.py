@@ -1,9 +1,9 @@
-"""The metrics of one server, in a registry of its own.
+"""The metrics of one server, in its own registry.
 
 Label values come from closed sets (endpoints, status codes, names and reason codes of the
-code), never from a request, so the number of series is bounded. What a request counts, it
-counts in plain dictionaries, of which a scrape makes metrics: a counter's `labels().inc()`
-costs ten times as much, and a decision counts ten.
+code), never from a request, so the number of series is bounded. Requests are counted in plain
+dictionaries, from which a scrape makes metrics: a counter's `labels().inc()` takes ten times
+as long, and a decision increments about ten counts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from webhook.decision.outcome import Decision
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
-#: Why the preview's worker ended: its client left, it crashed, it answered what is no answer, the
+#: Why the preview's worker ended: its client left, it crashed, its answer was malformed, the
 #: server stopped, it took too long.
 WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
 WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
-_Counting = defaultdict[tuple[object, ...], int]  #: label values → how many
+_Counting = defaultdict[tuple[object, ...], int]  #: label values → count
 _BOUNDS = (*(f"{bound:g}" for bound in _BUCKETS), "+Inf")
 
 
 class Metrics:
-    """What the server counts."""
+    """All metrics of the server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -100,7 +100,7 @@ class Metrics:
         self._counts.connections[listener,] += 1
 
     def connection_closed(self, listener: str, reason: str) -> None:
-        """Count the end of one; `reason` comes from a closed set."""
+        """Count the end of a connection; `reason` comes from a closed set."""
         self._counts.connections[listener,] -= 1
         self._counts.closed[listener, reason] += 1
 
@@ -117,14 +117,14 @@ class Metrics:
         self._worker_ends.labels(reason).inc()
 
     def decided(self, decision: Decision) -> None:
-        """Count a decision and what each mutation said."""
+        """Count a decision and the outcomes of its mutations."""
         self._counts.decisions[decision.allowed, decision.reason.code] += 1
         mutations = self._counts.mutations
         for one in decision.outcomes:
             mutations[one.mutation, one.status, one.reason.code] += 1
 
     def text(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def _gauge(self, name: str, meaning: str) -> Gauge:
@@ -132,7 +132,7 @@ class Metrics:
 
 
 class _Durations:
-    """How long the requests of one endpoint took: how many per bucket, and all together."""
+    """How long the requests of one endpoint took: the count for each bucket, and the sum."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -151,10 +151,10 @@ class _Counts(Collector):
         self.connections: _Counting = defaultdict(int)
         self.closed: _Counting = defaultdict(int)
         self.took: defaultdict[str, _Durations] = defaultdict(_Durations)
-        self.took["mutate"]  # the series is there before the first request
+        self.took["mutate"]  # creates the series before the first request
 
     def collect(self) -> Iterator[Metric]:
-        """Make metrics of the counts; a scrape does."""
+        """Make metrics of the counts, for a scrape."""
         yield _counter(
             "requests", "HTTP requests by endpoint and status code.", ("endpoint", "code"),
             self.requests,

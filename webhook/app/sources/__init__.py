@@ -1,1 +1,1 @@
-"""Where the state comes from: the fabrics file, the cluster, certificates."""
+"""The sources of the state: the fabrics file, the cluster, certificates."""

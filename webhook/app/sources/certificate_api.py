@@ -1,4 +1,4 @@
-"""The API server as `certs`, which does not depend on `webhook`, expects it."""
+"""Adapt the API server's client for `certs`, which does not depend on `webhook`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def connect(kubeconfig: Path | None) -> Api:
-    """Return the API server of a kubeconfig, or that of the pod that this runs in.
+    """Return the API server of a kubeconfig, or that of the pod that this process runs in.
 
     Slow: it imports the Kubernetes client. Raises ApiError, as the methods of `Api` do.
     """
-    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
     with _as_api_error():
         return CertificateApi(Client(kubeconfig))
@@ -35,7 +35,7 @@ def _as_api_error() -> Iterator[None]:
 
 
 class CertificateApi:
-    """The requests of a client that `Api` names; a ClusterError becomes an ApiError."""
+    """The requests of a client that `Api` defines; a ClusterError becomes an ApiError."""
 
     def __init__(self, client: Client) -> None:
         self.read = _as_api_error()(client.read)

@@ -1,4 +1,4 @@
-"""What is told of a serving certificate: to the log, in metrics, and on `/readyz`."""
+"""Report the state of the serving certificate in the log, in metrics, and on `/readyz`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.defect import defect
 
 
 class FileCertificate:
-    """Swaps the certificate when its files change; a broken pair keeps the last good."""
+    """Loads the certificate when its files change; a broken pair does not replace a good one."""
 
     def __init__(
         self, serving: ServingContext, files: CertificateFiles | None, state: State
@@ -23,17 +23,17 @@ class FileCertificate:
         state.probes.append(self.check)
 
     def start(self) -> None:
-        """Do nothing: `poll` looks at the files."""
+        """Do nothing: `poll` reads the files."""
 
     def stop(self) -> None:
         """Do nothing."""
 
     def poll(self) -> bool:
-        """Look at the files, and return whether anything changed; reads them."""
+        """Read the files, and return whether anything changed."""
         return self._files is not None and self._files.poll()
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Tell what `poll` found, and when the certificate expires."""
+        """Report what `poll` found, and when the certificate expires."""
         until = self._serving.not_after
         metrics.certificate_not_after.set(_seconds(until))
         metrics.certificate_successful.set(not (self._files and self._files.error))
@@ -55,7 +55,7 @@ class FileCertificate:
 
 
 class SelfManagedCertificate:
-    """Tells how far the certificates are that this process looks after."""
+    """Reports the progress of the certificates that this process manages."""
 
     def __init__(self, managed: SelfManaged, serving: ServingContext, state: State) -> None:
         self._managed = managed
@@ -65,20 +65,20 @@ class SelfManagedCertificate:
         state.probes.append(self.check)
 
     def start(self) -> None:
-        """Have a thread look after the certificates."""
+        """Start the thread that manages the certificates."""
         self._managed.start()
 
     def stop(self) -> None:
-        """End that thread."""
+        """Stop the thread."""
         self._managed.stop()
 
     def poll(self) -> bool:
-        """Return whether it is at another point than `apply` told; reads nothing."""
+        """Return whether anything changed since `apply` reported; reads no files."""
         self._notes += self._managed.notes()
         return bool(self._notes) or self._managed.status != self._told
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Tell where it is: one line for each thing that changed."""
+        """Report the current state: one line for each change."""
         before, now = self._told, self._managed.status
         self._told = now
         self._measure(now, metrics)
@@ -105,8 +105,8 @@ class SelfManagedCertificate:
     def check(self) -> Check:
         """Report to `/readyz`: ready once the API server trusts the certificate that is served.
 
-        From then on only its end makes unready: who cannot be reached for a while is told
-        in the line.
+        After that, only an expired certificate makes the server unready. If the API server cannot
+        be reached for a while, the line says so.
         """
         now = self._managed.status
         if now.not_after is None or not now.trusted:

@@ -1,7 +1,7 @@
-"""Where the serving certificate comes from, and what is told of it.
+"""Choose the source of the serving certificate.
 
-Files that somebody else renews; or, in a cluster, certificates that this process makes and
-has the API server trust; or, with `--dev`, one that was made at start.
+It comes from files that another program renews; or, in a cluster, from this process, which
+issues certificates and makes the API server trust them; or, with `--dev`, it is issued at start.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from webhook.app.sources.certificate_sources import FileCertificate, SelfManaged
 from webhook.app.state import State
 from webhook.errors import ConfigError
 
-#: Where the kubelet mounts what a pod needs to talk to the API server.
+#: Where the kubelet mounts the credentials of the pod's service account.
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: What the kubelet sets in every container.
+#: The variable that the kubelet sets in every container.
 IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
-#: What the manifests set: the pod's own namespace, also where no service account is mounted.
+#: The variable that the manifests set: the pod's namespace, even without a service account.
 NAMESPACE_VARIABLE = "POD_NAMESPACE"
 
 
 class Certificate(Protocol):
-    """What keeps the serving certificate in step with where it comes from."""
+    """Keeps the serving certificate in step with its source."""
 
     def start(self) -> None:
-        """Begin what goes on beside the event loop."""
+        """Start the work that runs beside the event loop."""
 
     def stop(self) -> None:
-        """End that."""
+        """Stop that work."""
 
     def poll(self) -> bool:
-        """Return whether there is something to tell; may block, so not in the loop."""
+        """Return whether there is something to report; may block, so not in the event loop."""
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Tell it, in the event loop."""
+        """Report it, in the event loop."""
 
 
 def certificate_of(
     options: ServeOptions, serving: ServingContext, state: State, environment: Mapping[str, str]
 ) -> Certificate:
-    """Choose by what is given, and have `/readyz` ask it; ConfigError if nothing is."""
+    """Choose by the options, and add its check to `/readyz`; ConfigError if there is no source."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
     installation = installation_of(options, environment)
@@ -73,7 +73,7 @@ def _files(
 
 
 def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> Installation:
-    """Say where the webhook lives; ConfigError where that cannot be known."""
+    """Return the names of the webhook's objects; ConfigError if its namespace is not known."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
             "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine, "
@@ -95,12 +95,12 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
 
 
 def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> str:
-    """Return the namespace that is given, or that of the pod; "" if neither is known."""
+    """Return the namespace of the options, or that of the pod; "" if neither is known."""
     return options.namespace or own_namespace(environment)
 
 
 def own_namespace(environment: Mapping[str, str]) -> str:
-    """Return the namespace of the pod that this runs in; "" where that is not known."""
+    """Return the namespace of the pod that this process runs in; "" if it is not known."""
     if named := environment.get(NAMESPACE_VARIABLE, ""):
         return named
     try:

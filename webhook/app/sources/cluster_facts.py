@@ -1,7 +1,7 @@
 """Keep the state in step with the cluster: namespaces, LimitRanges and quotas.
 
-Reflectors read in threads; what they bring is taken in the event loop, many changes at
-once, and becomes a new snapshot. Decisions read the snapshot and nothing else.
+Reflectors read in threads. The event loop takes their changes, many at once, and makes a new
+snapshot of them. Decisions read only the snapshot.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from webhook.kube.kinds import NAMESPACES
 from webhook.kube.requests import Reads
 from webhook.kube.snapshot import Assembly
 
-#: How long changes are collected before they are used: a burst of them is one new snapshot.
+#: How long changes are collected before they are used: a burst makes only one new snapshot.
 WINDOW = 0.01
-#: Facts of this age are told to be stale. The API server says something each minute.
+#: Facts of this age are reported as stale. The API server sends something each minute.
 STALE = 180.0
 
 
 class _Told(NamedTuple):
-    """What the log has been told."""
+    """The state that was last written to the log."""
 
     synced: bool = False
     stale: bool = False
@@ -44,7 +44,7 @@ class _Told(NamedTuple):
 
 
 class ClusterFacts:
-    """Uses what a feed delivers, as soon as there was a whole list of each kind."""
+    """Uses the changes of a feed, once it has delivered a whole list of each kind."""
 
     def __init__(self, feed: Feed, state: State, metrics: Metrics) -> None:
         self._feed = feed
@@ -54,18 +54,18 @@ class ClusterFacts:
         self._listed: set[str] = set()
         self._told = _Told()
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Until all is there, nothing is: half the facts could mislead a decision.
+        # Use no facts until all are there: half of them could mislead a decision.
         state.learn(Facts(complete=True))
         state.probes.append(self.check)
         metrics.registry.register(Watches(feed, self._arrivals))
 
     def start(self) -> None:
-        """Begin to keep up; in the event loop."""
+        """Start the feed; call this in the event loop."""
         self._loop = asyncio.get_running_loop()
         self._feed.start(self._wake)
 
     def stop(self) -> None:
-        """End it; does not wait for it."""
+        """Stop the feed; does not wait until it has stopped."""
         self._feed.stop()
 
     def _wake(self) -> None:
@@ -74,7 +74,7 @@ class ClusterFacts:
             self._loop.call_soon_threadsafe(self._loop.call_later, WINDOW, self.take)
 
     def take(self) -> None:
-        """Use what has been delivered, in the event loop."""
+        """Use the changes delivered so far; runs in the event loop."""
         batches = self._feed.take()
         self._listed.update(kind.resource for kind, _ in batches)
         changed = self._assembly.take(batches)
@@ -86,21 +86,21 @@ class ClusterFacts:
 
     @property
     def synced(self) -> bool:
-        """Whether there was a list of each kind."""
+        """Whether there has been a list of each kind."""
         return len(self._listed) == len(self._feed.reflectors)
 
     @property
     def age(self) -> float:
-        """Seconds since the API server was last heard of, in the watch that is silent longest."""
+        """Seconds since the API server last sent something, in the watch silent for longest."""
         heard = [one.heard for one in self._feed.reflectors if one.heard is not None]
         return self._feed.clock() - min(heard) if heard else 0.0
 
     def poll(self) -> bool:
-        """Return whether there is something to tell; reads nothing."""
+        """Return whether there is something to report; reads no files."""
         return self._now() != self._told
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Tell how it stands: one line for each thing that changed."""
+        """Report the current state: one line for each change."""
         before, now = self._told, self._now()
         self._told = now
         if now.synced and not before.synced:
@@ -129,9 +129,9 @@ class ClusterFacts:
         return {one.kind.resource: one.objects for one in self._feed.reflectors}
 
     def check(self) -> Check:
-        """Report to `/readyz`: ready once there was a list of each kind.
+        """Report to `/readyz`: ready once there has been a list of each kind.
 
-        What is old is better than nothing, for as long as it lasts: told, and never unready.
+        Old facts are better than none: the line says that they are old, but the server stays ready.
         """
         now = self._now()
         if not now.synced:
@@ -146,9 +146,9 @@ class ClusterFacts:
 def facts_of(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
 ) -> tuple[ClusterFacts, ...]:
-    """Take the facts from a file, or return what keeps up with the cluster.
+    """Read the facts from a file, or return the source that keeps up with the cluster.
 
-    A process outside a cluster, without a kubeconfig, knows nothing of namespaces.
+    A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
     """
     if options.facts is not None:
         state.learn(load_facts(options.facts))
@@ -161,7 +161,7 @@ def facts_of(
 
 
 def _connect(kubeconfig: Path | None) -> Reads:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     return ApiReads(Client(kubeconfig))

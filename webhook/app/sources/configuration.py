@@ -9,12 +9,12 @@ from webhook.app.writes.pod_events import TellBroken
 from webhook.config.load import Loaded
 from webhook.config.watch import ConfigWatch
 
-#: So many fabrics are named in a line.
+#: How many fabrics are named in one line, at most.
 _MOST_NAMES = 50
 
 
 class Configuration:
-    """Swaps the snapshot when the fabrics file changes; a broken one keeps the last good."""
+    """Swaps the snapshot when the fabrics file changes; a broken file changes nothing."""
 
     def __init__(self, watch: ConfigWatch, state: State, tell_broken: TellBroken) -> None:
         self._watch = watch
@@ -24,7 +24,7 @@ class Configuration:
         state.probes.append(self.check)
 
     def poll(self) -> bool:
-        """Look at the file, and return whether anything changed; it reads, so not in the loop."""
+        """Read the file, and return whether anything changed; blocks, so not in the event loop."""
         return self._watch.poll()
 
     def apply(self, metrics: Metrics, log: Log) -> None:
@@ -50,13 +50,13 @@ class Configuration:
 
     @property
     def missing(self) -> str:
-        """Why there was no valid configuration yet, as one line; "" as soon as there was one."""
+        """Why there has been no valid configuration yet, as one line; "" if there has been one."""
         if self._watch.loaded is not None:
             return ""
         return self._watch.error.partition("\n")[0] or "not read yet"
 
     def check(self) -> Check:
-        """Report to `/readyz`: ready as soon as there was one valid configuration."""
+        """Report to `/readyz`: ready once there has been one valid configuration."""
         now = self._watch
         error = "; ".join(now.error.splitlines())
         if now.loaded is None:

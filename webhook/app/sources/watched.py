@@ -1,4 +1,4 @@
-"""The metrics of the watches, read where they are when somebody scrapes."""
+"""The metrics of the watches, read from the reflectors at each scrape."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FAILURES = ("facts_failures", "Lists and watches that failed.")
 
 
 class Watches(Collector):
-    """Of each kind that is watched, and of the requests that waited for one."""
+    """The metrics of each watched kind, and of requests that waited for a namespace."""
 
     def __init__(self, feed: Feed, arrivals: Arrivals) -> None:
         self._feed, self._arrivals = feed, arrivals
 
     def collect(self) -> Iterator[Metric]:
-        """Make metrics of how it stands; a scrape does."""
+        """Make metrics of the current state, for a scrape."""
         yield self._each(GaugeMetricFamily, *_HEARD, self._time_of)
         yield self._each(GaugeMetricFamily, *_OBJECTS, attrgetter("objects"))
         yield self._each(CounterMetricFamily, *_LISTS, attrgetter("lists"))

@@ -1,1 +1,1 @@
-"""What the server writes to the cluster, besides what `certs` does."""
+"""What the server writes to the cluster, besides what `certs` writes."""

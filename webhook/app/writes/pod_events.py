@@ -1,4 +1,4 @@
-"""Tell as a Kubernetes Event what an operator has to repair."""
+"""Report in a Kubernetes Event what an operator has to fix."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from webhook.kube.events import Pod, PodEvents, Warned
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
-#: What the Deployment sets, by the downward API.
+#: The variables that the Deployment sets, by the downward API.
 POD = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
 
-#: Gets how many configurations were good, and what is wrong with the one of now.
+#: Called with the number of good configurations so far, and what is wrong with the current one.
 TellBroken = Callable[[int, str], None]
 
 
 def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> TellBroken:
-    """Return what tells of a broken configuration; nothing does where this is no known pod."""
+    """Return a function that reports a broken configuration; it does nothing outside a pod."""
     told = {field: environment.get(variable, "") for field, variable in POD.items()}
     if not all(told.values()):
         return _tell_nobody
@@ -38,10 +38,10 @@ def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, st
 
 
 def _tell_nobody(_generation: int, _problem: str) -> None:
-    """Leave it to the log and the metric."""
+    """Do nothing: the log and the metric report it."""
 
 
 def _connect(kubeconfig: Path | None) -> Client:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- see there
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
     return Client(kubeconfig)
