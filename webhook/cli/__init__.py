@@ -1,10 +1,10 @@
 """The command line: `rdma-webhook serve | preview | check-config | certs | schema`.
 
-Each command is a module that is imported when it runs, so that a preview starts
-without a web server. Exit codes: 0 done, 1 a negative answer (a pod would be
-denied, a file is invalid), 2 usage or unreadable input; 130 after Ctrl-C, 141
-where the reader of a pipe has gone, as shells have it. There is never a
-traceback unless RDMA_WEBHOOK_TRACEBACK is set.
+Each command is a module that is imported only when the command runs, so that a
+preview does not load the web server. Exit codes: 0 done, 1 a negative answer (a
+pod would be denied, a file is invalid), 2 wrong usage or unreadable input; 130
+after Ctrl-C and 141 if the reader of a pipe has gone, as in shells. A traceback
+is printed only if RDMA_WEBHOOK_TRACEBACK is set.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _BROKEN_PIPE
     except WebhookError as error:
         return fail(str(error))
-    except OSError as error:  # of the output: what cannot be read is a WebhookError
+    except OSError as error:  # from writing the output: unreadable input is a WebhookError
         discard()
         return fail(f"cannot write the output: {error.strerror or error}")
     except Exception as error:

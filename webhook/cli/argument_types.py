@@ -1,4 +1,4 @@
-"""What options may hold: each reads a word, or says in argparse's way what would be right."""
+"""Types of options: each function parses a word, or raises argparse's error with a hint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import re
 from datetime import timedelta
 
-#: RFC 1123 subdomain, as Kubernetes names objects.
+#: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
@@ -15,7 +15,7 @@ _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 
 
 def duration(given: str) -> timedelta:
-    """Read a duration; argparse's error for what is none."""
+    """Parse a duration; raises argparse's error if it is malformed."""
     found = _DURATION.fullmatch(given)
     if found is None:
         raise argparse.ArgumentTypeError(f"{given!r:.80} is no duration such as 90s, 2m, 24h, 365d")
@@ -23,7 +23,7 @@ def duration(given: str) -> timedelta:
 
 
 def label(given: str) -> tuple[str, str]:
-    """Read KEY=VALUE."""
+    """Parse KEY=VALUE."""
     key, equals, value = given.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{given!r} is not KEY=VALUE")
@@ -31,14 +31,14 @@ def label(given: str) -> tuple[str, str]:
 
 
 def name(given: str) -> str:
-    """Read the name of a Kubernetes object."""
+    """Parse the name of a Kubernetes object."""
     if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is no name of an object")
     return given
 
 
 def port(given: str) -> int:
-    """Read a TCP port; 0 stands for any free one."""
+    """Parse a TCP port; 0 stands for any free port."""
     number = int(given) if given.isascii() and given.isdigit() else -1
     if not 0 <= number < 1 << 16:
         raise argparse.ArgumentTypeError(f"{given!r} is no port: 0 to 65535, 0 for any free one")
@@ -46,7 +46,7 @@ def port(given: str) -> int:
 
 
 def seconds(given: str) -> float:
-    """Read a number of seconds, an hour at most."""
+    """Parse a number of seconds, at most an hour."""
     try:
         number = float(given)
     except ValueError:
@@ -57,7 +57,7 @@ def seconds(given: str) -> float:
 
 
 def duration_text(span: timedelta) -> str:
-    """Write a duration as `duration` reads it, in the largest unit that divides it."""
+    """Format a duration so that `duration` can parse it, in the largest unit that divides it."""
     seconds_in = {"d": 86400, "h": 3600, "m": 60, "s": 1}
     whole = int(span.total_seconds())
     unit = next(unit for unit, seconds in seconds_in.items() if whole % seconds == 0)

@@ -1,4 +1,4 @@
-"""`rdma-webhook certs`: how certificates are, and a new CA where somebody wants one."""
+"""`rdma-webhook certs`: show the state of certificates, and request a new CA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webhook.cli.installation_options import add_names
 from webhook.cli.output import fail, say, write_json, write_lines
 
 _GOOD, _NOT_GOOD = 0, 1
-#: Where the manifests install it.
+#: The namespace that the manifests install the webhook in.
 _NAMESPACE = "rdma-webhook"
 
 _EXAMPLES = """examples:
@@ -41,7 +41,7 @@ _KUBECONFIG = "reach the API server by this file (default: as kubectl does; in a
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `certs` can be told."""
+    """Add the options of `certs`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
     add("what", choices=tuple(_DO), help=_WHAT)
@@ -60,7 +60,7 @@ def _address(given: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked, and return the exit code."""
+    """Run the chosen action, and return the exit code."""
     try:
         api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
         return _DO[arguments.what](api, installation, arguments)
@@ -111,7 +111,7 @@ def _installation(arguments: argparse.Namespace) -> Installation:
 
 
 def _kubeconfig(arguments: argparse.Namespace) -> Path | None:
-    """Return what kubectl would take; None in a pod without any."""
+    """Return the kubeconfig that kubectl would use; None in a pod without one."""
     if arguments.kubeconfig is not None:
         given: Path = arguments.kubeconfig
         return given

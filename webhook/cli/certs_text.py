@@ -1,4 +1,4 @@
-"""What `rdma-webhook certs` prints."""
+"""The output of `rdma-webhook certs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from certs.inspection import Authority, Handshake, Inspection
 
-_SHORT = 16  # hex digits of a fingerprint, to tell a few CAs apart
+_SHORT = 16  # hex digits of a fingerprint; enough to distinguish a few CAs
 _PHASES = {
     "settled": "one CA, no rotation under way",
     "publishing": "the next CA is in caBundle; it issues as soon as every API server sees it",
@@ -18,12 +18,12 @@ _PHASES = {
 
 
 def inspection_text(inspection: Inspection) -> str:
-    """Render an inspection for reading."""
+    """Render an inspection as text for people."""
     return "\n".join([*_state(inspection), "", *_lines(inspection.handshakes), ""])
 
 
 def handshakes_text(handshakes: Sequence[Handshake]) -> str:
-    """Render handshakes for reading."""
+    """Render handshakes as text for people."""
     return "\n".join([*_lines(handshakes), ""])
 
 

@@ -1,4 +1,4 @@
-"""`rdma-webhook check-config`: what is wrong with fabrics files, or odd."""
+"""`rdma-webhook check-config`: report errors and warnings in fabrics files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Checked(NamedTuple):
     """One file that could be read."""
 
     name: str
-    fabrics: int | None  #: how many; None where the file cannot be used
+    fabrics: int | None  #: how many; None if the file cannot be used
     findings: tuple[Finding, ...]  #: by line
     more: More  #: that are not shown
 
@@ -42,7 +42,7 @@ class _Checked(NamedTuple):
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `check-config` can be told."""
+    """Add the options of `check-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
     add("files", nargs="+", metavar="FILE", help="a fabrics file, or - for standard input")
@@ -51,7 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is wrong with fabrics files and return the exit code."""
+    """Print the findings in fabrics files, and return the exit code."""
     checked = [found for given in arguments.files if (found := _checked(given))]
     readable = len(checked) == len(arguments.files)
     if checked and arguments.output == "json":
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _checked(given: str) -> _Checked | None:
-    """Check one file; None where it cannot be read, which is told."""
+    """Check one file; if it cannot be read, print why and return None."""
     name = _STDIN if given == "-" else given
     try:
         text = decode(_data(given), name)
@@ -103,7 +103,7 @@ def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
 def _write_lines(checked: Sequence[_Checked]) -> None:
     for one in checked:
         for found in one.findings:
-            # As compilers write it, so that editors can jump and know what is an error.
+            # The format of compilers, so that editors can jump to the line and tell errors apart.
             where = f"{one.name}:{found.line}" if found.line else one.name
             write_lines(f"{visible(where)}: {found._replace(line=None).text(found.severity)}\n")
         if left_out := one.more.text():

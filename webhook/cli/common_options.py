@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
 
 
 def add_form(command: argparse.ArgumentParser) -> None:
-    """Add the option."""
+    """Add the option for the output format."""
     command.add_argument(
         "-o",
         "--output",
@@ -22,6 +22,6 @@ def add_form(command: argparse.ArgumentParser) -> None:
 
 
 def configured(given: str | None) -> Path | None:
-    """Return the file that the options or else the environment name, None where neither does."""
+    """Return the file named by the option, or else by the environment; None if neither is set."""
     name = given or os.environ.get(CONFIG_VARIABLE)
     return Path(name) if name else None

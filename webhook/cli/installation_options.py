@@ -1,4 +1,4 @@
-"""The names of what is installed in a cluster: options of `serve` and `certs`."""
+"""The names of the objects installed in a cluster, as options of `serve` and `certs`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INSTALLED = (
 
 
 def add_names(options: argparse._ActionsContainer) -> None:
-    """Add the names of what is installed in the cluster."""
+    """Add the options for the names of the installed objects."""
     for flag, name, what in _INSTALLED:
         told = f"{what} (default: {name})" if name else what
         options.add_argument(flag, type=types.name, default=name, metavar="NAME", help=told)

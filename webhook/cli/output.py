@@ -1,4 +1,4 @@
-"""Where a command's words go: results to standard output, all else to standard error."""
+"""The output of commands: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from shutil import get_terminal_size
 from webhook.errors import DocumentError
 from webhook.visible import visible, visible_json, visible_lines
 
-#: Columns where standard output is no terminal and $COLUMNS is not set.
+#: Columns if standard output is not a terminal and $COLUMNS is not set.
 _WIDTH = 100
 
 
 def write(text: str) -> None:
-    """Write a result: as UTF-8, which YAML and JSON are whatever the locale says."""
+    """Write a result as UTF-8, whatever the locale, since YAML and JSON are UTF-8."""
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
 def write_lines(text: str) -> None:
-    """Write a result for people, whatever somebody may have hidden in it."""
+    """Write a result for people, with escapes for characters that could hide something."""
     write(visible_lines(text))
 
 
 def write_json(what: object, *, indent: int | None = 2) -> None:
-    """Write a result for programs; what is not visible in it is escaped, and means the same."""
+    """Write a result for programs as JSON, with equivalent escapes for invisible characters."""
     write(visible_json(json.dumps(what, indent=indent, ensure_ascii=False)) + "\n")
 
 
 def say(label: str, sentence: str) -> None:
-    """Tell the person in front of the screen something that is no result, on one line."""
+    """Print a message to the user that is not part of the result, on one line."""
     line = visible(f"rdma-webhook: {label}: {sentence}")
     print(line, file=sys.stderr)
 
 
 def fail(message: str) -> int:
-    """Say why a command cannot go on, line by line, and return the exit code of that."""
+    """Print why a command cannot continue, and return the exit code for that."""
     for line in message.split("\n"):
         say("error", line)
     return 2
 
 
 def terminal() -> bool:
-    """Whether standard output is one."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def colour() -> bool:
-    """Whether standard output takes colours: a terminal, and nobody minds (no-color.org)."""
+    """Return whether to use colors: on a terminal, unless turned off (no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return terminal() and not plain
 
@@ -60,11 +60,11 @@ def width() -> int:
 
 
 def discard() -> None:
-    """Send what is still buffered nowhere; else the interpreter tries again at its end."""
+    """Discard buffered output; otherwise the interpreter would try to write it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def unreadable(name: str, error: OSError | ValueError) -> DocumentError:
-    """Make the error of a file that cannot be opened or read."""
+    """Return the error for a file that cannot be opened or read."""
     return DocumentError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}")

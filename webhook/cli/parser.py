@@ -1,4 +1,4 @@
-"""The parser of the command line: which commands there are; each has its options in its module."""
+"""The parser of the command line; each command defines its options in its own module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook import __version__
 from webhook.visible import visible
 
 _USAGE = 2
-#: Of each command a summary; its module here has its name.
+#: Command → summary; the module of a command has its name.
 _COMMANDS = {
     "serve": "run the webhook",
     "preview": "show what would happen to pods, and why",
@@ -30,7 +30,7 @@ _EXAMPLES = """examples:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Leaves the examples as they are, and the options room."""
+    """Keeps the layout of the examples, and leaves more room for the names of options."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32)
@@ -44,10 +44,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Make the parser for these words, with the options of the command that is among them.
+    """Return the parser for these words, with the options of the command that is among them.
 
-    Its module becomes `module`. Those of the others are not imported: a preview need not wait
-    for a web server.
+    The module of that command becomes `module`. The other modules are not imported, so that a
+    preview does not have to load the web server.
     """
     root = _Parser(
         prog="rdma-webhook",

@@ -1,4 +1,4 @@
-"""`rdma-webhook schema`: the JSON Schemas of what goes in and of what comes out."""
+"""`rdma-webhook schema`: print the JSON Schema of the fabrics file or of the JSON output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webhook.render.json_form import form_schema
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `schema` can be told."""
+    """Add the options of `schema`."""
     command.add_argument(
         "what",
         nargs="?",

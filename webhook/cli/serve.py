@@ -32,7 +32,8 @@ _TLS_FILES = (
     ("--client-ca", "check client certificates by these CAs, in PEM (default: unchecked)"),
 )
 _OWN_TITLE = "certificates of its own (in a cluster, without --tls-cert and --dev)"
-#: Of those certificates: with less than a minute, tests see in minutes what takes a year.
+#: Options for the lifetimes of those certificates. With lifetimes below a minute, tests see in
+#: minutes what otherwise takes a year.
 _LIFETIMES = (
     ("--ca-lifetime", DEFAULTS.lifetimes.ca, None),
     ("--leaf-lifetime", DEFAULTS.lifetimes.leaf, None),
@@ -54,7 +55,7 @@ _CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {CONFIG})"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `serve` can be told, with the defaults of `ServeOptions`."""
+    """Add the options of `serve`, with the defaults of `ServeOptions`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
     add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)

@@ -1,4 +1,4 @@
-"""Read standard input, where `-` stands for it."""
+"""Read standard input, for commands that accept `-` as a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import cast
 
 
 def read_stdin(most: int) -> bytes:
-    """Read to the end, but no more than so many bytes.
+    """Read to the end, but at most `most` bytes.
 
-    Piece by piece: a single read goes on where Ctrl-C came between two of its system calls.
+    It reads piece by piece, since a single large read would continue after a Ctrl-C that comes
+    between two of its system calls.
     """
     stream = cast("BufferedReader", sys.stdin.buffer)
     pieces: list[bytes] = []
