@@ -19,7 +19,7 @@ _FOLDER = "rdma-webhook"
 #: The command that the CLI is installed as.
 _PROGRAM = "rdma-webhook"
 
-#: Small enough to read in a terminal, but most mutations apply to it.
+#: Small enough to read in a terminal, and it shows most of what the webhook does.
 _POD = """\
 apiVersion: v1
 kind: Pod

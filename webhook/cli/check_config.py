@@ -31,9 +31,9 @@ class _Checked(NamedTuple):
     """One file that could be read."""
 
     name: str
-    fabrics: int | None  #: how many; None if the file cannot be used
-    findings: tuple[Finding, ...]  #: by line
-    more: More  #: that are not shown
+    fabrics: int | None  #: how many it has; None if the file cannot be used
+    findings: tuple[Finding, ...]  #: sorted by line
+    more: More  #: how many findings are not shown
 
     def count(self, severity: Severity) -> int:
         """Count the errors, or the warnings."""

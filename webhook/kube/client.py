@@ -140,7 +140,7 @@ class Client:
 def _unreadable(error: Exception) -> str:
     """Return why credentials cannot be read, without content that the client's text may quote.
 
-    For a file that is not a kubeconfig, the client raises any kind of error.
+    If a file is not a kubeconfig, the client may raise any error, with the file's content in it.
     """
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
