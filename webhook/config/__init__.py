@@ -1,4 +1,7 @@
-"""The fabrics file and the facts file: read, checked, compiled, watched; pydantic stops here."""
+"""Read, check, compile and watch the fabrics file, and read the facts file.
+
+Nothing outside this package depends on pydantic.
+"""
 
 from __future__ import annotations
 

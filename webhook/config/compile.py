@@ -1,4 +1,4 @@
-"""Turn a checked fabrics file into the records that a decision uses."""
+"""Compile a checked fabrics file to the records that a decision uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HASH_DIGITS = 12
 
 
 def compile_fabrics(model: FabricConfiguration) -> Fabrics:
-    """Compile a file that keeps all the rules."""
+    """Compile a file that all rules accept."""
     return index(
         tuple(_fabric(fabric) for fabric in model.fabrics),
         defaults=_defaults(model.defaults),
@@ -26,7 +26,7 @@ def compile_fabrics(model: FabricConfiguration) -> Fabrics:
 
 
 def config_hash(model: FabricConfiguration) -> str:
-    """Hash what the file means: defaults filled in; comments and the order of keys do not count."""
+    """Hash the meaning of the file: with defaults, without comments, whatever the order of keys."""
     meaning = json.dumps(model.model_dump(mode="json", by_alias=True), sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 

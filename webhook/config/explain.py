@@ -1,4 +1,4 @@
-"""What pydantic finds, in our words: the value, and what would do."""
+"""Explain pydantic's errors in our own words: the value, and what would be right."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pydantic_core import ErrorDetails
 
 from webhook.config.model import FabricConfiguration
 
-#: Words that are longer are shown cut, and nobody looks for one that is like them.
+#: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80
-#: So many words are compared with one that nobody knows.
+#: The most known words that an unknown word is compared with.
 _MOST_WORDS = 200
 #: What people call the link layers; the file's words are those of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
 
 def explain(error: ErrorDetails) -> str:
-    """Say what is wrong with a value and what would be right."""
+    """Say what is wrong with a value, and what would be right."""
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
         said = _unknown(error["loc"])
@@ -43,7 +43,7 @@ def explain(error: ErrorDetails) -> str:
 
 
 def shown(value: object) -> str:
-    """Show a value briefly, mappings and lists by their kind only."""
+    """Show a value briefly; name only the kind of mappings and lists."""
     match value:
         case dict():
             return "a mapping"
@@ -60,26 +60,26 @@ def shown(value: object) -> str:
 
 
 def quoted(word: str) -> str:
-    """Quote a word, and no more than its beginning where it is long."""
+    """Quote a word, or only its beginning if it is long."""
     return f"{word[:_LONGEST_WORD]!r:.80}"
 
 
 def brief(words: str, most: int = _LONGEST_WORD) -> str:
-    """Cut words that are longer than so many characters."""
+    """Truncate a text that is longer than `most` characters."""
     return words if len(words) <= most else f"{words[: most - 3]}..."
 
 
 def listed(words: Sequence[str], most: int = 20) -> str:
-    """Write words with commas, of many only the first and how many more there are."""
+    """List words with commas; after the first `most`, only say how many more there are."""
     more = f" and {len(words) - most:,} more" if len(words) > most else ""
     return ", ".join(map(brief, words[:most])) + more
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """Suggest the known word that is closest, whatever its case; "" where none is close.
+    """Suggest the closest known word, ignoring case; return "" if none is close.
 
-    The search is quadratic in the length of words, and compares with each: so it is for
-    short ones, and for some hundreds.
+    The search is quadratic in the length of the words and compares with each known word, so both
+    are limited.
     """
     lower = str(word).lower()
     if len(lower) > _LONGEST_WORD:
@@ -108,7 +108,7 @@ def _wrong_type(kind: str, value: object) -> str:
 
 
 def _choice(value: object, choices: list[str]) -> str:
-    two = len(choices) <= 2  # noqa: PLR2004 -- as many as "or" joins
+    two = len(choices) <= 2  # noqa: PLR2004 -- "or" joins at most two
     one_of = " or ".join(choices) if two else "one of " + ", ".join(choices)
     synonym = _SYNONYMS.get(str(value).lower())
     hint = f" (did you mean {synonym}?)" if synonym in choices else meant(value, choices)
@@ -116,7 +116,7 @@ def _choice(value: object, choices: list[str]) -> str:
 
 
 class Row(NamedTuple):
-    """One field of the file, as the reference lists it."""
+    """One field of the file, as the reference documents it."""
 
     path: str  #: `fabrics[].match.gpuResources`
     name: str
@@ -138,7 +138,7 @@ def _description(place: tuple[int | str, ...]) -> str:
 
 
 def _home(place: tuple[int | str, ...]) -> str:
-    """Write a place as the rows do: `fabrics[].match`."""
+    """Return a place in the form of `Row.path`: `fabrics[].match`."""
     return "".join("[]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
 
 
@@ -148,7 +148,7 @@ def _parent(row: Row) -> str:
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Every field of the file in the order of the models, each before the fields below it."""
+    """Return all fields of the file in the order of the models, each before the fields below it."""
     return tuple(_rows("", FabricConfiguration))
 
 

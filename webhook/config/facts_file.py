@@ -1,7 +1,7 @@
 """Read the facts of a cluster from a file, for a preview without a cluster.
 
-The file holds what `kubectl get ns,limitrange,quota,node -A -o yaml` (or json) prints: a List.
-Typed lists, as the API returns them, and several documents are read as well.
+The file has the output of `kubectl get ns,limitrange,quota,node -A -o yaml` (or json): a List.
+Typed lists, as the API returns them, and several documents are accepted as well.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from webhook.errors import ShapeError
 from webhook.yamltext.tree import TextLimits
 
 KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")
-#: 10,000 nodes with their images are about 150 MB.
+#: Enough for 10,000 nodes, which with their images take about 150 MB.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _HOW = "give what `kubectl get ns,limitrange,quota,node -A -o yaml` prints"
 
 
 def load_facts(path: File) -> Facts:
-    """Load facts; InvalidConfiguration says why the file has none that can be used."""
+    """Load facts; raise InvalidConfiguration if the file has none that can be used."""
     name = str(path)
     text = decode(read_file(path, _LIMITS), name)
     found = [item for data in _documents(text, name) for item in _objects(data, name)]
@@ -38,7 +38,7 @@ def load_facts(path: File) -> Facts:
 
 
 def _documents(text: str, name: str) -> Iterator[Any]:
-    """Read JSON, many times faster for a large cluster, or else YAML."""
+    """Read JSON, which is many times faster for a large cluster, or else YAML."""
     if not text.lstrip().startswith("{"):
         yield from (document.data for document in parse_yaml(text, name, _LIMITS))
         return
@@ -63,7 +63,7 @@ def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:
     if not isinstance(items, list):
         raise refused(name, f"holds a {kind} whose items are {shown(items)}: {_HOW}")
     for item in items:
-        # A typed list leaves its items' kind out.
+        # The items of a typed list have no kind.
         of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
         if of not in KINDS:
             raise refused(name, f"holds {_what(item, of)}: {_HOW}")

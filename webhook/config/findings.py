@@ -1,4 +1,4 @@
-"""What is wrong, or odd, in a file: up to a hundred things at once, each with its line."""
+"""Errors and warnings about a file: up to a hundred findings at once, each with its line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from webhook.errors import ConfigError
 from webhook.visible import visible
 
 Severity = Literal["error", "warning"]
-#: So many findings of a file are shown; nobody reads more, and a log line must stay one.
+#: The most findings of a file that are shown: nobody reads more, and a log line must stay short.
 MOST = 100
 
 
 class Finding(NamedTuple):
-    """One thing that a person should know about a file."""
+    """An error or a warning about a file."""
 
     severity: Severity
     path: str  #: `fabrics[1].hcas[0]`; "" for the file as a whole
@@ -22,22 +22,22 @@ class Finding(NamedTuple):
     message: str
 
     def text(self, name: str) -> str:
-        """Write it as compilers do, so that editors can jump: `FILE:LINE: path: message`.
+        """Format the finding as compilers do, so that editors can jump: `FILE:LINE: path: message`.
 
-        All of it is visible, and one line.
+        The result is one line without invisible characters.
         """
         where = f"{name}:{self.line}" if self.line else name
         return visible(": ".join(part for part in (where, self.path, self.message) if part))
 
 
 class More(NamedTuple):
-    """How many findings there are besides those that are shown."""
+    """The number of findings that are not shown."""
 
     errors: int = 0
     warnings: int = 0
 
     def text(self) -> str:
-        """Say so, as "and 3 more errors, 1 more warning"; "" where all are shown."""
+        """Return, say, "and 3 more errors, 1 more warning"; "" if all findings are shown."""
         counted = ((self.errors, "error"), (self.warnings, "warning"))
         said = [
             f"{number:,} more {noun}{'s' * (number != 1)}" for number, noun in counted if number
@@ -49,7 +49,7 @@ _NO_MORE = More()
 
 
 class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the file
-    """A file cannot be used; `str()` lists the errors, `findings` the warnings besides."""
+    """A file cannot be used; `str()` lists the errors, `findings` also the warnings."""
 
     def __init__(self, name: str, findings: Iterable[Finding], more: More = _NO_MORE) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
 
 
 def refused(name: str, message: str, line: int | None = None) -> InvalidConfiguration:
-    """Make the error of a file that cannot be read any further."""
+    """Return the error for a file that cannot be read any further."""
     return InvalidConfiguration(name, [Finding("error", "", line, message)])
 
 
@@ -71,9 +71,9 @@ _Told = TypeVar("_Told", bound=tuple[Severity, *tuple[object, ...]])
 
 
 def foremost(told: Sequence[_Told]) -> tuple[list[_Told], More]:
-    """Choose what is shown, in the order that it is told in: errors go before warnings.
+    """Choose the findings to show, errors in preference to warnings; keep their order.
 
-    What is told is any tuple that begins with its severity.
+    A finding may be any tuple that begins with its severity.
     """
     errors = sum(one[0] == "error" for one in told)
     room = {"error": MOST, "warning": MOST - min(errors, MOST)}

@@ -26,9 +26,9 @@ from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
 from webhook.yamltext.tree import TextLimits
 
-#: etcd stores no larger ConfigMap; 35,000 values are about a thousand fabrics.
+#: A ConfigMap cannot be larger than 1 MiB; 35,000 values are about a thousand fabrics.
 LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
-#: A cluster has a few; a file with this many is still checked within a second.
+#: A cluster has a few fabrics; a file with this many is still checked within a second.
 MOST_FABRICS = 4_000
 #: The longest sentence of a finding, in characters.
 _LONGEST = 500
@@ -36,7 +36,7 @@ _Entry = TypeVar("_Entry", bound=Entry)
 
 
 class _Told(NamedTuple):
-    """A finding as yet without a line; pydantic's become sentences only if they are shown."""
+    """A finding before its line is known; pydantic's errors become sentences only if shown."""
 
     severity: Severity
     path: Path
@@ -48,18 +48,18 @@ class Loaded(NamedTuple):
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
-    #: What the file holds.
+    #: The content of the file.
     text: str
     more: More = More()
 
 
 def load_fabrics(path: File) -> Loaded:
-    """Load a fabrics file; InvalidConfiguration lists every error in it."""
+    """Load a fabrics file; raise InvalidConfiguration, with all errors, if it cannot be used."""
     return parse_fabrics(decode(read_file(path, LIMITS), str(path)), str(path))
 
 
 def parse_fabrics(text: str, name: str) -> Loaded:
-    """Load fabrics from a text; `name` stands before the line in messages."""
+    """Load fabrics from a text; messages give `name` and the line."""
     document = _only_document(text, name)
     told: list[_Told] = []
     try:
@@ -77,7 +77,7 @@ def parse_fabrics(text: str, name: str) -> Loaded:
 
 
 def _only_document(text: str, name: str) -> LocatedData:
-    """Read the one document of a file, if it is a fabrics file at all."""
+    """Read the only document of a file; raise InvalidConfiguration if it is not a fabrics file."""
     documents = [
         document for document in parse_yaml(text, name, LIMITS) if document.data is not None
     ]
@@ -99,7 +99,7 @@ def _only_document(text: str, name: str) -> LocatedData:
 
 
 def _foreign(document: LocatedData) -> Iterator[_Told]:
-    """Report a file of another kind; nothing is said of its other fields then."""
+    """Report a file of another kind or version; its other fields are then not checked."""
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = document.data.get(key)
         if found == wanted:
@@ -117,7 +117,7 @@ def _whole(model: FabricConfiguration) -> Parts:
 
 
 def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
-    """Return the file without its wrong fields, and the same with its sound fabrics only."""
+    """Return the file without its wrong fields, and the same with only its sound fabrics."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
     head, _ = _read(FabricConfiguration, {**data, "fabrics": []})
@@ -139,10 +139,10 @@ def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
 
 
 def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
-    """Read a mapping without its wrong fields; None if it cannot be read even so.
+    """Read a mapping without its wrong fields; return None if even that is impossible.
 
-    The second value is whether it is sound. It is if all that is wrong are unknown fields; it is
-    not if a known field has a wrong value.
+    The second value says whether the mapping is sound: unknown fields do no harm, but a known
+    field with a wrong value does.
     """
     sound = True
     while True:
@@ -158,7 +158,7 @@ def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:
 
 
 def _field(error: ErrorDetails) -> Path:
-    """Return the field to leave out: for an item its list, for a missing field what lacks it."""
+    """Return the field to leave out: for an item its list, for a missing field its parent."""
     place = error["loc"][: -1 if error["type"] == "missing" else None]
     while place and isinstance(place[-1], int):
         place = place[:-1]
@@ -166,7 +166,7 @@ def _field(error: ErrorDetails) -> Path:
 
 
 def _without(node: Any, wrong: set[Path]) -> Any:
-    """Copy mappings and lists of them without the fields at the `wrong` paths."""
+    """Copy mappings, and lists of mappings, without the fields at the `wrong` paths."""
     if not wrong:
         return node
     below = _by_first_step(wrong)
@@ -181,7 +181,7 @@ def _without(node: Any, wrong: set[Path]) -> Any:
 
 
 def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
-    """Group paths by their first step, and remove it from them."""
+    """Group paths by their first step, and remove that step."""
     below: dict[str | int, set[Path]] = {}
     for first, *rest in paths:
         below.setdefault(first, set()).add(tuple(rest))
@@ -189,7 +189,7 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
 
 
 def _in_order(document: LocatedData, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
-    """Make findings in the order of their lines; on one line, in the order of their paths."""
+    """Return findings in the order of their lines; on one line, in the order of their paths."""
     placed = sorted(told, key=lambda one: (document.line(one.path), _steps(one.path)))
     chosen, more = foremost(placed)
     found = (
@@ -204,10 +204,10 @@ def _sentence(said: str | ErrorDetails) -> str:
 
 
 def _dotted(path: Path) -> str:
-    """Write a path; keys of any length are shown briefly."""
+    """Format a path, with long keys truncated."""
     return dotted(tuple(step if isinstance(step, int) else brief(step) for step in path))
 
 
 def _steps(path: Path) -> list[str]:
-    """Write the steps of a path so that they sort: item 2 before item 10."""
+    """Return the steps of a path in a form that sorts item 2 before item 10."""
     return [f"{step:08}" if isinstance(step, int) else step for step in path]

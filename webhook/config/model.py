@@ -1,8 +1,8 @@
-"""The fabrics file as pydantic sees it: its fields, their types, ranges and choices.
+"""The fabrics file as a pydantic model: its fields, their types, ranges and choices.
 
-What a field means stands in the string below it: the JSON Schema, an editor's
-hover and docs/configuration.md show that string. Whether values make sense, alone
-and together, is for `webhook.config.rules`.
+The string below a field says what the field means. The JSON Schema, an editor's hover and
+docs/configuration.md show that string. `webhook.config.rules` checks whether the values make
+sense, alone and together.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from webhook.fabric.records import LinkLayer, MemoryPolicy, Mode
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
-#: The upper bit of a partition key says "full member"; UCX_IB_PKEY is without it (0 to 0x7fff).
+#: The upper bit of a partition key says "full member"; UCX_IB_PKEY omits it (0 to 0x7fff).
 _PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
-#: Devices per container: no node has that many.
+#: The most devices per container; no node has that many.
 _MOST = 1000
 
 
 def _as_written(value: object) -> object:
-    """Turn a number or a truth value back into its text: `NCCL_CROSS_NIC: 1` means "1"."""
+    """Turn a number or a boolean back into text: `NCCL_CROSS_NIC: 1` means "1"."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else value
@@ -64,7 +64,7 @@ _Value = TypeVar("_Value")
 
 
 def _always(value: _Value) -> _Value:
-    """Make a default that all entries share: pydantic would copy it deeply for each of them."""
+    """Return a default that all entries share; pydantic would make a deep copy for each of them."""
     written: Any = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
     shared: _Value = Field(default_factory=lambda: value, json_schema_extra={"default": written})
     return shared
@@ -97,7 +97,7 @@ PartitionKey = Annotated[
 
 
 class Entry(BaseModel):
-    """What all parts share: unknown fields are errors, null is as absent."""
+    """The base of all models: unknown fields are errors, and null is the same as absent."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

@@ -21,25 +21,25 @@ _HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3}))?")
 #: The longest name of an interface in bytes: IFNAMSIZ is 16 with the final NUL.
 INTERFACE_BYTES = 15
 _SUBDOMAIN_BYTES = 253
-#: A quota counts `requests.DOMAIN/NAME`, which must be a qualified name itself.
+#: A quota counts the resource as `requests.DOMAIN/NAME`, which must be a qualified name itself.
 _DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
 _MAX_PORT = 254
-#: A label value has at most 63; brackets may take more than they match.
+#: A label value has at most 63 bytes, but the brackets of a glob are longer than what they match.
 _GLOB_BYTES = 253
 
 
 def is_dns_label(name: str) -> bool:
-    """Whether it is an RFC 1123 label, as namespaces are named."""
+    """Return whether `name` is an RFC 1123 label, such as the name of a namespace."""
     return bool(_LABEL.fullmatch(name))
 
 
 def is_dns_subdomain(name: str) -> bool:
-    """Whether it is an RFC 1123 subdomain, as most objects are named."""
+    """Return whether `name` is an RFC 1123 subdomain, such as the name of most objects."""
     return len(name) <= _SUBDOMAIN_BYTES and bool(_SUBDOMAIN.fullmatch(name))
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether nodes can offer a resource of that name: `domain/name`, not of kubernetes.io."""
+    """Return whether nodes can offer a resource `name`: `domain/name`, not in kubernetes.io."""
     domain, slash, short = name.partition("/")
     return (
         bool(slash)
@@ -51,40 +51,40 @@ def is_extended_resource(name: str) -> bool:
 
 
 def is_plugin_resource(name: str) -> bool:
-    """Whether the RDMA shared device plugin accepts it as `resourceName`: no `-`, no `/`."""
+    """Return whether the RDMA shared device plugin accepts it as `resourceName`: no `-`, no `/`."""
     return bool(_NICKNAME.fullmatch(name))
 
 
 def is_label_key(key: str) -> bool:
-    """Whether it is a label key: `name` or `domain/name`."""
+    """Return whether `key` is a label key: `name` or `domain/name`."""
     domain, slash, name = key.rpartition("/")
     return bool(_NAME.fullmatch(name)) and (not slash or is_dns_subdomain(domain))
 
 
 def is_label_value(value: str) -> bool:
-    """Whether it is a label value: up to 63 letters, digits, `-`, `_` and `.`; or nothing."""
+    """Return whether it is a label value: empty, or up to 63 letters, digits, `-`, `_` and `.`."""
     return not value or bool(_NAME.fullmatch(value))
 
 
 def is_label_glob(glob: str) -> bool:
-    """Whether it has only characters that a label value has, and those of globs; not too many."""
+    """Return whether `glob` has only characters of label values and globs, and not too many."""
     return len(glob) <= _GLOB_BYTES and bool(_GLOB.fullmatch(glob))
 
 
 def is_env_name(name: str) -> bool:
-    """Whether every Kubernetes version accepts it as the name of a variable."""
+    """Return whether every Kubernetes version accepts `name` as the name of a variable."""
     return bool(_ENV.fullmatch(name)) and name not in (".", "..")
 
 
 def is_interface(name: str) -> bool:
-    """Whether Linux can name a network interface so, and no library reads it as a list or glob."""
+    """Return whether Linux accepts `name` for an interface, and no library reads a list or glob."""
     if not name or name in (".", "..") or len(name.encode()) > INTERFACE_BYTES:
         return False
     return not any(char.isspace() or char in "/:,^=*%" for char in name)
 
 
 def is_network(name: str) -> bool:
-    """Whether Multus reads it: `name`, with `namespace/` before or `@interface` after it."""
+    """Return whether Multus accepts it: `name`, with an optional `namespace/` and `@interface`."""
     place, at, interface = name.partition("@")
     namespace, slash, short = place.rpartition("/")
     return (
@@ -95,7 +95,7 @@ def is_network(name: str) -> bool:
 
 
 def split_hca(written: str) -> tuple[str, int | None] | None:
-    """Split `name[:port]`; None for what is no RDMA device."""
+    """Split `name[:port]`; return None if it is not an RDMA device."""
     match = _HCA.fullmatch(written)
     if not match or (match[2] and not 1 <= int(match[2]) <= _MAX_PORT):
         return None
@@ -103,5 +103,5 @@ def split_hca(written: str) -> tuple[str, int | None] | None:
 
 
 def is_hca_prefix(written: str) -> bool:
-    """Whether names of RDMA devices can begin so."""
+    """Return whether the name of an RDMA device can begin with `written`."""
     return ":" not in written and split_hca(written + "0") is not None

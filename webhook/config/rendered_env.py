@@ -1,9 +1,9 @@
-"""What a fabric puts into the environment, from its fields: names and values.
+"""Render a fabric's fields as environment variables.
 
-The forms: NCCL_IB_HCA `=mlx5_0,mlx5_1:1` exact, `^=mlx5_bond_0` all but these,
-`ibp` a prefix (NCCL's env.rst); UCX_NET_DEVICES and NVSHMEM_HCA_LIST want the port
-always. NCCL_IB_PKEY is never written: NCCL takes it as an index into the port's
-table (`pkey_index` of ibv_qp_attr), while UCX_IB_PKEY is the key itself.
+NCCL_IB_HCA has three forms (NCCL's env.rst): `=mlx5_0,mlx5_1:1` is exact, `^=mlx5_bond_0` means
+all but these, and `ibp` is a prefix. UCX_NET_DEVICES and NVSHMEM_HCA_LIST always need the port.
+NCCL_IB_PKEY is never set: NCCL takes it as an index into the port's table (`pkey_index` of
+ibv_qp_attr), while UCX_IB_PKEY is the key itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _QOS = {
 
 
 def fabric_env(fabric: FabricEntry) -> FabricEnv:
-    """Render a fabric's environment; a name in the site's `env` is left to it."""
+    """Render a fabric's environment; a name in the site's `env` keeps the value from there."""
     return FabricEnv(
         nccl=_of(fabric, "nccl"),
         ucx=_of(fabric, "ucx"),
@@ -43,14 +43,14 @@ def fabric_env(fabric: FabricEntry) -> FabricEnv:
 
 
 def rendered(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
-    """Give every variable that the fields say, whether `env` has it or not."""
+    """Yield every variable that the fields imply, whether `env` has it or not."""
     for library in ("nccl", "ucx", "nvshmem"):
         if library in fabric.libraries:
             yield from _library(fabric, library)
 
 
 def nccl_ib_hca(fabric: FabricEntry) -> str:
-    """Return the value of NCCL_IB_HCA; "" where no device is named, or none can be."""
+    """Return the value of NCCL_IB_HCA; "" if no device is named, or none can be."""
     if not _names_devices(fabric):
         return ""
     if fabric.hcas:
@@ -61,7 +61,7 @@ def nccl_ib_hca(fabric: FabricEntry) -> str:
 
 
 def ucx_devices(fabric: FabricEntry) -> str:
-    """Return `mlx5_0:1,mlx5_1:1`, from exact names only."""
+    """Return the devices as `mlx5_0:1,mlx5_1:1`, from exact names only."""
     if "ucx" not in fabric.libraries:
         return ""
     return _with_ports(fabric)
@@ -94,5 +94,5 @@ def _with_ports(fabric: FabricEntry) -> str:
 
 
 def _names_devices(fabric: FabricEntry) -> bool:
-    """Whether device names are the same in all of the fabric's pods."""
+    """Return whether device names are the same in all of the fabric's pods."""
     return fabric.mode in ("shared-device", "host-network")

@@ -11,7 +11,7 @@ from webhook.config.model import FabricConfiguration
 
 
 class _Generator(GenerateJsonSchema):
-    """Without titles of fields, which repeat their names in an editor's hover."""
+    """A generator without field titles, which would repeat the names in an editor's hover."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's hook
         return False
@@ -24,12 +24,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as the file fabrics.schema.json holds it."""
+    """Return the schema as the text of fabrics.schema.json."""
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def _on_one_line(node: Any) -> Any:
-    """Unwrap descriptions, which the source breaks where its lines end."""
+    """Join the lines of descriptions, which are wrapped in the source."""
     if isinstance(node, dict):
         return {
             key: " ".join(value.split())

@@ -1,9 +1,8 @@
-"""Keep up with a fabrics file that changes, and never with a bad one.
+"""Reload a fabrics file when it changes; while it is missing or wrong, keep the last good one.
 
-The file is polled and its bytes compared, because that works everywhere: with the
-kubelet's swap of the `..data` symlink, with editors that rename a new file over the
-old one, and on file systems without notifications. A file that is missing or wrong
-leaves the last good one in use.
+The file is polled and its bytes are compared, because that works everywhere: with the kubelet's
+swap of the `..data` symlink, with editors that rename a new file over the old one, and on file
+systems without notifications.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ from webhook.visible import visible
 
 
 class ConfigWatch:
-    """A fabrics file, read again whenever somebody calls `poll()`.
+    """A fabrics file, read again on every call of `poll()`.
 
-    It does not await: a server calls it from a thread, or straight from a timer.
+    `poll()` blocks, so a server calls it from a thread.
     """
 
     def __init__(self, path: File, clock: Callable[[], float] = time.time) -> None:
         self.path = path
-        #: The last good configuration; None: there was none yet.
+        #: The last good configuration; None if there was none yet.
         self.loaded: Loaded | None = None
         #: Grows by one with every good configuration.
         self.generation = 0
-        #: When `loaded` was taken, in seconds since the epoch.
+        #: When `loaded` was read, in seconds since the epoch.
         self.loaded_at: float | None = None
-        #: Why the file as it is now is not in use, every reason on a line; "" where it is.
+        #: Why the current file is not in use, each reason on a line; "" if it is in use.
         self.error = ""
         self._clock = clock
         self._good: bytes | None = None
         self._tried: bytes | None = None
 
     def poll(self) -> bool:
-        """Look at the file; True where there is a new configuration, or another error, or none.
+        """Read the file; return whether the configuration or the error is a new one.
 
-        Never raises.
+        Never raise.
         """
         before = self.generation, self.error
         try:
@@ -55,13 +54,13 @@ class ConfigWatch:
         return (self.generation, self.error) != before
 
     def _take(self, content: bytes) -> str:
-        """Use new content, or say why not."""
+        """Use new content, or return the reason why not."""
         name = str(self.path)
         try:
             loaded, now = parse_fabrics(decode(content, name), name), self._clock()
         except InvalidConfiguration as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001 - our own fault must not end the watch either
+        except Exception as error:  # noqa: BLE001 - not even a defect here may end the watch
             return visible(f"{name}: {error!r}")
         self.loaded, self.loaded_at, self._good = loaded, now, content
         self.generation += 1

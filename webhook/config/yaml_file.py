@@ -1,8 +1,8 @@
-"""Read a YAML file of our own: the fabrics file, the facts file; every value with its line.
+"""Read our own YAML files, the fabrics file and the facts file, with the line of every value.
 
-`webhook.yamltext` parses and keeps the limits. Here are the file itself, the rules that these files
-keep besides (a repeated key, a tag, a merge key and a key that is not a plain word are errors), and
-the words for everything that can be wrong.
+`webhook.yamltext` parses the text and enforces the limits. This module reads the file, applies the
+additional rules for these files (a repeated key, a tag, a merge key and a key that is not a plain
+word are errors), and words the message for every error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from webhook.yamltext.tree import (
 )
 
 _STRING_TAGS = (None, "!", f"{TAG}str")
-#: id of a mapping or list → key or index → offset of that key or item in the text.
+#: The id of a mapping or list → key or index → offset of that key or item in the text.
 _Places = dict[int, dict[str | int, int]]
 
 
@@ -43,7 +43,7 @@ class LocatedData:
     places: _Places
 
     def line(self, path: Path) -> int:
-        """Return the line of what is at the path, or of the nearest thing around it."""
+        """Return the line of the value at a path, or of the nearest existing value around it."""
         node, line = self.data, self.first_line
         for step in path:
             known = self.places.get(id(node), {})
@@ -54,7 +54,7 @@ class LocatedData:
 
 
 def read_file(path: File, limits: TextLimits) -> bytes:
-    """Read a regular file; InvalidConfiguration says why it cannot be read."""
+    """Read a regular file; raise InvalidConfiguration if it cannot be read."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -85,7 +85,7 @@ def decode(content: bytes, name: str) -> str:
 
 
 def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
-    """Read every document of a YAML text; InvalidConfiguration lists what is wrong with it."""
+    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong."""
     lines = LineIndex(text)
     findings: list[Finding] = []
     try:
@@ -98,7 +98,7 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
 
 
 class _Reading:
-    """Makes the data of one document; adds what is wrong, but can be passed over, to `findings`."""
+    """Builds the data of one document; adds errors after which it can go on to `findings`."""
 
     def __init__(self, lines: LineIndex, findings: list[Finding]) -> None:
         self._lines = lines
@@ -111,7 +111,7 @@ class _Reading:
         return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
 
     def _of(self, node: YamlNode) -> Any:
-        """Return the data of a node; an anchor and its aliases share it."""
+        """Return the data of a node, which an anchor and its aliases share."""
         if node.kind == "alias":
             node = node.children[0]
         if node in self._anchored:
@@ -120,7 +120,7 @@ class _Reading:
             data = self._scalar(node)
         else:
             data = self._mapping(node) if node.kind == "mapping" else self._sequence(node)
-            node.children.clear()  # a large file's tree need not stand beside its data
+            node.children.clear()  # frees memory: a large file's tree is not needed beside its data
         if node.anchor is not None:
             self._anchored[node] = data
         return data
@@ -176,7 +176,7 @@ class _Reading:
 def _refused(
     name: str, error: UnreadableTextError, lines: LineIndex, limits: TextLimits
 ) -> InvalidConfiguration:
-    """Say what is wrong with a text that cannot be read any further."""
+    """Return the error for a text that cannot be read any further."""
     if isinstance(error, NotYamlError):
         return refused(name, _not_yaml(error), error.line)
     line = None if error.offset is None else lines.line(error.offset)

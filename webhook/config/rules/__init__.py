@@ -1,7 +1,7 @@
-"""What a fabrics file must make sense of, beyond its types: one rule, one function.
+"""The rules for a fabrics file, beyond the types of its fields; each rule is one function.
 
-An error: pods would break or be refused, or the file contradicts itself. A
-warning: it works, but something has no effect, or is hardly what was meant.
+A rule is an error if pods would break or be rejected, or if the file contradicts itself. It is a
+warning if the file works, but something has no effect or is probably not what was meant.
 """
 
 from __future__ import annotations

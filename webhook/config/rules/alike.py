@@ -1,6 +1,7 @@
-"""Which fabrics no node label tells apart, found without comparing each two of them.
+"""Find fabrics that no node label tells apart, without comparing every pair of them.
 
-A set of fabrics is an integer with a bit for each, so that one `&` compares a fabric with all.
+A set of fabrics is an integer with one bit for each fabric, so a single `&` compares a fabric with
+all others.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from fnmatch import translate
 from webhook.config.names import is_label_glob
 
 Labels = Mapping[str, tuple[str, ...]]
-#: So many different globs with wildcards are compared with values; compiling one takes as long as
-#: a thousand comparisons, and GPUs come in fewer kinds.
+#: The most different globs with wildcards that are compared with values: compiling one takes as
+#: long as a thousand comparisons, and there are fewer kinds of GPUs.
 MOST_WILD = 50
 _WILD = re.compile(r"[*?\[]")
 
@@ -27,7 +28,7 @@ class Wildcards:
         self.left_out = len(wild) - len(self.compiled)
 
     def match(self, globs: Sequence[str], value: str) -> bool:
-        """Whether a glob matches the value, or was left out and so may."""
+        """Return whether a glob matches the value, or may match it since it was left out."""
         return value in globs or any(self._matches(glob, value) for glob in filter(is_wild, globs))
 
     def _matches(self, glob: str, value: str) -> bool:
@@ -36,7 +37,7 @@ class Wildcards:
 
 
 class Alike:
-    """Tells which fabrics have no label with values that another one has not."""
+    """Finds the fabrics that no label tells apart from a given one."""
 
     def __init__(self, fabrics: Sequence[Labels], wildcards: Wildcards) -> None:
         self._all = (1 << len(fabrics)) - 1
@@ -47,7 +48,7 @@ class Alike:
                 values.add(globs, 1 << place)
 
     def to(self, labels: Labels) -> int:
-        """Return the fabrics that no label tells apart from one with these labels."""
+        """Return the fabrics that no label tells apart from a fabric with these labels."""
         alike = self._all
         for key, globs in labels.items():
             values = self._values[key]
@@ -58,12 +59,12 @@ class Alike:
 class _Values:
     """The globs of all fabrics for one label.
 
-    Whether two overlap is tried on the values that they spell themselves: `*A100*` and `*H100*`
-    do not by that measure, though some value has both in it.
+    Two globs count as overlapping if one matches the other without its wildcards. By that measure
+    `*A100*` and `*H100*` do not overlap, although some value contains both.
     """
 
     def __init__(self, wildcards: Wildcards) -> None:
-        self.fabrics = 0  #: that have the label
+        self.fabrics = 0  #: the fabrics that have the label
         self._wildcards = wildcards
         self._with: dict[str, int] = {}
         self._spelling: dict[str, int] = {}
@@ -77,7 +78,7 @@ class _Values:
             self._spelling[spelt] = self._spelling.get(spelt, 0) | fabric
 
     def overlapping(self, globs: Iterable[str]) -> int:
-        """Return the fabrics with a glob that overlaps one of these, which were added before."""
+        """Return the fabrics with a glob that overlaps one of `globs`, which were added before."""
         found = 0
         for glob in filter(is_label_glob, globs):
             if glob not in self._found:
@@ -94,7 +95,7 @@ class _Values:
         return found
 
     def _matched(self, glob: str) -> int:
-        """Return the fabrics with a glob that spells a value that this one matches."""
+        """Return the fabrics with a glob that, without its wildcards, is matched by this one."""
         if not is_wild(glob):
             return self._spelling.get(glob, 0)
         compiled = self._wildcards.compiled.get(glob)
@@ -108,7 +109,7 @@ class _Values:
 
 
 def is_wild(glob: str) -> bool:
-    """Whether it may match another value than itself."""
+    """Return whether a glob may match a value other than itself."""
     return _WILD.search(glob) is not None
 
 

@@ -1,4 +1,4 @@
-"""Rules for how devices get into pods: resources, networks, and the mode that they stand in.
+"""Rules for how devices get into pods: resources, networks and modes.
 
 Sources: k8s-rdma-shared-dev-plugin, Multus, and reports of RoCE in a pod's network
 namespace (the plugin's issues 72, 101, 112).
@@ -16,10 +16,10 @@ from webhook.pod.path import Path
 
 @per_fabric
 def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse RoCE in `shared-device` with fewer networks than devices.
+    """Reject RoCE in mode `shared-device` with fewer networks than devices.
 
-    An error: without an interface of its own in the pod's network namespace a device has
-    an empty GID table there, and connecting fails. host-network and sr-iov do without.
+    An error: without its own interface in the pod's network namespace, a device has an empty GID
+    table there, and connecting fails. host-network and sr-iov do not need one.
     """
     if fabric.mode != "shared-device" or fabric.link_layer != "Ethernet":
         return
@@ -35,9 +35,9 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of `networks` and `socketInterface` in `host-network`.
+    """Warn of `networks` and `socketInterface` in mode `host-network`.
 
-    A warning: they have no effect on pods with hostNetwork, the only ones in that mode.
+    A warning: they have no effect on pods with hostNetwork, and that mode serves only those.
     """
     if fabric.mode != "host-network":
         return
@@ -52,10 +52,10 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of `sr-iov` and `host-device` without a network.
+    """Warn of modes `sr-iov` and `host-device` without a network.
 
-    A warning: a device gets into the pod's network by a Multus network, but another
-    webhook may append that.
+    A warning: a Multus network moves the device into the pod, but another webhook may append that
+    network.
     """
     if fabric.mode in OWN_DEVICE and not fabric.networks and not any(_networks_of(fabric)):
         yield Problem(
@@ -67,9 +67,9 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse an `@interface` that would be there twice.
+    """Reject an `@interface` that a pod would get twice.
 
-    An error: the second network of that interface fails, and the pod never starts.
+    An error: the second network with that interface fails, and the pod never starts.
     """
     seen: set[str] = set()
     for path, name, times in _networks(fabric):
@@ -83,10 +83,10 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse `count: per-gpu` in `shared-device`.
+    """Reject `count: per-gpu` in mode `shared-device`.
 
-    An error: one unit of the shared plugin mounts every device of the resource, so that no
-    number of them gives each GPU its own.
+    An error: one unit of the shared plugin mounts every device of the resource, so no number of
+    units gives each GPU its own device.
     """
     for place, resource in enumerate(fabric.resources):
         if fabric.mode == "shared-device" and resource.count == "per-gpu":
@@ -98,9 +98,9 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def many_units(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a count above 1 in `shared-device`.
+    """Warn of a count above 1 in mode `shared-device`.
 
-    A warning: more units add nothing and use up the plugin's `rdmaHcaMax` sooner.
+    A warning: more units add nothing, and use up the plugin's `rdmaHcaMax` sooner.
     """
     for place, resource in enumerate(fabric.resources):
         count = resource.count
@@ -115,7 +115,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `gpusPerDevice` and `max` without `count: per-gpu`.
 
-    A warning: without it they have no effect.
+    A warning: they have no effect without it.
     """
     for place, resource in enumerate(fabric.resources):
         for key, given in (("gpusPerDevice", "gpus_per_device"), ("max", "maximum")):
@@ -127,7 +127,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a fabric without a resource, but for `host-network`.
+    """Warn of a fabric without a resource, except in mode `host-network`.
 
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """
@@ -138,7 +138,7 @@ def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
-    """Give each network with how often it is appended, at least."""
+    """Yield each network with the least number of times that it is appended."""
     for place, name in enumerate(fabric.networks):
         yield ("networks", place), name, 1
     for place, resource in enumerate(fabric.resources):
@@ -148,6 +148,6 @@ def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
 
 
 def _networks_of(fabric: FabricEntry) -> Iterator[int]:
-    """Give how many networks each resource brings along."""
+    """Yield the number of networks that each resource adds."""
     for resource in fabric.resources:
         yield 0 if not resource.network else 1 if resource.count == "per-gpu" else resource.count

@@ -1,6 +1,6 @@
-"""Rules for what goes into the environment: qos, socket interfaces and the site's `env`.
+"""Rules for what is set in the environment: qos, socket interfaces and the site's `env`.
 
-Sources: NCCL's env.rst, which tells system configuration from debugging, and its
+Sources: NCCL's env.rst, which distinguishes system configuration from debugging, and its
 misc/param.cc (nccl.conf); UCX's uct/ib configuration.
 """
 
@@ -15,10 +15,10 @@ from webhook.config.rendered_env import nccl_ib_hca, rendered
 from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
 from webhook.pod import quantity
 
-#: NCCL's reader of configuration files cuts names and values here (misc/param.cc).
+#: NCCL truncates names and values of configuration files to this length (misc/param.cc).
 _NCCL_BYTES = 1023
 _MAX_HCAS = 32
-#: env.rst, "Debugging" ("should generally not be set in production"), and what hangs jobs.
+#: From env.rst, "Debugging" ("should generally not be set in production"), and what hangs jobs.
 _DEBUGGING = frozenset(
     {
         "NCCL_ALGO",
@@ -45,17 +45,17 @@ _DEBUGGING = frozenset(
     }
 )
 _SOCKET_NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
-#: UCX_TLS words that bring an RDMA transport, besides those that begin with rc, dc or ud.
+#: Words in UCX_TLS that allow an RDMA transport, besides those that begin with rc, dc or ud.
 _UCX_RDMA = frozenset({"all", "ib"})
-#: What containerd gives every container at /dev/shm.
+#: The size of the /dev/shm that containerd gives every container.
 _SHM_DEFAULT = "64Mi"
 
 
 @per_fabric
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
+    """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
-    An error: it contradicts the fabric.
+    An error: they switch RDMA off, which contradicts the fabric.
     """
     off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
     if off != "0":
@@ -68,8 +68,8 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Problem]:
 def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of variables in `env` that NCCL documents for debugging only.
 
-    A warning: forced levels and switched-off paths hang or slow jobs, yet a site may have
-    measured.
+    A warning: forced levels and disabled paths make jobs hang or slow, but a site may have measured
+    that they help.
     """
     for name in fabric.env:
         if name in _DEBUGGING:
@@ -80,9 +80,9 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
+    """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
 
-    An error: 0 and 32 or more wait for ever, so that a broken link hangs the job.
+    An error: 0 and values above 31 wait forever, so a broken link hangs the job.
     """
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
@@ -93,9 +93,9 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface.
+    """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` beside a socket interface field.
 
-    An error: which of the two should hold?
+    An error: it is not clear which of the two to use.
     """
     if fabric.socket_interface or fabric.host_socket_interface:
         for name in _SOCKET_NAMES:
@@ -109,7 +109,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
-    A warning: from `env` pods with hostNetwork get the same name, and UCX gets none.
+    A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
     """
     if not fabric.socket_interface and not fabric.host_socket_interface:
         for name in _SOCKET_NAMES:
@@ -122,9 +122,9 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a name in `env` that `hcas` or `qos` writes otherwise.
+    """Warn of a variable in `env` to which `hcas` or `qos` gives another value.
 
-    A warning: the one in `env` wins, so the field has no effect on that library.
+    A warning: the value in `env` wins, so the field has no effect on that library.
     """
     for name, value in rendered(fabric):
         if name in fabric.env and fabric.env[name] != value:
@@ -137,9 +137,9 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse NCCL_* values of more than 1023 bytes or one line, or with spaces around them.
+    """Reject NCCL_* values with more than 1023 bytes, several lines, or spaces around them.
 
-    An error: `/etc/nccl.conf` cannot carry others, NCCL cuts them off.
+    An error: `/etc/nccl.conf` cannot hold such values; NCCL truncates them.
     """
     for name, value in fabric.env.items():
         if not name.startswith("NCCL_"):
@@ -156,9 +156,9 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse an NCCL_IB_HCA in `env` that NCCL reads otherwise than it looks.
+    """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
 
-    An error: NCCL matches nothing then and falls back to sockets without a word.
+    An error: NCCL then matches no device and silently falls back to sockets.
     """
     value = fabric.env.get("NCCL_IB_HCA")
     if value is None:
@@ -178,7 +178,7 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
 def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a UCX_TLS in `env` without an RDMA transport.
 
-    A warning: UCX goes over TCP without one, but a site may want that of UCX alone.
+    A warning: UCX then uses TCP, but a site may want that for UCX alone.
     """
     written = fabric.env.get("UCX_TLS", "all")
     words = [word.strip() for word in written.removeprefix("^").split(",")]
@@ -189,9 +189,9 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of `qos.gidIndex` where pods have interfaces of their own.
+    """Warn of `qos.gidIndex` where pods have their own interfaces.
 
-    A warning: the index differs from pod to pod there; NCCL 2.21 or newer finds it.
+    A warning: there the index differs from pod to pod; NCCL 2.21 or newer finds it.
     """
     own = fabric.mode in OWN_DEVICE or bool(fabric.networks)
     own = own or any(resource.network for resource in fabric.resources)
@@ -205,9 +205,9 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse `qos.pkey` on Ethernet.
+    """Reject `qos.pkey` on Ethernet.
 
-    An error: RoCE has no partitions; UCX fails where the key is not in the port's table.
+    An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
     if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
         yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, VLANs do that there")
@@ -215,10 +215,10 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of `qos.pkey` where NCCL is not told its index by NCCL_IB_PKEY in `env`.
+    """Warn of `qos.pkey` without NCCL_IB_PKEY in `env`.
 
-    A warning: NCCL wants the key's index in the port's table, which only the site knows
-    (net_ib gives it as `pkey_index`); without it NCCL uses index 0.
+    A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
+    passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
     """
     if fabric.qos.pkey is not None and "nccl" in fabric.libraries:
         if "NCCL_IB_PKEY" in fabric.env:
@@ -235,9 +235,9 @@ _HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 @per_fabric
 def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse a `qos.serviceLevel` above 7 on Ethernet.
+    """Reject a `qos.serviceLevel` above 7 on Ethernet.
 
-    An error: there are eight.
+    An error: RoCE has eight priorities, from 0.
     """
     level = fabric.qos.service_level
     if level is not None and level > _HIGHEST_PRIORITY and fabric.link_layer == "Ethernet":
@@ -248,13 +248,13 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Problem]:
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a `sharedMemory` below 64Mi, which every container has anyway.
 
-    A warning: less works for nothing that needs RDMA; `64m` and `64` are typing errors.
+    A warning: less is too little for anything that needs RDMA; `64m` and `64` are typing errors.
     """
     written = fabric.shared_memory
     try:
         small = 0 < quantity.parse(written) < quantity.parse(_SHM_DEFAULT)
     except ValueError:
-        return  # naming.shared_memory says so
+        return  # naming.shared_memory reports it
     if small and written is not None:
         yield Problem(
             ("sharedMemory",),

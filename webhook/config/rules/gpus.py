@@ -1,8 +1,8 @@
-"""Rules against GPUs where an RDMA resource belongs.
+"""Rules against GPUs in the place of RDMA resources.
 
-Sources: the names of NVIDIA's, AMD's and Intel's GPU device plugins; what sites call GPUs
-that they tell apart by k8s-device-plugin's `resources.gpus[].name`. An RDMA resource may be
-of nvidia.com as well: `nvidia.com/hostdev`, and what the SR-IOV device plugin is told.
+Sources: the names in NVIDIA's, AMD's and Intel's GPU device plugins; the names that sites give to
+GPUs with k8s-device-plugin's `resources.gpus[].name`. An RDMA resource may be in nvidia.com as
+well: `nvidia.com/hostdev`, and any name that the SR-IOV device plugin is configured with.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from webhook.pod.path import Path
 
 _GPU_DOMAIN = "gpu.intel.com"
 _GPU_NAMES = ("gpu", "gpu.shared")
-#: h200, a100-80gb, V100, gb200, l40s, rtx-4090, mi300x. Models of one digit that a port may be
-#: called as well (l2, p4) are left out.
+#: h200, a100-80gb, V100, gb200, l40s, rtx-4090, mi300x. Models that could also be the name of a
+#: port (l2, p4) are left out.
 _MODEL = re.compile(
     r"(?:nvidia|amd)\.com/(?:nvidia[-_.])?(?:tesla[-_.])?"
     r"(?:(?:gb|gh|[abhv])[0-9]{3}|a(?:10|16|30|40)g?|h20|l(?:20|40)s?|p40|p100|k80|[lt]4"
@@ -30,9 +30,9 @@ _MODEL = re.compile(
 
 
 def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
-    """Refuse a GPU as an RDMA resource, or as an alias of one.
+    """Reject a GPU as an RDMA resource, or as an alias of one.
 
-    An error: pods would ask for more GPUs instead of RDMA, or theirs would be renamed.
+    An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
     """
     claimed = _claimed(parts)
     for path, name in _resources(parts):
@@ -45,9 +45,9 @@ def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
 
 
 def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
-    """Warn of an RDMA resource, or an alias, that is called like a model of GPU: `nvidia.com/h200`.
+    """Warn of an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
-    A warning: a site may call a device for the nodes with that GPU so.
+    A warning: a site may name a device after the GPU of its nodes.
     """
     claimed = _claimed(parts)
     for path, name in _resources(parts):

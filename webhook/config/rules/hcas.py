@@ -1,9 +1,9 @@
 """Rules for the names of RDMA devices in `hcas`, `excludeHcas`, `hcaPrefixes` and NCCL_IB_HCA.
 
-Sources: NCCL's env.rst (NCCL_IB_HCA) and net_ib, which compares names byte by byte;
-the names that kernel drivers give (`mlx5_%d`, `mlx5_bond_%d`, `bnxt_re%d`), and those of
-rdma-core's kernel-boot/rdma_rename.c (`ibp14s0`, `rocep32s0f0`, `rdmaP23800p0s2`). A site
-may rename a device to anything else, so nothing is demanded of names.
+Sources: NCCL's env.rst (NCCL_IB_HCA) and net_ib, which compares names byte by byte; the names
+that kernel drivers give (`mlx5_%d`, `mlx5_bond_%d`, `bnxt_re%d`), and those of rdma-core's
+kernel-boot/rdma_rename.c (`ibp14s0`, `rocep32s0f0`, `rdmaP23800p0s2`). A site may rename a device
+to anything else, so a name need not have any of these forms.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ from webhook.pod.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32
-#: What is longer does not reach NCCL, as another rule says.
+#: A longer list does not reach NCCL, which another rule reports.
 _LONGEST_LIST = 1023
-#: What kernel drivers put before a device's number, and rdma_rename before its PCI address.
+#: What kernel drivers put before the device's number, and rdma_rename before the PCI address.
 _STEM = (
     r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
     r"|(?:ib|iw|opa|rdma|roce)p)"
 )
 _ONLY_STEM = re.compile(rf"{_STEM}_?", re.IGNORECASE)
 _RANGE = re.compile(rf".*\.\..*|{_STEM}.*[0-9]-.*[0-9]", re.IGNORECASE)
-#: eth0, ib0, bond0.100, net1, and systemd's eno1, ens1f0np0, enp3s0; not ibp14s0, which is both.
+#: eth0, ib0, bond0.100, net1, and systemd's eno1, ens1f0np0, enp3s0. Not ibp14s0, which may be an
+#: interface or a device.
 _INTERFACE = re.compile(
     r"(?:eth|bond|net|team)(?:[0-9].*)?|ib[0-9]+(?:\..+)?|en(?:[ops](?:[0-9].*)?)?|enx[0-9a-f]{12}",
     re.IGNORECASE,
 )
-#: The one capital in such names: rdma_rename puts P before a PCI domain other than 0.
+#: The only capital letter in such names: rdma_rename puts P before a PCI domain other than 0.
 _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
 _LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
 
 
 @per_fabric
 def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse devices that are not `name[:port]`: globs, `=`, `^`, spaces.
+    """Reject devices that are not `name[:port]`: globs, `=`, `^`, spaces.
 
-    An error: NCCL finds no device, and falls back to sockets without a word.
+    An error: NCCL finds no device and silently falls back to sockets.
     """
     for key, place, written in _hcas(fabric):
         if key == "hcaPrefixes":
@@ -60,10 +61,10 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
+    """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
-    An error: NCCL takes one for a name, finds no such device, and falls back to sockets
-    without a word.
+    An error: NCCL takes a range for a name, finds no such device and silently falls back to
+    sockets.
     """
     for path, name, _ in _named(fabric):
         if _RANGE.fullmatch(name):
@@ -74,7 +75,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse the beginning of a name where NCCL wants all of it: `mlx5`, `ibp`.
+    """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
     An error: no driver gives such a name, so it matches no device.
     """
@@ -91,8 +92,8 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
-    A warning: NCCL looks for an RDMA device of that name, and there hardly is one; but a
-    site may name devices after their interfaces.
+    A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
+    may name devices after their interfaces.
     """
     for path, name, _ in _named(fabric):
         if _INTERFACE.fullmatch(name):
@@ -105,9 +106,9 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of capitals in the names of devices, but for udev's `P`: `MLX5_0`.
+    """Warn of capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
-    A warning: case matters to NCCL, and neither drivers nor udev write any; but a site may.
+    A warning: case matters to NCCL, and neither drivers nor udev use capitals; but a site may.
     """
     for path, name, _ in _named(fabric):
         lower = _DOMAIN.sub("p", name)
@@ -120,9 +121,9 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
+    """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
-    An error: NCCL_IB_HCA is either a list, an exclusion, or prefixes.
+    An error: NCCL_IB_HCA is a list of names, of exclusions or of prefixes.
     """
     given = list(dict.fromkeys(key for key, _, _ in _hcas(fabric)))
     for other in given[1:]:
@@ -131,7 +132,7 @@ def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse HCA names in `sr-iov` and `host-device`.
+    """Reject HCA names in modes `sr-iov` and `host-device`.
 
     An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
     """
@@ -144,7 +145,7 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse more than 32 devices, or one twice.
+    """Reject more than 32 devices, or a device that is listed twice.
 
     An error: NCCL reads no more than 32.
     """
@@ -158,10 +159,10 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a prefix that also matches devices that it hardly means.
+    """Warn of a prefix that also matches devices that are probably not meant.
 
-    A warning: `mlx5_1` is also mlx5_10 to mlx5_19, `mlx5` also the bond mlx5_bond_0, but
-    on this site's nodes there may be none of those.
+    A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
+    site's nodes may have none of those.
     """
     for place, prefix in enumerate(fabric.hca_prefixes):
         if prefix[-1:].isdigit() and "_" in prefix:
@@ -179,7 +180,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Problem]:
 def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
     """Warn of a prefix that also matches a device that another fabric names.
 
-    A warning: the other fabric's nodes may be other nodes.
+    A warning: the two fabrics may have different nodes.
     """
     others = _with_prefix(parts)
     for path, fabric in parts.fabrics():
@@ -195,10 +196,11 @@ def prefixes_of_others(parts: Parts) -> Iterator[Problem]:
 
 
 def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
-    """Find for each prefix in the file two fabrics that name a device with it: list and device.
+    """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
 
-    Two, as one of them may be the prefix's own. Names of devices are at most 64 bytes, and
-    cutting each to the lengths that prefixes have finds them all.
+    The value for a fabric is the name of the list and the device. Two, because one of them may be
+    the prefix's own fabric. Names of devices are at most 64 bytes long, so truncating each to every
+    length that a prefix has finds all of them.
     """
     listed = (prefix for _, fabric in parts.fabrics() for prefix in fabric.hca_prefixes)
     found: dict[str, dict[str, tuple[str, str]]] = {
@@ -218,8 +220,8 @@ def _with_prefix(parts: Parts) -> dict[str, dict[str, tuple[str, str]]]:
 def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `mlx5_bond_*` among the devices of an InfiniBand fabric.
 
-    A warning: such a bond is Ethernet (InfiniBand ports cannot be its members), often a
-    slow one, and NCCL refuses or mixes link layers. But someone may have renamed a device.
+    A warning: such a bond is Ethernet (InfiniBand ports cannot be its members) and often slow, and
+    NCCL refuses or mixes link layers. But a site may have renamed a device.
     """
     for place, written in enumerate(fabric.hcas):
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
@@ -240,9 +242,9 @@ def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:
 
 
 def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
-    """Give each device without its port, and whether it is a whole name, not a prefix.
+    """Yield each device without its port, and whether it is a whole name rather than a prefix.
 
-    What is no name at all is left to the rules that say so.
+    Leave out what is not a name at all: other rules report it.
     """
     for key, place, written in _hcas(fabric):
         name = written.partition(":")[0]

@@ -24,10 +24,10 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 
 def same_gpus(parts: Parts) -> Iterator[Problem]:
-    """Warn of two fabrics that claim the same GPU resource and no labels tell apart.
+    """Warn of two fabrics that claim the same GPU resource and that no label tells apart.
 
-    A warning: a pod that asks for those GPUs and says no more is ambiguous, which may be
-    meant. Where `defaults.fabric` is one of the two, it is.
+    A warning: a pod that requests those GPUs and says no more is ambiguous, but that may be
+    intended. Two fabrics of which one is `defaults.fabric` are not reported.
     """
     fabrics = list(parts.fabrics())
     alike = Alike([labels_of(fabric) for _, fabric in fabrics], _wildcards(parts))
@@ -57,8 +57,8 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
 def many_wildcards(parts: Parts) -> Iterator[Problem]:
     """Warn of more than 50 different globs with wildcards.
 
-    A warning: the others work as well, but are not compared with those of other fabrics nor
-    with `nodeSelector`.
+    A warning: further globs work as well, but are not compared with those of other fabrics or with
+    `nodeSelector`.
     """
     left_out = _wildcards(parts).left_out
     if left_out:
@@ -70,10 +70,10 @@ def many_wildcards(parts: Parts) -> Iterator[Problem]:
 
 
 def aliases_of_two(parts: Parts) -> Iterator[Problem]:
-    """Refuse an alias that stands for two resources of one fabric.
+    """Reject an alias that stands for two resources of the same fabric.
 
-    An error: it could not be renamed to two. Two fabrics may share one, as two
-    clusters' manifests do: the fabric of the pod decides what it becomes.
+    An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
+    which resource it becomes.
     """
     for path, fabric in parts.fabrics():
         owners: dict[str, str] = {}
@@ -89,9 +89,9 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
 
 
 def alias_is_resource(parts: Parts) -> Iterator[Problem]:
-    """Refuse an alias that is a fabric's real resource.
+    """Reject an alias that is the real resource of a fabric.
 
-    An error: a pod that asks for the real one would get another.
+    An error: a pod that requests the real resource would get another one.
     """
     real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
     for path, fabric in parts.fabrics():
@@ -107,7 +107,7 @@ def alias_is_resource(parts: Parts) -> Iterator[Problem]:
 
 @per_fabric
 def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse an RDMA resource that is listed twice.
+    """Reject an RDMA resource that is listed twice.
 
     An error: the counts would contradict each other.
     """
@@ -124,9 +124,9 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse GPU products both in `gpuProducts` and in `nodeLabels`.
+    """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
 
-    An error: which of the two should hold?
+    An error: it is not clear which of the two to use.
     """
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
         yield Problem(
@@ -138,7 +138,8 @@ def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of GPU products with `-SHARED` or `-MIG-...`.
 
-    A warning: both are cut off the node's value first, so such a glob may never match.
+    A warning: both suffixes are removed from the node's value first, so such a glob may never
+    match.
     """
     for place, glob in enumerate(fabric.match.gpu_products):
         if glob.endswith("-SHARED") or "-MIG-" in glob:
@@ -150,7 +151,7 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse `pin: always` without a `nodeSelector`.
+    """Reject `pin: always` without a `nodeSelector`.
 
     An error: there is nothing to pin to.
     """
@@ -162,16 +163,16 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a `nodeSelector` without `pin: always`.
 
-    A warning: without it it has no effect.
+    A warning: it has no effect without the pin.
     """
     if fabric.pin == "never" and fabric.node_selector:
         yield Problem(("nodeSelector",), "has no effect with pin: never: write pin: always")
 
 
 def selector_against_match(parts: Parts) -> Iterator[Problem]:
-    """Refuse a `nodeSelector` that contradicts `match`.
+    """Reject a `nodeSelector` that contradicts `match`.
 
-    An error: pods would be pinned to nodes that are not the fabric's.
+    An error: pods would be pinned to nodes that are not in the fabric.
     """
     wildcards = _wildcards(parts)
     for path, fabric in parts.fabrics():

@@ -1,4 +1,4 @@
-"""Rules for names and values that something outside refuses; all are errors, as pods break."""
+"""Rules for names and values that another program rejects; all are errors, since pods break."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLUGIN_DOMAIN = "rdma/"
 
 @per_fabric
 def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse a fabric's name that is no DNS label: lower case letters, digits, `-`, at most 63.
+    """Reject a fabric's name that is not a DNS label: lower case letters, digits, `-`, at most 63.
 
-    It stands in annotations, metric labels and messages.
+    The name is used in annotations, metric labels and messages.
     """
     if not names.is_dns_label(fabric.name):
         yield Problem(
@@ -29,7 +29,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 def unique_names(parts: Parts) -> Iterator[Problem]:
-    """Refuse two fabrics of one name."""
+    """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
     for path, fabric in parts.fabrics():
         before = first.setdefault(fabric.name, path[1])
@@ -41,7 +41,7 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
 
 
 def default_fabric(parts: Parts) -> Iterator[Problem]:
-    """Refuse a `defaults.fabric` that the file does not have."""
+    """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
     if name is not None and name not in parts.names:
         there = listed(sorted(parts.names)) or "none"
@@ -51,9 +51,9 @@ def default_fabric(parts: Parts) -> Iterator[Problem]:
 
 @per_fabric
 def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse GPU resources, RDMA resources and aliases that are not `domain/name`.
+    """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
 
-    The API server refuses others, those of kubernetes.io among them (IsExtendedResourceName).
+    The API server rejects other names, including those in kubernetes.io (IsExtendedResourceName).
     """
     for path, name in _resources(fabric):
         if not names.is_extended_resource(name):
@@ -66,10 +66,10 @@ def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse a resource `rdma/NAME` with more than letters, digits and `_` in its name.
+    """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
 
-    The RDMA shared device plugin refuses any other `resourceName`, so no node can offer it.
-    An alias may be anything: people write what they like.
+    The RDMA shared device plugin rejects any other `resourceName`, so no node can offer it. An
+    alias may have other characters, since users may have written anything.
     """
     for place, resource in enumerate(fabric.resources):
         short = resource.name.removeprefix(_PLUGIN_DOMAIN)
@@ -84,9 +84,9 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def label_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse keys of `nodeLabels`, and keys and values of `nodeSelector`, that are no labels.
+    """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
 
-    The API server refuses a pod whose nodeSelector holds others.
+    The API server rejects a pod whose nodeSelector contains one.
     """
     keys: list[tuple[str, ...]] = [("match", "nodeLabels", key) for key in fabric.match.node_labels]
     keys += [("nodeSelector", key) for key in fabric.node_selector]
@@ -103,9 +103,9 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse globs of node labels that no label value can match.
+    """Reject globs of node labels that no label value can match.
 
-    Another one never matches: GPU feature discovery writes `Tesla-V100-SXM2-32GB`, no spaces.
+    Values have no spaces, for example: GPU feature discovery writes `Tesla-V100-SXM2-32GB`.
     """
     lists: list[tuple[Path, list[str]]] = [(("match", "gpuProducts"), fabric.match.gpu_products)]
     lists += [(("match", "nodeLabels", key), of) for key, of in fabric.match.node_labels.items()]
@@ -123,7 +123,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse names in `env` that are no names of variables."""
+    """Reject invalid names of variables in `env`."""
     for name in fabric.env:
         if not names.is_env_name(name):
             yield Problem(
@@ -134,9 +134,9 @@ def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse socket interfaces with `=`, `^`, a list, or more than 15 bytes.
+    """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes.
 
-    NCCL would understand those, Gloo and UCX do not, and all three get the same name.
+    NCCL would accept these forms, but Gloo and UCX do not, and all three get the same name.
     """
     for key, name in (
         ("socketInterface", fabric.socket_interface),
@@ -152,7 +152,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def network_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse networks that are not `[namespace/]name[@interface]`, as Multus reads them."""
+    """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
         (("networks", place), name) for place, name in enumerate(fabric.networks)
     ]
@@ -170,7 +170,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
-    """Refuse a `sharedMemory` that is no quantity above zero."""
+    """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
     if written is None:
         return
@@ -186,7 +186,7 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 def namespaces(parts: Parts) -> Iterator[Problem]:
-    """Refuse names in `nvlink.allowNamespaces` that are no namespaces, globs among them."""
+    """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
     for place, name in enumerate(parts.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
             yield Problem(
@@ -196,7 +196,7 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
 
 
 def foreign_globs(parts: Parts) -> Iterator[Problem]:
-    """Refuse globs of `foreignNics` that are no `domain/name`, or that match everything."""
+    """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
     foreign = parts.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for place, glob in enumerate(globs):

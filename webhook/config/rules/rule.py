@@ -1,4 +1,4 @@
-"""What a rule sees of the file, and how it answers."""
+"""What a rule gets of the file, and what it returns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from webhook.config.findings import Severity
 from webhook.config.model import FabricConfiguration, FabricEntry
 from webhook.pod.path import Path
 
-#: In these modes each pod sees its own device, whose name nobody knows before.
+#: In these modes each pod gets its own device, whose name is not known in advance.
 OWN_DEVICE = ("sr-iov", "host-device")
 
 
 class Problem(NamedTuple):
-    """What a rule found: where, and a sentence with the value and what would do."""
+    """What a rule found: its place, and a sentence with the value and what would be right."""
 
     path: Path
     message: str
@@ -27,13 +27,13 @@ class Parts:
     """The parts of a file that could be read."""
 
     model: FabricConfiguration
-    #: Where in the file each of the model's fabrics stands.
+    #: The index in the file of each of the model's fabrics.
     positions: tuple[int, ...]
-    #: Names of all fabrics of the file, also of those that could not be read.
+    #: The names of all fabrics of the file, including those that could not be read.
     names: frozenset[str]
 
     def without(self, places: set[int]) -> Parts:
-        """Leave out the fabrics at some positions of the file."""
+        """Return a copy without the fabrics at some positions of the file."""
         kept = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
         return Parts(
             model=self.model.model_copy(update={"fabrics": list(kept.values())}),
@@ -42,7 +42,7 @@ class Parts:
         )
 
     def fabrics(self) -> Iterator[tuple[tuple[str, int], FabricEntry]]:
-        """Give each fabric with its path."""
+        """Yield each fabric with its path."""
         for position, fabric in zip(self.positions, self.model.fabrics, strict=True):
             yield ("fabrics", position), fabric
 
@@ -55,12 +55,12 @@ class Rule(NamedTuple):
 
     severity: Severity
     check: Check
-    #: It looks at values one by one, so it can do so in a fabric that has a wrong value elsewhere.
+    #: Whether it checks values one by one, and so also in a fabric with a wrong value elsewhere.
     alone: bool = False
 
 
 def per_fabric(check: Callable[[FabricEntry], Iterable[Problem]]) -> Check:
-    """Turn a rule over one fabric into one over the file."""
+    """Turn a rule for one fabric into a rule for the whole file."""
 
     @wraps(check)
     def over_all(parts: Parts) -> Iterator[Problem]:
