@@ -107,7 +107,7 @@ class Entry(BaseModel):
         use_attribute_docstrings=True,
     )
 
-    @model_validator(mode="before")  # type: ignore[pydantic-alias] # nobody calls these models
+    @model_validator(mode="before")  # type: ignore[pydantic-alias] # only validation makes these models
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
         if not isinstance(data, dict):

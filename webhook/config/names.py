@@ -77,7 +77,10 @@ def is_env_name(name: str) -> bool:
 
 
 def is_interface(name: str) -> bool:
-    """Return whether Linux accepts `name` for an interface, and no library reads a list or glob."""
+    """Return whether Linux accepts `name` for an interface.
+
+    It must also be a name that no library reads as a list or a glob.
+    """
     if not name or name in (".", "..") or len(name.encode()) > INTERFACE_BYTES:
         return False
     return not any(char.isspace() or char in "/:,^=*%" for char in name)

@@ -36,7 +36,7 @@ __all__ = [
 TOO_LARGE = "too large"
 LARGEST = 32 * 1024  #: the most characters that are read, over all scripts of a pod
 STEPS = 8192  #: the most stops of the scanner in them; 800 scripts of Debian took at most 2,647
-SHORT = 4096  #: the most characters of a script whose result is cached; 16 results are
+SHORT = 4096  #: the most characters of a script whose result is cached (16 results are kept)
 PLACES = 128  #: the most sought words in a pod's scripts whose commands are examined
 
 #: Why a script is left alone, as the end of a sentence.
