@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.fabric.records import Fabrics, matches
+from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import items, mapping, text
 
 LABEL = "rdma.lab/enable"
@@ -120,8 +120,9 @@ class Facts:
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
     for fabric in fabrics.fabrics.values():
         fits = all(
-            key in node.labels and matches(globs, product_of(key, node.labels[key]))
-            for key, globs in fabric.node_labels.items()
+            key in node.labels
+            and fabrics.by_label[key][fabric.name].match(product_of(key, node.labels[key]))
+            for key in fabric.node_labels
         )
         if fits and (not fabric.gpu_resources or fabric.gpu_resources & node.resources):
             yield fabric.name

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from webhook.errors import ShapeError
-from webhook.fabric.globs import Globs, compiled
+from webhook.fabric.globs import Globs
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import mapping
 from webhook.pod.path import Path, dotted
@@ -59,6 +59,7 @@ FOREIGN_RESOURCES = (
 )
 FOREIGN_ANNOTATIONS = ("networking.gke.io/*",)
 _RESOURCES, _ANNOTATIONS = Globs(FOREIGN_RESOURCES), Globs(FOREIGN_ANNOTATIONS)
+_NONE = Globs()
 
 
 class Usage(NamedTuple):
@@ -187,11 +188,11 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
     return name in fabrics.by_resource or name.startswith("rdma/")
 
 
-def is_foreign(name: str, more: tuple[str, ...] = ()) -> bool:
+def is_foreign(name: str, more: Globs = _NONE) -> bool:
     """Return whether a resource is another vendor's NIC; `more` are the site's globs."""
-    return _RESOURCES.match(name) or compiled(more).match(name)
+    return _RESOURCES.match(name) or more.match(name)
 
 
-def is_foreign_annotation(key: str, more: tuple[str, ...] = ()) -> bool:
+def is_foreign_annotation(key: str, more: Globs = _NONE) -> bool:
     """Return whether a pod annotation belongs to another vendor's NICs."""
-    return _ANNOTATIONS.match(key) or compiled(more).match(key)
+    return _ANNOTATIONS.match(key) or more.match(key)

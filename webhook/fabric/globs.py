@@ -21,7 +21,7 @@ LONGEST = 317
 class Globs:
     """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
 
-    written: tuple[str, ...]
+    written: tuple[str, ...] = ()
     _literals: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -39,12 +39,6 @@ class Globs:
 def _pattern(glob: str) -> re.Pattern[str]:
     """Compile a glob of the configuration, once a name contains its literal part; few names do."""
     return re.compile(translate(glob))
-
-
-@lru_cache(maxsize=64)
-def compiled(globs: tuple[str, ...]) -> Globs:
-    """Compile globs of the configuration, never of a pod."""
-    return Globs(globs)
 
 
 def _literal(glob: str) -> str:

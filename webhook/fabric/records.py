@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from webhook.fabric.globs import Globs, compiled
+from webhook.fabric.globs import Globs
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
@@ -101,8 +101,8 @@ class Fabrics:
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
     nvlink_namespaces: frozenset[str] = frozenset()
-    foreign_resources: tuple[str, ...] = ()
-    foreign_annotations: tuple[str, ...] = ()
+    foreign_resources: Globs = field(default_factory=Globs)
+    foreign_annotations: Globs = field(default_factory=Globs)
     #: Twelve hex digits that change with the configuration's meaning.
     config_hash: str = ""
     #: GPU resource → names of the fabrics that claim it.
@@ -138,15 +138,10 @@ def index(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
         nvlink_namespaces=nvlink_namespaces,
-        foreign_resources=foreign_resources,
-        foreign_annotations=foreign_annotations,
+        foreign_resources=Globs(foreign_resources),
+        foreign_annotations=Globs(foreign_annotations),
         config_hash=config_hash,
         by_gpu={gpu: frozenset(names) for gpu, names in by_gpu.items()},
         by_resource={name: frozenset(names) for name, names in by_resource.items()},
         by_label=by_label,
     )
-
-
-def matches(globs: tuple[str, ...], value: str) -> bool:
-    """Return whether a label's value matches one of a fabric's globs."""
-    return compiled(globs).match(value)

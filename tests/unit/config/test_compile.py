@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.config.files import compiled, fabric, text
 from webhook.config.load import parse_fabrics
+from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
@@ -99,8 +100,8 @@ def test_every_field_reaches_its_record() -> None:
         memlock_unlimited=True,
     )
     assert loaded.nvlink_namespaces == {"lab"}
-    assert loaded.foreign_resources == ("example.com/efa*",)
-    assert loaded.foreign_annotations == ("example.com/nic",)
+    assert loaded.foreign_resources == Globs(("example.com/efa*",))
+    assert loaded.foreign_annotations == Globs(("example.com/nic",))
     assert loaded.by_resource["rdma/hca"] == {"h100"}
     assert loaded.by_gpu == {"nvidia.com/h100": {"h100"}}
 

@@ -16,6 +16,7 @@ from webhook.decision.resources import (
     usage_of,
 )
 from webhook.errors import ShapeError
+from webhook.fabric.globs import Globs
 from webhook.fabric.records import RdmaResource
 
 PATH = ("spec", "containers", 0)
@@ -228,7 +229,7 @@ def test_a_few_wrong_amounts_are_shown() -> None:
 )
 def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
     """The built-in ones, and the site's own."""
-    assert is_foreign(name, ("site.lab/nic?",)) is foreign
+    assert is_foreign(name, Globs(("site.lab/nic?",))) is foreign
     assert is_foreign("site.lab/nic0") is False
 
 
@@ -243,7 +244,7 @@ def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
 )
 def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> None:
     """GKE attaches its NICs by annotation; a site may know others."""
-    assert is_foreign_annotation(key, ("site.lab/*",)) is foreign
+    assert is_foreign_annotation(key, Globs(("site.lab/*",))) is foreign
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,12 @@ from webhook.fabric.globs import LONGEST, Globs
     ("globs", "name", "fits"),
     [
         ((), "x", False),
+        (("Tesla-V100-*",), "Tesla-V100-SXM2-16GB", True),
+        (("Tesla-V100-*",), "tesla-v100-sxm2-16gb", False),
+        (("Tesla-V100-*",), "NVIDIA-Tesla-V100-PCIE", False),
+        (("p4d.*", "p5.*"), "p5.48xlarge", True),
+        (("p[45].*",), "p3.16xlarge", False),
+        (("",), "", True),
         (("a*b?c",), "axxbyc", True),
         (("a*b?c",), "axxbc", False),
         (("*/*sriov*",), "intel.com/sriov", True),

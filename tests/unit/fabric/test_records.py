@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index, matches
+from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
 
 NORTH = Fabric(
     name="north",
@@ -39,25 +37,3 @@ def test_fabrics_are_found_by_name_and_by_resource() -> None:
             "rdma/shared": frozenset({"south"}),
         },
     )
-
-
-@pytest.mark.parametrize(
-    ("globs", "value", "fits"),
-    [
-        ((), "x", False),
-        (("Tesla-V100-*",), "Tesla-V100-SXM2-16GB", True),
-        (("Tesla-V100-*",), "tesla-v100-sxm2-16gb", False),
-        (("Tesla-V100-*",), "NVIDIA-Tesla-V100-PCIE", False),
-        (("p4d.*", "p5.*"), "p5.48xlarge", True),
-        (("p?.48xlarge",), "p5.48xlarge", True),
-        (("p[45].*",), "p3.16xlarge", False),
-        (("*",), "", True),
-        (("a",), "a\n", False),
-        (("",), "", True),
-    ],
-)
-def test_a_label_value_matches_one_of_the_globs(
-    globs: tuple[str, ...], value: str, fits: bool
-) -> None:
-    """The whole value counts, and case does, as for Kubernetes."""
-    assert matches(globs, value) is fits
