@@ -151,7 +151,7 @@ def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
     _uncalled(cluster)
     cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
-    cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=120s")
+    cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=300s")
 
 
 def clear(cluster: Cluster) -> None:

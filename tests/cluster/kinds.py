@@ -14,7 +14,7 @@ def bring(cluster: Cluster, where: str, definitions: str | None = None) -> list[
     # Those of Ray are too long for the annotation in which a client-side apply keeps them.
     apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", where)
     names = cluster.kubectl(*apply, input=definitions).split()
-    wait = ("wait", "--for=condition=Established", "--timeout=30s", *names)
+    wait = ("wait", "--for=condition=Established", "--timeout=300s", *names)
 
     def served() -> bool:
         # It fails, rather than waits, on a definition that has no condition yet.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -109,11 +108,3 @@ def apply(cluster: Cluster, *documents: Document) -> None:
     """Apply documents."""
     many = {"apiVersion": "v1", "kind": "List", "items": documents}
     cluster.kubectl("apply", "--filename=-", input=json.dumps(many))
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until a condition holds, and fail where it does not."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.2)

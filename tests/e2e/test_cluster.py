@@ -77,7 +77,7 @@ def _create(cluster: Cluster, *objects: dict[str, Any]) -> None:
 
 
 def _ready(cluster: Cluster, pod: str) -> None:
-    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "--timeout=300s")
 
 
 def _python(cluster: Cluster, pod: str, program: str) -> str:

@@ -305,12 +305,12 @@ def check(cluster: Cluster, space: str, image: str, template: dict[str, Any]) ->
     }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "check"}, "spec": spec}
     where = f"--namespace={space}"
-    cluster.kubectl("wait", where, "--for=create", "--timeout=30s", "serviceaccount/default")
+    cluster.kubectl("wait", where, "--for=create", "--timeout=300s", "serviceaccount/default")
     cluster.kubectl("create", where, "--filename=-", input=json.dumps(pod))
 
 
 def checked(cluster: Cluster, space: str) -> str:
     """Return what it says."""
     where, done = f"--namespace={space}", "--for=jsonpath={.status.phase}=Succeeded"
-    cluster.kubectl("wait", where, done, "--timeout=90s", "pod/check")
+    cluster.kubectl("wait", where, done, "--timeout=300s", "pod/check")
     return cluster.kubectl("logs", where, "check")

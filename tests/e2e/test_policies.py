@@ -21,10 +21,10 @@ from tests.e2e.asking import (
     pod,
     template,
     told,
-    until,
     workload,
 )
 from tests.e2e.wire import send
+from tests.waiting import until
 from webhook.admission.match import EXCLUDED
 from webhook.admission.match import called as previewed
 from webhook.decision.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests

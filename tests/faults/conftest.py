@@ -14,11 +14,12 @@ from typing import Protocol
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import apply, namespace, until
+from tests.e2e.asking import apply, namespace
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
 from tests.e2e.live.lab import Lab
 from tests.faults.scale import RATE
+from tests.waiting import until
 
 _FIGURES = pytest.StashKey[list[tuple[str, str]]]()
 _NUMBERS = count()

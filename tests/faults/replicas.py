@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.asking import until
+from tests.waiting import until
 
 
 def processes(webhook: Webhook) -> dict[str, str]:
@@ -30,9 +30,9 @@ def ready(webhook: Webhook) -> set[str]:
     return {pod["metadata"]["name"] for pod in _pods(webhook) if _is_ready(pod)}
 
 
-def settled(webhook: Webhook, count: int = 2, seconds: float = 120.0) -> None:
+def settled(webhook: Webhook, count: int = 2) -> None:
     """Wait until there are so many replicas, all of them ready, and none is about to end."""
-    until(lambda: len(_pods(webhook)) == len(ready(webhook)) == count, seconds)
+    until(lambda: len(_pods(webhook)) == len(ready(webhook)) == count)
 
 
 def _pods(webhook: Webhook) -> list[Any]:

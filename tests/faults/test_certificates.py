@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install
-from tests.e2e.asking import until
 from tests.faults.certs_command import certs, served
 from tests.faults.change import authorities, count_of, trusted
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
 from tests.faults.scale import RATE, SCALE
+from tests.waiting import until
 
 REPLICAS = 5
 #: New leaves of each replica: one of the next CA, one for its age.
@@ -44,7 +44,7 @@ def emptied(webhook: Webhook) -> Iterator[None]:
 def _empty(webhook: Webhook) -> None:
     webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # nobody is refused
     webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
-    until(lambda: not webhook.replicas(), 60)
+    until(lambda: not webhook.replicas())
     webhook.kubectl("delete", "pods", "--all", "--grace-period=1")
     webhook.kubectl("delete", "secret", f"{NAME}-ca", "--ignore-not-found")
 
@@ -78,13 +78,13 @@ def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure
         for _ in range(SCALE.rotations):
             began, before = time.monotonic(), _issuer(webhook)
             certs(webhook, "rotate")
-            until(lambda before=before: _issuer(webhook) != before, 60)  # type: ignore[misc]
-            until(lambda: _issuers(webhook) == {"current"}, 60)
+            until(lambda before=before: _issuer(webhook) != before)  # type: ignore[misc]
+            until(lambda: _issuers(webhook) == {"current"})
             if SCALE.retired:
-                until(lambda: "previous.crt" not in authorities(webhook), 300)
-                until(lambda: count_of(trusted(webhook)) == 1, 60)
+                until(lambda: "previous.crt" not in authorities(webhook))
+                until(lambda: count_of(trusted(webhook)) == 1)
             seconds.append(round(time.monotonic() - began))
-        until(lambda: min(_renewed(webhook, leaves).values()) >= LEAVES, 120)
+        until(lambda: min(_renewed(webhook, leaves).values()) >= LEAVES)
         creations.last(max(SCALE.pods / RATE, time.monotonic() - creations.begun + SCALE.after))
     measured = none_lost(creations, SCALE.pods)
     assert served(webhook, REPLICAS) == REPLICAS

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
-from tests.e2e.asking import Document, until
+from tests.e2e.asking import Document
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import replicas
 from tests.faults.certs_command import served
@@ -18,6 +18,7 @@ from tests.faults.counts import none_lost
 from tests.faults.replicas import settled
 from tests.faults.scale import SCALE
 from tests.integration.replica import _WRONG as WRONG_CLOCK
+from tests.waiting import until
 
 CLOCKS = {"ahead": 600, "behind": -600}
 #: Pods at once: more than the connections that the API server keeps, so that it dials anew.
@@ -69,7 +70,7 @@ def test_clocks_are_wrong(
 
     with load() as creations:
         with ThreadPoolExecutor(BURST) as burst:
-            until(lambda: _patched(burst, lab) and all(asked().values()), 120)
+            until(lambda: _patched(burst, lab) and all(asked().values()))
         creations.last(SCALE.after)
     measured = none_lost(creations)
     calls = sum(asked().values())

@@ -7,14 +7,14 @@ import time
 from itertools import count
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import until
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
-from tests.e2e.live.test_configuration import KUBELET, changed, put, successful
+from tests.e2e.live.test_configuration import changed, put, successful
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import killed_with
 from tests.faults.replicas import kill, processes, settled
 from tests.faults.scale import SCALE
+from tests.waiting import until
 
 _NUDGES = count()
 
@@ -30,11 +30,11 @@ def test_the_configuration_is_broken(
         creations.last(1)
         began = time.monotonic()
         _change(webhook, changed("fast"))
-        until(lambda: not any(successful(one) for one in replicas(webhook)), KUBELET)
+        until(lambda: not any(successful(one) for one in replicas(webhook)))
         told = time.monotonic() - began
         kill(webhook, container)
-        until(lambda: processes(webhook).get(dies.name, container) != container, 60)
-        until(lambda: _health(dies) == (200, 503), 60)
+        until(lambda: processes(webhook).get(dies.name, container) != container)
+        until(lambda: _health(dies) == (200, 503))
         creations.last(time.monotonic() - creations.begun + SCALE.after)
         assert {lab.ask().status["config"] for _ in range(10)} == {used}
         assert _health(dies) == (200, 503)
@@ -44,7 +44,7 @@ def test_the_configuration_is_broken(
             until(lambda one=one: _event(webhook, one))  # type: ignore[misc]
         began = time.monotonic()
         _change(webhook, good)
-        until(lambda: all(successful(one) for one in replicas(webhook)), KUBELET)
+        until(lambda: all(successful(one) for one in replicas(webhook)))
         repaired = time.monotonic() - began
         settled(webhook)
     assert creations.created == creations.patched > 0

@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import until
 from tests.e2e.live.lab import MAXIMUM, Lab
-from tests.e2e.live.outage import BACK, answers, cut_off
+from tests.e2e.live.outage import answers, cut_off
 from tests.e2e.live.replica import Cost, replicas
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
 from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
+from tests.waiting import until
 
 GROWTH = 16 << 20
 
@@ -56,9 +56,9 @@ def test_replicas_recover_by_themselves(
             meanwhile.last(0.5 + SCALE.gone)
         back = time.monotonic()
         answers(webhook.cluster)
-        until(lambda: lab.ask().refusal == "", BACK)
+        until(lambda: lab.ask().refusal == "")
         recovered = time.monotonic() - back
-    until(lambda: not any(cut_off(one) for one in replicas(webhook)), BACK)
+    until(lambda: not any(cut_off(one) for one in replicas(webhook)))
     lab.put("LimitRange", limits=MAXIMUM)
     took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
     with load() as creations:

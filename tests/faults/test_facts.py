@@ -9,12 +9,13 @@ import pytest
 
 from tests.cluster.install import Webhook
 from tests.e2e.admission.pods import Answer
-from tests.e2e.asking import ENABLE, until
+from tests.e2e.asking import ENABLE
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.test_new_namespaces import _outcome
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
 from tests.faults.scale import SCALE
+from tests.waiting import until
 
 RULES: dict[str, dict[str, Any]] = {
     "LimitRange": {"limits": [{"type": "Container", "max": {"memory": "100Gi"}}]},

@@ -10,11 +10,11 @@ import pytest
 
 from certs.issue import issue_ca
 from tests.cluster.install import Webhook
-from tests.e2e.asking import until
 from tests.e2e.live.lab import Lab
 from tests.faults.change import CONFIGURATION, SECRET, authorities, delete, patch, trusted
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import lost, none_lost
+from tests.waiting import until
 
 _BUNDLE = "/webhooks/0/clientConfig/caBundle"
 
@@ -38,8 +38,6 @@ BUNDLES: dict[str, Callable[[Webhook], None]] = {
     ),
     "caBundle of another CA": lambda webhook: _trust(webhook, issue_ca().certificate),
 }
-#: Seconds: a replica looks each five, and writes no more than once a second.
-HEALED = 60.0
 
 
 @pytest.mark.parametrize("fault", [*SECRETS, *BUNDLES])
@@ -52,7 +50,7 @@ def test_what_is_broken_is_healed(
         creations.last(1)
         {**SECRETS, **BUNDLES}[fault](webhook)
         began = time.monotonic()
-        until(lambda: (authorities(webhook), trusted(webhook)) == (secret, bundle), HEALED)
+        until(lambda: (authorities(webhook), trusted(webhook)) == (secret, bundle))
         took = time.monotonic() - began
         until(lambda: not lab.ask().refusal)
     figure(fault, f"healed after {took:.1f} s; {lost(creations)}, over {creations.blocked:.1f} s")

@@ -8,12 +8,12 @@ from typing import Any
 from tests.cluster.api import Api
 from tests.cluster.install import DEPLOYMENT, Webhook, site
 from tests.cluster.node import NAME as NODE
-from tests.e2e.asking import until
 from tests.e2e.installed.test_life import held
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import killed_with, none_lost
 from tests.faults.replicas import kill, processes, ready, settled
 from tests.faults.scale import RATE, SCALE
+from tests.waiting import until
 
 Patch = list[dict[str, Any]]
 
@@ -37,8 +37,8 @@ def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -
                 version = _version(f"next-{number}")
                 with site(webhook.image, webhook.fabrics, [version]) as folder:
                     webhook.cluster.kubectl("apply", "-k", str(folder))
-                webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=180s")
-                until(lambda old=old: all(one.ended() for one in old), 120)  # type: ignore[misc]
+                webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
+                until(lambda old=old: all(one.ended() for one in old))  # type: ignore[misc]
                 assert [one.ended()["exitCode"] for one in old] == [0, 0]
                 assert not {one.name for one in old} & set(webhook.replicas())
         creations.last(SCALE.pods / RATE)
@@ -57,8 +57,8 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
         creations.last(2)
         kill(webhook, container)
         killed = time.monotonic()
-        until(lambda: processes(webhook).get(name, container) != container, 60)
-        until(lambda: name in ready(webhook), 60)
+        until(lambda: processes(webhook).get(name, container) != container)
+        until(lambda: name in ready(webhook))
         back = time.monotonic() - killed
     measured = f"{killed_with(creations)}, within {creations.blocked:.1f} s"
     figure("kill -9 of a replica", f"{measured}; ready again after {back:.1f} s")
@@ -76,7 +76,7 @@ def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> N
         creations.last(1)
         with webhook.cluster.processes.without("kubelet"):
             creations.last(1 + SCALE.gone)
-        until(lambda: api.ready(f"/api/v1/nodes/{NODE}"), 60)
+        until(lambda: api.ready(f"/api/v1/nodes/{NODE}"))
         settled(webhook)
         creations.last(time.monotonic() - creations.begun + SCALE.after)
     assert processes(webhook) == before

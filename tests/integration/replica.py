@@ -12,7 +12,8 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any, Self
 
-from tests.integration.serving import fabrics, wait_for
+from tests.integration.serving import fabrics
+from tests.waiting import until
 
 _ROOT = Path(__file__).parents[2]
 #: The webhook on a machine whose clock is wrong, as far as certificates look at it.
@@ -58,7 +59,7 @@ class Replica:
 
     def listening(self) -> None:
         """Wait until its ports are known."""
-        wait_for(lambda: bool(self.lines("serving")), 60)
+        until(lambda: bool(self.lines("serving")))
         self.ports: dict[str, int] = self.lines("serving")[0]["ports"]
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ import uvloop
 
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
+from tests.waiting import until
 from webhook.app.preview_worker import child
 from webhook.server import ServeOptions, WebhookServer
 
@@ -172,7 +173,7 @@ class _Server:
 
     def get(self, path: str) -> Reply:
         """Read from the health listener."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports["health"], timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports["health"], timeout=60)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -223,7 +224,7 @@ class Running(_Server):
 
     def __enter__(self) -> Self:
         self._thread.start()
-        wait_for(lambda: self.get("/healthz").status == 200)
+        until(lambda: self.get("/healthz").status == 200)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -260,11 +261,11 @@ class Process(_Server):
             self.process = subprocess.Popen(
                 self._command, cwd=_ROOT, env=self._environment, stdout=log, stderr=log
             )
-        wait_for(lambda: self._serving() is not None)
+        until(lambda: self._serving() is not None)
         ports = self._serving()
         assert ports is not None
         self.ports = ports
-        wait_for(lambda: self.get("/readyz").status == 200)
+        until(lambda: self.get("/readyz").status == 200)
         #: Seconds of processor time from the start of the process until it was ready.
         self.took = _processor_seconds(self.process.pid)
         return self
@@ -302,17 +303,3 @@ def _processor_seconds(pid: int) -> float:
     """Return what a process has used so far (proc_pid_stat(5): utime and stime, in ticks)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> float:
-    """Wait until something is so, and return how long it took; AssertionError if it never is."""
-    started = time.monotonic()
-    while time.monotonic() - started < seconds:
-        try:
-            if condition():
-                return time.monotonic() - started
-        except OSError:
-            pass  # nobody listens yet
-        time.sleep(0.02)
-    msg = f"not so within {seconds} s"
-    raise AssertionError(msg)

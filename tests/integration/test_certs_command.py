@@ -17,8 +17,8 @@ import pytest
 from certs.issue import issue_ca
 from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
-from tests.integration.serving import wait_for
 from tests.unit.certs.objects import SECRET
+from tests.waiting import until
 from webhook.cli import main
 
 #: No replica undoes what a test breaks before it has looked.
@@ -58,7 +58,7 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
     with ApiServer(folder) as api:
         api.objects.configure()
         with Replica(api.kubeconfig, folder, "rdma-webhook", *FLAGS) as replica:
-            wait_for(lambda: replica.ready()[0] == 200)
+            until(lambda: replica.ready()[0] == 200)
             yield Command(api, replica)
 
 

@@ -70,7 +70,7 @@ def test_a_preview_loads_nothing_of_a_server(pod: str, output: str) -> None:
         capture_output=True,
         check=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     code, *modules = done.stderr.splitlines()[-1].split()
     assert code == "0"
@@ -128,7 +128,7 @@ def test_a_reader_that_has_gone_is_no_error(pod: str) -> None:
             stdout=writing,
             stderr=subprocess.PIPE,
             check=False,
-            timeout=60,
+            timeout=300,
         )
     finally:
         os.close(writing)
@@ -141,7 +141,7 @@ def test_a_full_disk_is_one_line() -> None:
     """It is told once, also by the interpreter at its end."""
     with FULL.open("wb") as full:
         done = subprocess.run(
-            command("schema", "form"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+            command("schema", "form"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=300
         )
     assert done.returncode == 2
     assert done.stderr == (
@@ -161,7 +161,7 @@ def test_ctrl_c_is_quiet() -> None:
         process.stdin.write(b"#" * (1 << 20))  # more than a pipe holds: it is reading by now
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=300) == 130
         assert process.stdout
         assert process.stderr
         assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
@@ -184,6 +184,6 @@ def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
             assert line, process.stderr and process.stderr.read()
             told += line
         process.terminate()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
         process.stdout.read()
     assert len(list((tmp_path / "rdma-webhook").glob("dev-ca-*.crt"))) == 1

@@ -80,7 +80,7 @@ def ask(server: Running, pair: tuple[Path, Path]) -> Reply:
     context = server.tls.client
     context.load_cert_chain(*pair)
     port = server.ports["mutate"]
-    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
     try:
         return send(connection, review(), "/mutate")
     finally:

@@ -22,7 +22,6 @@ from tests.integration.serving import (
     fabrics,
     pod,
     review,
-    wait_for,
 )
 from tests.unit.kube.cluster import (
     LIMIT_RANGES,
@@ -32,6 +31,7 @@ from tests.unit.kube.cluster import (
     limit_range,
     namespace,
 )
+from tests.waiting import until
 from webhook.app.namespace_waits import Arrivals
 from webhook.app.sources import cluster_facts
 from webhook.errors import ClusterError
@@ -73,12 +73,12 @@ def keeps_limit(server: Running | Process, name: str = "lab") -> bool:
 def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path: Path) -> None:
     """A LimitRange is added: the next pod keeps its limit; it goes: the next one loses it."""
     with Running(tls, fabrics(tmp_path), kubeconfig=api.kubeconfig) as server:
-        wait_for(lambda: server.get("/readyz").status == 200)
+        until(lambda: server.get("/readyz").status == 200)
         assert not keeps_limit(server)
         api.cluster.put(LIMIT_RANGES, limit_range(**MAX))
-        took = wait_for(lambda: keeps_limit(server))
+        took = until(lambda: keeps_limit(server))
         api.cluster.delete(LIMIT_RANGES, limit_range())
-        wait_for(lambda: not keeps_limit(server))
+        until(lambda: not keeps_limit(server))
     print(f"a new LimitRange counted after {took * 1000:.0f} ms")  # noqa: T201 -- a figure
 
 
@@ -90,9 +90,9 @@ def test_a_pod_that_comes_before_its_namespace_waits_for_it(
     monkeypatch.setattr(cluster_facts, "Arrivals", lambda: arrivals)
     config = fabrics(tmp_path)
     with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
-        wait_for(lambda: server.get("/readyz").status == 200)
+        until(lambda: server.get("/readyz").status == 200)
         early = pool.submit(keeps_limit, server, "new")
-        wait_for(lambda: "new" in arrivals._awaited)
+        until(lambda: "new" in arrivals._awaited)
         assert not early.done()
         api.cluster.put(NAMESPACES, namespace("new"))
         assert early.result() is False
@@ -104,7 +104,7 @@ def test_a_pod_whose_namespace_does_not_come_is_answered(
 ) -> None:
     """After 0.3 s; it keeps its limit, since nobody knows what the namespace requires."""
     with Running(tls, fabrics(tmp_path), kubeconfig=api.kubeconfig) as server:
-        wait_for(lambda: server.get("/readyz").status == 200)
+        until(lambda: server.get("/readyz").status == 200)
         began = time.monotonic()
         assert keeps_limit(server, "never")
         assert time.monotonic() - began > 0.3
@@ -125,14 +125,14 @@ def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
         before, began = _cost(server), time.monotonic()
         with api.gone():
-            wait_for(lambda: "kept, because now" in server.get("/readyz").text)
-            wait_for(lambda: _cost(server)[0] - before[0] >= TRIES)
+            until(lambda: "kept, because now" in server.get("/readyz").text)
+            until(lambda: _cost(server)[0] - before[0] >= TRIES)
             assert (server.get("/readyz").status, keeps_limit(server)) == (200, True)
             after, gone = _cost(server), time.monotonic() - began
             api.cluster.forget(LIMIT_RANGES)  # and the watch has not heard of it
-        took = wait_for(lambda: "kept, because now" not in server.get("/readyz").text)
+        took = until(lambda: "kept, because now" not in server.get("/readyz").text)
         api.cluster.put(NAMESPACES, namespace("other"))
-        wait_for(lambda: "2 namespaces" in server.get("/readyz").text)
+        until(lambda: "2 namespaces" in server.get("/readyz").text)
     failures, cpu, memory = (late - early for late, early in zip(after, before, strict=True))
     print(  # noqa: T201 -- figures
         f"{gone:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
@@ -159,7 +159,7 @@ def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
         options = {"kubeconfig": str(api.kubeconfig)}
         with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
             cluster.put(LIMIT_RANGES, limit_range(space="team-77", **MAX))
-            took = wait_for(lambda: keeps_limit(server, "team-77"))
+            took = until(lambda: keeps_limit(server, "team-77"))
             memory = server.memory()
     print(  # noqa: T201 -- figures
         f"10,000 namespaces: ready after {server.took:.1f} s of processor time, {memory:.0f} MiB; "

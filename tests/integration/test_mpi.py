@@ -74,7 +74,7 @@ def run(manifest: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[s
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -205,7 +205,7 @@ def _recorded(folder: Path, command: list[str]) -> list[str]:
     log = folder / "log"
     log.unlink(missing_ok=True)
     env = {"PATH": f"{folder}:/usr/bin:/bin", "LOG": str(log), "X": "x y"}
-    subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=30, check=False)
+    subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=300, check=False)
     return sorted(log.read_text().splitlines())
 
 

@@ -27,8 +27,8 @@ from tests.integration.serving import (
     mount,
     pod,
     review,
-    wait_for,
 )
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -98,7 +98,7 @@ def _stopped(process: Process) -> int:
     assert process.post(POD, "/preview").status == 200
     worker = _worker(process)
     os.kill(worker, signal.SIGSTOP)
-    wait_for(lambda: _state(worker) == "T", 120)  # it hears of it when it gets a turn
+    until(lambda: _state(worker) == "T")  # it hears of it when it gets a turn
     return worker
 
 
@@ -108,7 +108,7 @@ def _stuck(process: Process) -> Iterator[tuple[int, Callable[[], Reply]]]:
     worker = _stopped(process)
     with _asked(process) as reply:
         try:
-            wait_for(lambda: process.metric(PENDING) == 1)
+            until(lambda: process.metric(PENDING) == 1)
             yield worker, reply
         finally:
             with suppress(ProcessLookupError):
@@ -168,9 +168,9 @@ def test_a_client_that_leaves_ends_its_preview(shared: Process) -> None:
     worker = _stopped(shared)
     with _connected(shared, "preview") as client:
         client.sendall(b"POST /preview HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(POD) + POD)
-        wait_for(lambda: shared.metric(PENDING) == 1)
+        until(lambda: shared.metric(PENDING) == 1)
         assert _state(worker) == "T"
-    wait_for(lambda: _state(worker) == "g", 120)
+    until(lambda: _state(worker) == "g")
 
     assert shared.post(POD, "/preview").status == 200
     assert _worker(shared) != worker
@@ -203,7 +203,7 @@ def test_previews_go_on_while_it_drains(tls: Certificates, tmp_path: Path) -> No
     config = fabrics(tmp_path)
     with Process(tls, config, tmp_path / "log", os.environ, drain_seconds=30.0) as process:
         process.process.send_signal(signal.SIGTERM)
-        wait_for(lambda: process.get("/readyz").status == 503)
+        until(lambda: process.get("/readyz").status == 503)
         assert process.post(POD, "/preview").status == 200
         assert process.stop() == 0
 
@@ -213,7 +213,7 @@ def test_the_worker_dies_with_a_server_that_is_killed(process: Process) -> None:
     with _stuck(process) as (worker, _):
         process.process.kill()
         process.process.wait()
-        wait_for(lambda: _state(worker) in "gZ", 120)  # whoever inherits it may be slow to look
+        until(lambda: _state(worker) in "gZ")  # whoever inherits it may be slow to look
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
@@ -254,7 +254,7 @@ def test_a_preview_uses_the_configuration_of_the_server(shared: Process) -> None
     """Also after a change; the status annotation holds the hash that the log has."""
     for name in ("roce", "ib"):
         mount(shared.config.parent, FABRICS.replace("name: ib", f"name: {name}"))
-        wait_for(lambda: f"({name})" in shared.get("/readyz").text)  # noqa: B023 -- at once
+        until(lambda: f"({name})" in shared.get("/readyz").text)  # noqa: B023 -- at once
         loaded = [line for line in shared.lines() if line["msg"] == "configuration loaded"]
         (decision,) = json.loads(shared.post(POD, "/preview").body)["decisions"]
         status = json.loads(decision["object"]["metadata"]["annotations"]["rdma.lab/status"])

@@ -59,7 +59,7 @@ class Node:
     def run(self, count: int, *command: str) -> Ran:
         """Run the wrapped command the way the kubelet would."""
         process = self.start(count, *command)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=300)
         return Ran(process.returncode, out, err)
 
     def start(self, count: int, *command: str) -> subprocess.Popen[str]:
@@ -337,5 +337,5 @@ def test_the_command_gets_its_environment_as_it_was(node: Node) -> None:
 def test_the_command_takes_the_place_of_the_shell(node: Node) -> None:
     """`exec` keeps the process id, so that signals and the exit code are the command's own."""
     process = node.start(4, sys.executable, "-c", "import os; print(os.getpid()); exit(42)")
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=300)
     assert (int(out), process.returncode) == (process.pid, 42)

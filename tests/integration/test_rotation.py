@@ -17,9 +17,10 @@ import pytest
 from certs.issue import issue_ca
 from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
-from tests.integration.serving import review, wait_for
+from tests.integration.serving import review
 from tests.integration.test_client_certificates import client_pair
 from tests.unit.certs.objects import CONFIGURATION, SECRET
+from tests.waiting import until
 
 NAME = "rdma-webhook.rdma-webhook.svc"
 PROPAGATION = 3.0  #: seconds
@@ -58,7 +59,7 @@ def _trusting(bundle: str) -> ssl.SSLContext:
 
 def _connection(replica: Replica, context: ssl.SSLContext) -> http.client.HTTPSConnection:
     port = replica.ports["mutate"]
-    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
 
 
 def _ask(connection: http.client.HTTPSConnection) -> bool:
@@ -74,7 +75,7 @@ def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> Non
     Two, of the three that a change may take to spread, until the next CA's leaf has been served.
     """
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
-        wait_for(lambda: replica.ready()[0] == 200)
+        until(lambda: replica.ready()[0] == 200)
         before = _issuer(api)
         kept = _connection(replica, _trusting(api.objects.bundle))
         assert _ask(kept)
@@ -112,12 +113,12 @@ def test_a_rotation_keeps_asking_clients_for_a_certificate(api: ApiServer, tmp_p
     file.write_bytes(CLIENTS.certificate)
     flags = (*FLAGS, "--client-ca", str(file))
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *flags) as replica:
-        wait_for(lambda: replica.ready()[0] == 200)
+        until(lambda: replica.ready()[0] == 200)
         _rotate(api)
-        wait_for(lambda: "previous.crt" in api.objects.stored[SECRET]["data"])
+        until(lambda: "previous.crt" in api.objects.stored[SECRET]["data"])
         known = _trusting(_issuer(api))
         known.load_cert_chain(*client_pair(tmp_path, CLIENTS))
-        wait_for(lambda: _answers(replica, known))
+        until(lambda: _answers(replica, known))
 
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
             _answers(replica, _trusting(_issuer(api)))
@@ -131,7 +132,7 @@ def _answers(replica: Replica, context: ssl.SSLContext) -> bool:
 def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
     """Within a round or two: how long it took is printed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
-        wait_for(lambda: replica.ready()[0] == 200)
+        until(lambda: replica.ready()[0] == 200)
         bundle, secret = api.objects.bundle, dict(api.objects.stored[SECRET]["data"])
 
         def whole() -> bool:
@@ -147,9 +148,9 @@ def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
         for what, change in changes.items():
             change()
             if what == "configuration deleted":
-                wait_for(lambda: "but now: there is no Mutating" in replica.ready()[1])
+                until(lambda: "but now: there is no Mutating" in replica.ready()[1])
                 assert replica.ready()[0] == 200
                 api.objects.configure()
-            took = wait_for(whole, 30)
+            took = until(whole)
             print(f"{what}: healed after {took:.1f} s")  # noqa: T201 -- a figure
         assert replica.handshake(bundle, NAME)[0] == NAME

@@ -17,8 +17,8 @@ import pytest
 
 from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
-from tests.integration.serving import wait_for
 from tests.unit.certs.objects import CONFIGURATION, SECRET, SECRETS
+from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.client import Client
 
@@ -36,14 +36,14 @@ def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_pat
     """No crash loop: listeners are up, unready with the reason; no restart is needed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
         missing = "[-] certificate: there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
-        wait_for(lambda: missing in replica.ready()[1])
+        until(lambda: missing in replica.ready()[1])
         assert replica.ready()[0] == 503
-        wait_for(lambda: bool(replica.lines("certificate not trusted yet")))
+        until(lambda: bool(replica.lines("certificate not trusted yet")))
         api.objects.configure()
-        wait_for(lambda: replica.ready()[0] == 200)
+        until(lambda: replica.ready()[0] == 200)
         names = replica.handshake(api.objects.bundle, NAME)
         assert names[0] == NAME
-        wait_for(lambda: bool(replica.lines("certificate trusted")))
+        until(lambda: bool(replica.lines("certificate trusted")))
         assert len(replica.lines("certificate not trusted yet")) == 1
 
 
@@ -53,7 +53,7 @@ def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
         port = gone._server.server_address[1]
     with Replica(gone.kubeconfig, tmp_path, "rdma-webhook") as replica:
         told = f"cannot reach the API server http://127.0.0.1:{port}: Connection refused"
-        wait_for(lambda: told in replica.ready()[1])
+        until(lambda: told in replica.ready()[1])
         time.sleep(0.5)
         assert replica.ready()[0] == 503
     lines = replica.lines("certificate not trusted yet")

@@ -16,7 +16,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from certs.issue import issue_ca
-from tests.integration.serving import UID, Running, fabrics, pod, review, send, wait_for
+from tests.integration.serving import UID, Running, fabrics, pod, review, send
+from tests.waiting import until
 from webhook import server as serving
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_client_without_the_ca_does_not_trust_us(server: Running) -> None:
     """The certificate is of our own CA, and of no other."""
     stranger = ssl.create_default_context(cadata=issue_ca().certificate.decode())
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", server.ports["mutate"], context=stranger, timeout=10
+        "127.0.0.1", server.ports["mutate"], context=stranger, timeout=60
     )
 
     with pytest.raises(ssl.SSLCertVerificationError):
@@ -144,7 +145,7 @@ def test_metrics_count_what_was_asked(server: Running) -> None:
     name = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
     before = server.metric(name) or 0
     server.post(review())
-    wait_for(lambda: server.metric(name) == before + 1)
+    until(lambda: server.metric(name) == before + 1)
     families = {one.name for one in text_string_to_metric_families(server.get("/metrics").text)}
 
     assert {

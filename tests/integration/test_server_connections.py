@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.serving import Process, Running, fabrics, review, send, wait_for
+from tests.integration.serving import Process, Running, fabrics, review, send
+from tests.waiting import until
 from webhook import server
 from webhook.transport import accept
 from webhook.transport.budget import Limits
@@ -94,7 +95,7 @@ def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> N
             for _ in range(20):
                 stack.enter_context(_dial(small, name))
         assert small.get("/healthz").status == before.status == 200
-        wait_for(
+        until(
             lambda: (
                 small.metric('rdma_webhook_connections{listener="mutate"}') == 4
                 and small.metric(
@@ -140,7 +141,7 @@ def test_a_handshake_has_a_time_limit(
     with Running(tls, fabrics(tmp_path)) as running, _dial(running, "mutate") as half:
         half.sendall(HELLO)
         assert _closed(half)
-        wait_for(lambda: running.metric(ended) == 1)
+        until(lambda: running.metric(ended) == 1)
 
 
 @pytest.mark.parametrize("name", ["health", "mutate"])
@@ -164,7 +165,7 @@ def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str
 
         with closing(client):
             client.settimeout(0.01)
-            wait_for(ask_on, 60)
+            until(ask_on)
 
 
 def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
@@ -190,7 +191,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
         connection.close()
 
     gc.collect()
-    wait_for(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') in {None, 0})
+    until(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') in {None, 0})
     before = left()
     gc.disable()
     try:
@@ -198,7 +199,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
             server.post(review())
             half()
             cut()
-        wait_for(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') == 0)
+        until(lambda: server.metric('rdma_webhook_connections{listener="mutate"}') == 0)
         assert left() - before < 10
     finally:
         gc.enable()

@@ -26,8 +26,8 @@ from tests.integration.serving import (
     renew,
     review,
     send,
-    wait_for,
 )
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -51,7 +51,7 @@ def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
         connection = process.connect()
         assert "Connection" not in send(connection, review(), "/mutate").headers
         process.process.send_signal(signal.SIGTERM)
-        wait_for(lambda: process.get("/readyz").status == 503)
+        until(lambda: process.get("/readyz").status == 503)
         last = send(connection, review(), "/mutate")
         new = process.post(review())
         connection.close()
@@ -69,7 +69,7 @@ def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, FABRICS.replace("name: ib", "name: roce"))
-        wait_for(lambda: "generation 2 (roce)" in server.get("/readyz").text)
+        until(lambda: "generation 2 (roce)" in server.get("/readyz").text)
         assert server.metric("rdma_webhook_config_generation") == 2
 
 
@@ -78,7 +78,7 @@ def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: P
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, "fabrics: 7")
-        wait_for(lambda: "kept" in server.get("/readyz").text)
+        until(lambda: "kept" in server.get("/readyz").text)
         assert server.get("/readyz").status == 200
         assert server.metric("rdma_webhook_config_last_reload_successful") == 0
         assert "patch" in server.post(review()).response
@@ -91,7 +91,7 @@ def test_without_configuration_up_and_unready(tls: Certificates, tmp_path: Path)
         assert server.get("/readyz").status == 503
         assert server.post(review()).status == 503
         config.write_text(FABRICS)
-        wait_for(lambda: server.get("/readyz").status == 200)
+        until(lambda: server.get("/readyz").status == 200)
         assert server.post(review()).status == 200
 
 
@@ -105,7 +105,7 @@ def test_without_certificate_up_and_unready(tmp_path: Path) -> None:
         with pytest.raises((ssl.SSLError, OSError)):
             server.post(review())
         tls.cert.write_bytes(pair)
-        wait_for(lambda: server.get("/readyz").status == 200)
+        until(lambda: server.get("/readyz").status == 200)
         assert server.post(review()).status == 200
 
 
@@ -116,7 +116,7 @@ def test_renewed_certificate_is_served(tmp_path: Path) -> None:
         connection = server.connect()
         assert send(connection, review(), "/mutate").status == 200
         renewed = ssl.PEM_cert_to_DER_cert(renew(tls).certificate.decode())
-        wait_for(lambda: _shown(server) == renewed)
+        until(lambda: _shown(server) == renewed)
         assert send(connection, review(), "/mutate").status == 200
         connection.close()
 
@@ -137,7 +137,7 @@ def _serve(options: str, **environment: str) -> subprocess.CompletedProcess[str]
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
         check=False,
     )
 

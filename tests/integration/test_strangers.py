@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.integration.live_api import LiveApi
-from tests.integration.serving import FABRICS, Certificates, Running, fabrics, pod, review, wait_for
+from tests.integration.serving import FABRICS, Certificates, Running, fabrics, pod, review
 from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
@@ -24,6 +24,7 @@ from tests.unit.kube.cluster import (
     namespace,
     quota,
 )
+from tests.waiting import until
 
 LEVEL = {"pod-security.kubernetes.io/enforce": "baseline"}
 SECRET = "s3cr3t-of-a-tenant"
@@ -54,7 +55,7 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with LiveApi(folder, cluster).serving() as api:
         config = fabrics(folder, FABRICS + SECOND + "nvlink: {allowNamespaces: [plain]}\n")
         with Running(tls, config, kubeconfig=api.kubeconfig) as running:
-            wait_for(lambda: running.get("/readyz").status == 200)
+            until(lambda: running.get("/readyz").status == 200)
             yield running
 
 

@@ -13,8 +13,9 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.places import CALLED_BY
-from tests.e2e.asking import Document, apply, until
+from tests.e2e.asking import Document, apply
 from tests.integration.serving import Certificates, certificates
+from tests.waiting import until
 
 _URL = Path(__file__).parents[3] / "manifests/overlays/url"
 _FABRICS = """\
@@ -46,7 +47,7 @@ class Webhook:
 
     def listening(self) -> None:
         """Wait until its ports are known."""
-        until(self._told, 60)
+        until(self._told)
 
     def _told(self) -> bool:
         assert not self._process.ended(), self._process.tail()
@@ -69,7 +70,7 @@ class Webhook:
     def calls(self) -> int:
         """Read from its metrics how often it decided."""
         address = f"http://{self._cluster.network.gateway}:{self.ports['health']}/metrics"
-        with urllib.request.urlopen(address, timeout=20) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             lines = answer.read().decode().splitlines()
         return sum(int(float(line.split()[-1])) for line in lines if line.startswith(_CALLS))
 

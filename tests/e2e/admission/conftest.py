@@ -13,7 +13,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.admission import places
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import until
+from tests.waiting import until
 
 Webhooks = dict[str, Webhook]
 

@@ -18,7 +18,8 @@ from tests.e2e.admission.neighbour import (
     sets_hca,
 )
 from tests.e2e.admission.pods import Answer, create, pod, trainer
-from tests.e2e.asking import Document, until
+from tests.e2e.asking import Document
+from tests.waiting import until
 
 both_policies = pytest.mark.parametrize("reinvocation", ["Never", "IfNeeded"])
 

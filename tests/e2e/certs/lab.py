@@ -16,7 +16,8 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.integration.replica import Replica
-from tests.integration.serving import pod, wait_for
+from tests.integration.serving import pod
+from tests.waiting import until
 from webhook.kube.client import Client
 
 Document = dict[str, Any]
@@ -111,7 +112,7 @@ class Lab:
 
 def all_ready(replicas: Sequence[Replica]) -> float:
     """Wait until all are ready, and return how long it took."""
-    return wait_for(lambda: all(replica.ready()[0] == 200 for replica in replicas), 90)
+    return until(lambda: all(replica.ready()[0] == 200 for replica in replicas))
 
 
 def _service() -> Document:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
-from tests.integration.serving import wait_for
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(("first", "second"), [(600, -600), (-600, 600)])
@@ -15,13 +15,13 @@ def test_ten_minutes_ahead_and_behind(lab: Lab, start: Start, first: int, second
     lab.configure()
     maker = start(1, clock=first)
     all_ready(maker)
-    wait_for(lab.patched, 60)
+    until(lab.patched)
     other = start(1, clock=second)  # the Service leads to this one only
     all_ready(other)
-    wait_for(lab.patched, 60)
+    until(lab.patched)
     right = start(1)
     all_ready(right)
-    wait_for(lab.patched, 60)
+    until(lab.patched)
 
     assert lab.bundle == lab.secret["data"]["ca.crt"]
     for replica in (*maker, *other, *right):

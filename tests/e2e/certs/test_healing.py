@@ -7,7 +7,7 @@ from collections.abc import Callable
 from certs.issue import issue_ca
 from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
-from tests.integration.serving import wait_for
+from tests.waiting import until
 
 
 def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
@@ -16,7 +16,7 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
     replicas = start(2)
     all_ready(replicas)
     bundle, data = lab.bundle, lab.secret["data"]
-    wait_for(lab.patched, 60)
+    until(lab.patched)
 
     def whole() -> bool:
         return lab.bundle == bundle and lab.secret.get("data") == data
@@ -35,8 +35,8 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
     }
     for what, change in changes.items():
         change()
-        took = wait_for(whole, 60)
-        reached = wait_for(lab.patched, 60)
+        took = until(whole)
+        reached = until(lab.patched)
         print(f"{what}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
         assert all(replica.ready()[0] == 200 for replica in replicas)
         assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)
@@ -52,19 +52,19 @@ def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
     all_ready([replica])
     bundle, data = lab.bundle, lab.secret["data"]
     lab.freeze()
-    wait_for(lambda: "Secret" in replica.ready()[1] and "it is immutable" in replica.ready()[1], 60)
+    until(lambda: "Secret" in replica.ready()[1] and "it is immutable" in replica.ready()[1])
     assert replica.ready()[0] == 200
-    wait_for(
+    until(
         lambda: any("immutable" in one["problem"] for one in replica.lines("certificate at risk"))
     )
     lab.trust(None)
-    wait_for(lambda: lab.bundle == bundle, 60)
-    wait_for(lab.patched, 60)
+    until(lambda: lab.bundle == bundle)
+    until(lab.patched)
     (late,) = start(1)  # the Service leads to this one only
     all_ready([late])
-    wait_for(lab.patched, 60)
+    until(lab.patched)
 
     lab.delete("secret")
-    wait_for(lambda: lab.secret.get("data") == data, 60)
+    until(lambda: lab.secret.get("data") == data)
     assert "immutable" not in lab.secret
-    wait_for(lambda: "immutable" not in replica.ready()[1], 60)
+    until(lambda: "immutable" not in replica.ready()[1])

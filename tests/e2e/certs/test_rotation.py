@@ -14,7 +14,7 @@ from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import FLAGS, NAME, SERVER_NAME, Lab, all_ready
 from tests.faults.scale import SCALE
 from tests.integration.replica import Replica
-from tests.integration.serving import wait_for
+from tests.waiting import until
 
 REPLICAS = 3
 #: A leaf is replaced after 20 s; a CA has gone two minutes after the next one issues.
@@ -61,7 +61,7 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
     lab.configure()
     replicas = start(REPLICAS, *TIMES)
     all_ready(replicas)
-    wait_for(lab.patched, 60)
+    until(lab.patched)
     code, told = _certs(lab, "status")
     assert (code, told["phase"], len(told["handshakes"])) == (0, "settled", REPLICAS), told
     with calling(lab, replicas) as counts:
@@ -70,14 +70,14 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
             issuer = _issuer(lab)
             began = time.monotonic()
             assert _certs(lab, "rotate", *flags)[0] == 0
-            wait_for(lambda old=issuer: _issuer(lab) != old, 60)  # type: ignore[misc]
+            until(lambda old=issuer: _issuer(lab) != old)  # type: ignore[misc]
             took = time.monotonic() - began
             print(f"{' '.join(('rotate', *flags))}: the next CA issues after {took:.0f} s")  # noqa: T201
             _, told = _certs(lab, "status")
             assert (told["phase"], len(told["authorities"])) == ("draining", trusted)
-        wait_for(lambda: _issuers(lab) == {"current"}, 60)
+        until(lambda: _issuers(lab) == {"current"})
         if SCALE.retired:
-            wait_for(lambda: lab.bundle == _issuer(lab), 200)
+            until(lambda: lab.bundle == _issuer(lab))
         print(f"{time.monotonic() - began:.0f} s; {dict(counts)}")  # noqa: T201
     assert counts["pods failed"] == counts["handshakes failed"] == 0
     code, told = _certs(lab, "status")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.certs.conftest import Start
 from tests.e2e.certs.lab import CONFIGURATION, SERVER_NAME, Lab, all_ready
-from tests.integration.serving import wait_for
+from tests.waiting import until
 
 REPLICAS = 5
 
@@ -19,7 +19,7 @@ def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> 
     """
     replicas = start(REPLICAS)
     missing = f"there is no MutatingWebhookConfiguration {CONFIGURATION} yet"
-    wait_for(lambda: all(missing in replica.ready()[1] for replica in replicas), 60)
+    until(lambda: all(missing in replica.ready()[1] for replica in replicas))
     lab.configure()
     took = all_ready(replicas)
 
@@ -28,7 +28,7 @@ def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> 
     assert b64decode(bundle).count(b"BEGIN CERTIFICATE") == 1
     for replica in replicas:
         assert replica.handshake(bundle, SERVER_NAME)[0] == SERVER_NAME
-    wait_for(lab.patched, 60)
+    until(lab.patched)
     print(f"{REPLICAS} replicas at once: one CA, all trusted after {took:.1f} s")  # noqa: T201
     owned = {
         entry["manager"]: entry["fieldsV1"]["f:webhooks"]['k:{"name":"pods.rdma.lab"}']

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster, KubectlError
-from tests.e2e.asking import apply, namespace, until
+from tests.e2e.asking import apply, namespace
+from tests.waiting import until
 
 WORKLOADS = Path(__file__).parent / "workloads"
 #: What a container with a GPU gets of the v100 fabric, but for files.

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_kuberay
-from tests.e2e.asking import until
 from tests.e2e.controllers.lab import TARGET, Document, Lab, applied, environment, locks_memory
+from tests.waiting import until
 
 TYPE = "ray.io/node-type"
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import apply, namespace, until
+from tests.e2e.asking import apply, namespace
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import TOLERATION
-from tests.e2e.asking import ENABLE, Document, until
+from tests.e2e.asking import ENABLE, Document
+from tests.waiting import until
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Space:
         """Delete pods at once."""
         self.kubectl("delete", "pod", *pods, "--now", "--wait=false", "--ignore-not-found")
 
-    def event(self, about: str, reason: str, seconds: float = 30.0) -> str:
+    def event(self, about: str, reason: str) -> str:
         """Wait for an event about an object, and return its message."""
         found: list[str] = []
 
@@ -81,5 +82,5 @@ class Space:
             found[:] = [event["message"] for event in events]
             return bool(found)
 
-        until(there, seconds)
+        until(there)
         return found[0]

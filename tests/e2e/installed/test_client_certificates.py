@@ -11,10 +11,11 @@ import pytest
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook, install
 from tests.cluster.node import NAME as REAL
 from tests.cluster.pki import Authority
-from tests.e2e.asking import Document, ask, until
+from tests.e2e.asking import Document, ask
 from tests.e2e.certs.command import certs
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import settled
+from tests.waiting import until
 
 SERVICE = f"{NAME}.{NAME}.svc"
 #: How an end of the connection is told, by Python and by the API server.
@@ -28,7 +29,7 @@ if given["pair"]:
     with open("/tmp/pair.pem", "w") as file:
         file.write(given["pair"])
     context.load_cert_chain("/tmp/pair.pem")
-connection = http.client.HTTPSConnection(given["host"], 443, context=context, timeout=20)
+connection = http.client.HTTPSConnection(given["host"], 443, context=context, timeout=60)
 try:
     connection.request("POST", "/mutate", given["review"], {"Content-Type": "application/json"})
     answer = connection.getresponse()
@@ -151,12 +152,12 @@ def test_another_client_ca(closed: Webhook, api_server: Path, space: Space) -> N
     _admit(closed, following.certificate.decode())
     closed.kubectl("delete", "pods", "--all", "--now")
     settled(closed)
-    until(lambda: any(end in _refusal(space, asks) for end in ENDS), 60)
+    until(lambda: any(end in _refusal(space, asks) for end in ENDS))
     assert 'failed calling webhook "pods.rdma.lab"' in _refusal(space, asks)
     assert not _refusal(space, space.pod("silent", annotations={}))
 
     following.client("kube-apiserver").write(api_server, "client")
-    until(lambda: not _refusal(space, asks), 60)
+    until(lambda: not _refusal(space, asks))
     assert "rdma.lab/status" in space.proposed(asks)["metadata"]["annotations"]
 
 

@@ -14,7 +14,7 @@ from tests.e2e.installed.space import Space
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
     """The Deployment is available with the image built from the Dockerfile, or given."""
-    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=60s")
+    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
     found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     (container,) = found["spec"]["template"]["spec"]["containers"]
     assert container["image"] == webhook.image

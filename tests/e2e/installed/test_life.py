@@ -20,9 +20,10 @@ import pytest
 
 from tests.cluster.controllers import cert_manager
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install, uninstall
-from tests.e2e.asking import Document, until
+from tests.e2e.asking import Document
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 from webhook.config import EXAMPLE
 
 #: Keeps a pod's object, so that what became of its process can be read.
@@ -49,7 +50,7 @@ class Replica:
 
     def ready(self) -> tuple[int, str]:
         """Ask `/readyz`; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=5)) as asked:
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
             asked.request("GET", "/readyz")
             answer = asked.getresponse()
             return answer.status, answer.read().decode()
@@ -168,7 +169,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
             _renew(webhook)
             # Otherwise the kubelet looks at what it has mounted about once a minute.
             webhook.kubectl("annotate", "pods", "--all", f"{HOLD}=look")
-            until(lambda: not {*before} & {replica.serial() for replica in replicas}, 90)
+            until(lambda: not {*before} & {replica.serial() for replica in replicas})
             load.last(2)
         uninstall(webhook.cluster, overlay="cert-manager")
     assert len(before) == 2
@@ -210,4 +211,4 @@ def _ready_addresses(webhook: Webhook) -> set[str]:
 
 
 def _settle(webhook: Webhook) -> None:
-    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=60s")
+    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")

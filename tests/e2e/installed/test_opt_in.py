@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import ENABLE, apply, namespace, until
+from tests.e2e.asking import ENABLE, apply, namespace
 from tests.e2e.installed.calls import calls, quiet
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 
 WRONG = {"shouted": "True", "yes": "yes", "empty": ""}
 

@@ -48,7 +48,7 @@ def pods(space: Space, bare_node: str, a100_node: str) -> Iterator[dict[str, Doc
     }
     space.create(*made.values())
     for name in made:
-        space.kubectl("wait", "--for=condition=PodScheduled", f"pod/{name}", "--timeout=30s")
+        space.kubectl("wait", "--for=condition=PodScheduled", f"pod/{name}", "--timeout=300s")
     yield {name: space.get(name) for name in made}
     space.gone(*made)
 

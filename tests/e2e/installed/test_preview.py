@@ -12,8 +12,9 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.asking import ENABLE, Document, apply, namespace, until
+from tests.e2e.asking import ENABLE, Document, apply, namespace
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 
 SERVICE = f"/api/v1/namespaces/{NAME}/services/https:{NAME}"
 #: What the API server writes into each pod by itself, another one for each.

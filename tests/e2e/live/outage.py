@@ -9,10 +9,6 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import server
 from tests.e2e.live.replica import Replica
 
-#: Seconds: much more than the longest pause between two attempts of ours and what it takes to list
-#: again, for the machine may be busy.
-BACK = 90.0
-
 
 def cut_off(replica: Replica) -> bool:
     """Tell whether a replica says that it cannot hear the API server."""

@@ -29,7 +29,7 @@ class Replica:
 
     def get(self, path: str) -> tuple[int, str]:
         """Ask its health port; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=5)) as asked:
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
             asked.request("GET", path)
             answer = asked.getresponse()
             return answer.status, answer.read().decode()

@@ -8,10 +8,10 @@ import pytest
 
 from certs.backoff import LONGEST
 from tests.cluster.install import Webhook
-from tests.e2e.asking import until
 from tests.e2e.live.lab import MAXIMUM, Lab
-from tests.e2e.live.outage import BACK, answers, cut_off
+from tests.e2e.live.outage import answers, cut_off
 from tests.e2e.live.replica import replicas
+from tests.waiting import until
 
 #: Seconds: long enough for a loop without a pause to fail hundreds of times.
 GONE = 5.0
@@ -30,7 +30,7 @@ def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: f
         gone = time.monotonic() - began
     answers(webhook.cluster)
     back = time.monotonic()
-    until(lambda: not any(cut_off(one) for one in running), BACK)
+    until(lambda: not any(cut_off(one) for one in running))
     found = time.monotonic() - back
     until(lambda: lab.ask().refusal == "")
     lab.put("LimitRange", limits=MAXIMUM)

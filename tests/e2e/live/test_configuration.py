@@ -11,13 +11,11 @@ import pytest
 import yaml
 
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.asking import until
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
+from tests.waiting import until
 from webhook.config import EXAMPLE
 
-#: The kubelet looks at a mounted ConfigMap each minute, and once more if it is unlucky.
-KUBELET = 150.0
 GOOD = EXAMPLE.read_text()
 
 
@@ -92,7 +90,7 @@ def _until(webhook: Webhook, text: str, seen: Any) -> float:
     put(webhook, text)
     began = time.monotonic()
     look(webhook)
-    until(lambda: all(seen(one) for one in replicas(webhook)), KUBELET)
+    until(lambda: all(seen(one) for one in replicas(webhook)))
     return time.monotonic() - began
 
 

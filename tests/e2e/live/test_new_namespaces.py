@@ -10,8 +10,9 @@ import pytest
 
 from tests.cluster.install import Webhook
 from tests.e2e.admission.pods import Answer
-from tests.e2e.asking import ENABLE, namespace, until
+from tests.e2e.asking import ENABLE, namespace
 from tests.e2e.live.lab import Lab, ask, send
+from tests.waiting import until
 
 ROUNDS = 20
 

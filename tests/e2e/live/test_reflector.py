@@ -11,7 +11,8 @@ import pytest
 
 from certs.backoff import delays
 from tests.cluster.cluster import Cluster
-from tests.e2e.asking import apply, namespace, until
+from tests.e2e.asking import apply, namespace
+from tests.waiting import until
 from webhook.kube import listing
 from webhook.kube.client import Client
 from webhook.kube.kinds import NAMESPACES, Kind

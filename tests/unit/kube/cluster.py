@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from webhook.errors import ClusterError
@@ -47,7 +46,7 @@ class Stream:
             self._waiting.put(event)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        while (event := self._waiting.get(timeout=20)) is not None:
+        while (event := self._waiting.get(timeout=300)) is not None:
             if isinstance(event, Exception):
                 raise event
             yield event
@@ -145,14 +144,6 @@ def gone(code: int = 410) -> dict[str, Any]:
 def refused(code: int) -> RefusedError:
     """Make the error of a refused request."""
     return RefusedError(code, "no")
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for what another thread does."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.001)
 
 
 def _key(item: dict[str, Any]) -> tuple[str, str]:

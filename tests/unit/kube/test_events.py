@@ -4,7 +4,7 @@ import threading
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.kube.cluster import eventually
+from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.events import ATTEMPTS, LONGEST, Pod, PodEvents, Warned, event
 
@@ -89,7 +89,7 @@ def test_it_is_told_until_it_is_there() -> None:
     """In a thread; a defect of ours is tried again too."""
     api, lost = Api(ClusterError("cannot reach it"), ValueError("ours")), list[str]()
     events_on(api, lost).warn(BROKEN)
-    eventually(lambda: len(api.created) == 1)
+    until(lambda: len(api.created) == 1)
     ((path, body),) = api.created
     assert (path, body["note"], lost) == (PATH, BROKEN.note, [])
 
@@ -99,10 +99,10 @@ def test_what_cannot_be_told_is_given_up() -> None:
     api, lost = Api(*[ClusterError("forbidden")] * ATTEMPTS), list[str]()
     events = events_on(api, lost)
     events.warn(BROKEN)
-    eventually(lambda: lost == ["forbidden"])
+    until(lambda: lost == ["forbidden"])
     assert api.asked == ATTEMPTS
     events.warn(BROKEN._replace(occasion="2"))
-    eventually(lambda: len(api.created) == 1)
+    until(lambda: len(api.created) == 1)
 
 
 def test_only_what_is_newest_is_told() -> None:
@@ -111,9 +111,9 @@ def test_only_what_is_newest_is_told() -> None:
     api.open.clear()
     events = events_on(api, lost, pause=20.0)
     events.warn(BROKEN._replace(note="first"))
-    eventually(lambda: api.asked == 1)
+    until(lambda: api.asked == 1)
     events.warn(BROKEN._replace(note="second"))
     events.warn(BROKEN._replace(note="third"))
     api.open.set()
-    eventually(lambda: len(api.created) == 1)
+    until(lambda: len(api.created) == 1)
     assert [body["note"] for _, body in api.created] == ["third"]

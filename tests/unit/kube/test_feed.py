@@ -7,10 +7,10 @@ from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
     Cluster,
-    eventually,
     limit_range,
     namespace,
 )
+from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 from webhook.kube.requests import Reads
@@ -44,7 +44,7 @@ class Running:
         """Take until so many batches came; return of what resource they are."""
         taken: list[str] = []
         while len(taken) < wanted:
-            assert self.woken.acquire(timeout=60)
+            assert self.woken.acquire(timeout=300)
             taken += [kind.resource for kind, _ in self.feed.take()]
         return taken
 
@@ -55,7 +55,7 @@ def test_each_kind_delivers_its_list_and_its_events() -> None:
     cluster.put(NAMESPACES, namespace("lab"))
     with Running(cluster) as running:
         assert sorted(running.until(3)) == ["limitranges", "namespaces", "resourcequotas"]
-        eventually(lambda: LIMIT_RANGES in cluster.streams)
+        until(lambda: LIMIT_RANGES in cluster.streams)
         cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
         assert running.until(1) == ["limitranges"]
     assert running.connections == 1
@@ -66,11 +66,11 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
     cluster = Cluster()
     with Running(cluster) as running:
         running.until(3)
-        eventually(lambda: NAMESPACES in cluster.streams)
+        until(lambda: NAMESPACES in cluster.streams)
         cluster.put(NAMESPACES, *(namespace(name) for name in "abc"))
-        eventually(lambda: running.feed.reflectors[0].objects == 3)
-        assert running.woken.acquire(timeout=60)
-        eventually(lambda: not running.woken.acquire(blocking=False))
+        until(lambda: running.feed.reflectors[0].objects == 3)
+        assert running.woken.acquire(timeout=300)
+        until(lambda: not running.woken.acquire(blocking=False))
         assert len(running.feed.take()) == 3
 
 

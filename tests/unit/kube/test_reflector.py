@@ -11,12 +11,12 @@ from tests.unit.kube.cluster import (
     Cluster,
     bookmark,
     event,
-    eventually,
     gone,
     limit_range,
     namespace,
     refused,
 )
+from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import kinds
 from webhook.kube.kinds import Kind
@@ -289,7 +289,7 @@ def test_it_ends_while_it_waits_for_events() -> None:
         kinds.NAMESPACES, lambda: cluster, lambda *one: listed.append(one), lambda: iter([0.0] * 9)
     )
     reflector.start()
-    eventually(lambda: bool(cluster.streams))
+    until(lambda: bool(cluster.streams))
     reflector.stop()
     assert reflector.join(20)
     assert (reflector.failures, cluster.watch(NAMESPACES).closed) == (0, True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.app.client import Lines
-from tests.unit.kube.cluster import eventually
+from tests.waiting import until
 from webhook.app.options import ServeOptions
 from webhook.app.writes.pod_events import POD, tell_broken_by
 from webhook.kube import events
@@ -35,6 +35,6 @@ def test_who_cannot_tell_says_so_in_the_log(
         found.extend(lines.read())
         return bool(found)
 
-    eventually(told)
+    until(told)
     assert found[0]["msg"] == "event not told"
     assert str(found[0]["problem"]).startswith(f"cannot connect by {file}: ")
