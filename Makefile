@@ -115,7 +115,7 @@ fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=10000
 	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
 		$(if $(FIRST),--first $(FIRST)) $(if $(TARGET),--target $(TARGET))
 
-golden: $(DEV)  ## rewrite what tests expect and what docs quote; look at the diff before you commit
+golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
 		tests/unit/app/test_operation_page.py
 

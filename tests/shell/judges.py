@@ -25,7 +25,6 @@ FLAG = " -mca coll_hcoll_enable 0"
 _LIMIT = 20.0  # seconds; a script that takes longer hangs
 #: The only programs that a script finds, besides the launchers.
 _HARMLESS = "basename cat dirname env grep mkdir nice sed sleep sort tee test timeout tr true xargs"
-_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "sshd")
 #: One `write`, so that launchers of a pipeline do not mix their words.
 _RECORDER = "#!/bin/sh\nIFS='\x01'\nprintf '%%s\\000' \"${0##*/}\x01$*\" >>'%s'\n"
 
@@ -53,7 +52,7 @@ class Sandbox:
         self._programs = folder / "programs"
         self._programs.mkdir()
         self._log = folder / "log"
-        for name in _LAUNCHERS:
+        for name in SOUGHT:
             path = self._programs / name
             path.write_text(_RECORDER % self._log)
             path.chmod(0o755)
@@ -96,8 +95,11 @@ def _trace(output: str) -> list[str]:
 
 
 def begins_command(script: str, offset: int) -> bool:
-    """Ask bash whether the word at an offset is where a command begins: there `{` is reserved."""
-    return rejects(f"{script[:offset]}{{ {script[offset:]}")
+    """Ask bash whether the word at an offset is where a command begins: there `{` is reserved.
+
+    Directly behind a `$` it is not, and there the brace would begin an expansion.
+    """
+    return not script[:offset].endswith("$") and rejects(f"{script[:offset]}{{ {script[offset:]}")
 
 
 def ours(script: str) -> Script:

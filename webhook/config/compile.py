@@ -26,8 +26,12 @@ def compile_fabrics(model: FabricConfiguration) -> Fabrics:
 
 
 def config_hash(model: FabricConfiguration) -> str:
-    """Hash the meaning of the file: with defaults, without comments, whatever the order of keys."""
-    meaning = json.dumps(model.model_dump(mode="json", by_alias=True), sort_keys=True)
+    """Hash the meaning of the file, without comments and whatever the order of its keys.
+
+    What equals a default is left out, so that a version with a new field hashes old files alike.
+    """
+    meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    meaning = json.dumps(meant, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 
 

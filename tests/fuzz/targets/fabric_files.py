@@ -44,9 +44,10 @@ def build(dice: Dice, *, large: bool) -> Parts:
 
 
 #: Fields of a fabric, with values that are right, odd or wrong.
-_FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("name", ("ib", "a--b", "IB", "x" * 64, 1, True, "v100-ib", "é")),
     ("mode", ("shared-device", "host-network", "sr-iov", "host-device", "dra", "sriov")),
+    ("injectResources", (False, "no")),
     ("linkLayer", ("InfiniBand", "Ethernet", "ethernet")),
     ("rateGbps", (100, 0, "100", 100000, 1.5)),
     (
@@ -92,7 +93,7 @@ _FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 def _fill(dice: Dice, value: dict[str, Any]) -> None:
     fabric = dice.one(value["fabrics"])
-    key, values = dice.one(_FIELDS)
+    key, values = dice.one(FIELDS)
     fabric[key] = dice.one(values)
 
 

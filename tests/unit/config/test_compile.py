@@ -3,51 +3,85 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from tests.unit.config.files import compiled, fabric, text
+from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
+from webhook.config.model import FabricEntry
 from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 
 
+#: Every field that a fabric can have, but for those that need names of HCAs.
+OWN_DEVICES = fabric(
+    "h100",
+    match={
+        "gpuResources": ["nvidia.com/h100"],
+        "gpuProducts": ["NVIDIA-H100-*"],
+        "nodeLabels": {"zone": ["a", "b*"]},
+    },
+    mode="host-device",
+    linkLayer="Ethernet",
+    rateGbps=400,
+    hcas=...,
+    injectResources=False,
+    resources=[
+        {
+            "name": "nvidia.com/hostdev",
+            "count": "per-gpu",
+            "gpusPerDevice": 2,
+            "max": 4,
+            "aliases": ["rdma/hca"],
+            "network": "lab/rail",
+        }
+    ],
+    socketInterface="eth0",
+    hostSocketInterface="bond0",
+    networks=["lab/extra@net9"],
+    libraries=["nccl"],
+    sharedMemory="64Gi",
+    pin="always",
+    nodeSelector={"zone": "a"},
+    env={"NCCL_DEBUG": "WARN"},
+)
+#: And those.
+NAMED_HCAS: list[dict[str, Any]] = [
+    {"hcas": ["mlx5_4"], "qos": QOS},
+    {"hcas": ..., "excludeHcas": ["mlx5_bond_0"]},
+    {"hcas": ..., "hcaPrefixes": ["ibp"]},
+]
+#: What only the rules look at.
+CHECKED_ONLY = {"rateGbps"}
+
+
+def test_every_field_of_a_fabric_makes_a_difference() -> None:
+    """The fields are those of the model, and without one of them the record is another."""
+    known = {field.alias for field in FabricEntry.model_fields.values()}
+    assert known == {"name", *OWN_DEVICES, *(key for given in NAMED_HCAS for key in given)}
+    for key in OWN_DEVICES.keys() - {"name"} - CHECKED_ONLY:
+        less = {name: value for name, value in OWN_DEVICES.items() if name != key}
+        assert _loaded(less) != _loaded(OWN_DEVICES), key
+    for given in NAMED_HCAS:
+        assert _loaded(fabric("h100", **given)) != _loaded(fabric("h100"))
+
+
+def _loaded(entry: dict[str, Any]) -> Fabric | None:
+    """Return the record of a fabric; None if a rule rejects it."""
+    try:
+        return parse_fabrics(text(entry), "f.yaml").fabrics.fabrics["h100"]
+    except InvalidConfiguration:
+        return None
+
+
 def test_every_field_reaches_its_record() -> None:
     """A file with everything in it is compiled field by field, and indexed."""
     written = text(
-        fabric(
-            "h100",
-            match={
-                "gpuResources": ["nvidia.com/h100"],
-                "gpuProducts": ["NVIDIA-H100-*"],
-                "nodeLabels": {"zone": ["a", "b*"]},
-            },
-            mode="host-device",
-            linkLayer="Ethernet",
-            rateGbps=400,
-            hcas=...,
-            injectResources=False,
-            resources=[
-                {
-                    "name": "nvidia.com/hostdev",
-                    "count": "per-gpu",
-                    "gpusPerDevice": 2,
-                    "max": 4,
-                    "aliases": ["rdma/hca"],
-                    "network": "lab/rail",
-                }
-            ],
-            socketInterface="eth0",
-            hostSocketInterface="bond0",
-            networks=["lab/extra@net9"],
-            libraries=["nccl"],
-            sharedMemory="64Gi",
-            pin="always",
-            nodeSelector={"zone": "a"},
-            env={"NCCL_DEBUG": "WARN"},
-        ),
+        OWN_DEVICES,
         defaults={
             "fabric": "h100",
             "memoryLimit": "keep",

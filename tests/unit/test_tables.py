@@ -1,0 +1,142 @@
+"""What is written for a table is in it: a file that no table names would change nothing, unseen."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import webhook.cli
+import webhook.config.rules
+import webhook.mutations
+import webhook.preview.formats
+from webhook.app.http import preview as preview_endpoint
+from webhook.app.options import DEFAULTS, ServeOptions
+from webhook.cli import serve
+from webhook.cli.parser import parser
+from webhook.config.rules import RULES
+from webhook.decision import annotations as keys_of_pods
+from webhook.mutations import MUTATIONS
+from webhook.preview.formats import FORMATS, SERVED
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+OPERATION = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
+#: Fields of ServeOptions without an option of the command line: tests set them.
+FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds"}
+
+
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    """Import what stands in a folder."""
+    for found in iter_modules(package.__path__):
+        yield import_module(f"{package.__name__}.{found.name}")
+
+
+def test_every_mutation_is_registered() -> None:
+    """A file of webhook/mutations has a MUTATION, and it runs."""
+    written = {module.MUTATION.name for module in modules(webhook.mutations)}
+    assert written == {one.name for one in MUTATIONS}
+
+
+def test_every_format_is_registered() -> None:
+    """A file of webhook/preview/formats but the one that says what a format is."""
+    names = [module.__name__ for module in modules(webhook.preview.formats)]
+    written = [import_module(name).FORMAT for name in names if name.endswith("_format")]
+    assert {one.name for one in written} == {one.name for one in FORMATS}
+    assert len(names) == len(written) + 1
+
+
+def test_every_rule_is_registered() -> None:
+    """A public function of webhook/config/rules that yields problems is a rule, and runs."""
+    written = {
+        f"{module.__name__}.{name}"
+        for module in modules(webhook.config.rules)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+        if "Problem]" in str(inspect.signature(inspect.unwrap(function)).return_annotation)
+    }
+    written -= {f"{webhook.config.rules.rule.__name__}.per_fabric"}  # it makes rules
+    assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in RULES}
+
+
+def commands() -> list[str]:
+    """List the commands of the command line."""
+    (found,) = (one for one in parser([])._actions if one.dest == "==SUPPRESS==")
+    assert found.choices is not None
+    return list(found.choices)
+
+
+def test_every_command_is_registered() -> None:
+    """A file of webhook/cli with arguments is a command, and the README has its row."""
+    written = {
+        module.__name__.rpartition(".")[2].replace("_", "-")
+        for module in modules(webhook.cli)
+        if hasattr(module, "add_arguments")
+    }
+    assert written == set(commands())
+    assert set(re.findall(r"^\| `rdma-webhook ([a-z-]+)", README, re.MULTILINE)) == written
+
+
+def test_every_annotation_is_known() -> None:
+    """A key in webhook/decision/annotations.py that begins with rdma.lab/ is read or written."""
+    keys = {
+        value
+        for name, value in vars(keys_of_pods).items()
+        if name.isupper() and isinstance(value, str) and value.startswith(keys_of_pods.PREFIX)
+    }
+    assert keys - {keys_of_pods.PREFIX} == {*keys_of_pods.REQUESTED, *keys_of_pods.WRITTEN}
+
+
+def test_what_is_served_is_told() -> None:
+    """The usage over HTTP and the page of the endpoints name each format with its media type."""
+    for one in SERVED:
+        for text in (preview_endpoint.USAGE, OPERATION):
+            assert one.media_types[0] in text
+            assert re.search(rf"\b{one.name}\b", text)
+
+
+def _given(command: ArgumentParser) -> Iterator[str]:
+    """Write each option with a value that is not the default."""
+    for action in command._actions:
+        (*_, flag) = action.option_strings or ("",)
+        if flag in ("", "--help"):
+            continue
+        yield flag
+        if action.choices is not None:
+            yield next(str(one) for one in action.choices if one != action.default)
+        elif action.nargs != 0:
+            yield {"duration": "77h", "port": "77", "seconds": "77"}.get(
+                getattr(action.type, "__name__", ""), "other"
+            )
+
+
+def _unchanged(options: Any, defaults: Any) -> Iterator[str]:
+    for field in fields(options):
+        if getattr(options, field.name) == getattr(defaults, field.name):
+            yield field.name
+
+
+def test_every_option_of_serve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option reaches ServeOptions, and a field of ServeOptions has its option."""
+    command = ArgumentParser()
+    serve.add_arguments(command)
+    caught: list[ServeOptions] = []
+
+    def catch(options: ServeOptions) -> int:
+        caught.append(options)
+        return 0
+
+    monkeypatch.setattr(serve, "serve", catch)
+    serve.run(command.parse_args(list(_given(command))))
+    (options,) = caught
+    assert set(_unchanged(options, DEFAULTS)) == FOR_TESTS
+    assert list(_unchanged(options.lifetimes, DEFAULTS.lifetimes)) == ["idle"]
