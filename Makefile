@@ -77,9 +77,9 @@ fmt: $(DEV)  ## format the code and repair what ruff can
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, under a minute
+test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, under a minute (TESTS=tests/unit/pod)
 	$(if $(FAST_TESTS),,$(error there is no test to run))
-	$(PYTEST) -n 2 $(FAST_TESTS)
+	$(PYTEST) -n 2 $(or $(TESTS),$(FAST_TESTS))
 
 test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
 	$(if $(ALL_TESTS),,$(error there is no test to run))

@@ -58,8 +58,7 @@ class Context(NamedTuple):
     enable: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class Scope:
+class Scope(NamedTuple):
     """The decision on one pod so far; mutations only read it."""
 
     fabric: Fabric | None
