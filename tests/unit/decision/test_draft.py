@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Outcome, Reason
 from webhook.errors import ShapeError
+from webhook.pod.path import Path
 
 WHY = Reason("Why", "Because.")
 
@@ -194,4 +196,18 @@ def test_what_moves_up_in_a_list_is_edited_where_it_is_then() -> None:
         {"name": "b", "image": "old"},
         {"name": "c", "image": "new"},
     ]
+    assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod
+
+
+@pytest.mark.parametrize("replace", [Draft.set, Draft.replace], ids=["set", "replace"])
+def test_an_edit_goes_into_the_value_that_took_anothers_place(
+    replace: Callable[[Draft, Path, Any], None],
+) -> None:
+    """A mapping that was edited, and then replaced, is no longer part of the pod."""
+    pod = {"spec": {"resources": {"limits": {"cpu": 1}}}}
+    draft = Draft(deepcopy(pod))
+    draft.set(("spec", "resources", "limits", "cpu"), 2)
+    replace(draft, ("spec", "resources"), {"limits": {"memory": 3}})
+    draft.set(("spec", "resources", "limits", "cpu"), 4)
+    assert draft.pod == {"spec": {"resources": {"limits": {"memory": 3, "cpu": 4}}}}
     assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod

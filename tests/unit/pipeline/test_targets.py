@@ -10,6 +10,7 @@ from webhook.decision.annotations import Requests
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Launcher, Target
+from webhook.errors import ShapeError
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.pod.manifest import PodManifest, containers_of
@@ -161,3 +162,17 @@ def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) 
     """A claim that a container uses may be a GPU; the pod does not say."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
     assert chosen(manifest) == Selection(why=why, message=why.when.removesuffix("."))
+
+
+def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
+    """The message says which container to repair."""
+    manifest = pod(
+        container("a"),
+        container("b", resources={"claims": "gpu"}),
+        resourceClaims=[{"name": "gpu"}],
+    )
+    with pytest.raises(ShapeError) as raised:
+        chosen(manifest)
+    assert str(raised.value) == (
+        "spec.containers[1].resources.claims must be a list, but is a string ('gpu')"
+    )
