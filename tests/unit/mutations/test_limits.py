@@ -10,8 +10,8 @@ from webhook.errors import ShapeError
 from webhook.mutations.memory_limit.limits import (
     first_mounted,
     is_guaranteed,
-    pod_request,
     reads_limit,
+    summed_request,
     unbounded_memory_volumes,
 )
 from webhook.pod.container_env import Environments
@@ -190,8 +190,34 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
     """Sidecars go on running; the pod asks for the most that runs at once."""
     sidecar = {**sized(None, {"memory": "2Gi"}), "name": "proxy", "restartPolicy": "Always"}
     setup = {**sized(None, {"memory": "3Gi"}), "name": "setup"}
-    level = {"limits": {"memory": "8Gi"}}
     for first, asked in (([sidecar, setup], "5Gi"), ([setup, sidecar], "3Gi"), ([setup], "3Gi")):
         main = sized(None, {"memory": "1Gi"})
-        manifest = pod(main, initContainers=first, resources=level)
-        assert pod_request(manifest, tuple(containers_of(manifest))) == asked
+        manifest = pod(main, initContainers=first)
+        assert summed_request("memory", containers_of(manifest)) == asked
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (
+            pod(container(resources=[])),
+            "spec.containers[0].resources must be a mapping, but is a list ([])",
+        ),
+        (
+            pod(container(resources={"requests": 1}), resources={"limits": BOTH}),
+            "spec.containers[0].resources.requests must be a mapping, but is a number (1)",
+        ),
+        (
+            pod(container(resources={"limits": 1}), resources={"limits": BOTH}),
+            "spec.containers[0].resources.limits must be a mapping, but is a number (1)",
+        ),
+    ],
+    ids=["resources", "requests", "limits"],
+)
+def test_what_has_no_shape_of_resources_is_refused_with_its_place(
+    manifest: dict[str, Any], says: str
+) -> None:
+    """Whoever wrote the pod finds what to repair."""
+    with pytest.raises(ShapeError) as raised:
+        is_guaranteed(manifest, containers_of(manifest))
+    assert str(raised.value) == says

@@ -103,7 +103,7 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
         message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
         draft.skipped("", POD_LEVEL, message)
     else:
-        request = memory.pod_request(scope.original, scope.containers)
+        request = memory.summed_request("memory", scope.containers)
         limit = memory.drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
         _warn_lost(draft, "", lost=lost)

@@ -26,28 +26,21 @@ def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
     level = mapping(pod, ("spec", "resources"))
     if not level:
         return all(_equal(mapping(one.manifest, ("resources",), one.path)) for one in containers)
-    asked = {name: _asked(name, level, containers) for name in _BOTH}
+    own = mapping(level, ("requests",))
+    asked = {
+        name: summed_request(name, containers) if own.get(name) is None else own[name]
+        for name in _BOTH
+    }
     requests = {name: amount for name, amount in asked.items() if amount is not None}
     return _equal({"limits": mapping(level, ("limits",)), "requests": requests})
 
 
-def pod_request(pod: PodManifest, containers: Iterable[Container]) -> str | None:
-    """Return the API server's default for the pod-level memory request; None if the pod sets it.
+def summed_request(name: str, containers: Iterable[Container]) -> str | None:
+    """Return the sum of the containers' requests; None if it is zero.
 
-    The default is the sum of the containers' requests if any has one, else the limit.
+    The API server makes it the pod's request for CPU or memory, if the pod has none.
     Source: kubernetes pkg/apis/core/v1/defaults.go, defaultPodRequests.
     """
-    level = mapping(pod, ("spec", "resources"))
-    if mapping(level, ("requests",)).get("memory") is not None:
-        return None
-    return _asked("memory", level, containers) or str(mapping(level, ("limits",)).get("memory"))
-
-
-def _asked(name: str, level: dict[str, Any], containers: Iterable[Container]) -> Any:
-    """Return the pod-level request; without one the sum over the containers, or None if zero."""
-    own = mapping(level, ("requests",)).get(name)
-    if own is not None:
-        return own
     total = step = 0
     for one in containers:
         number = _requested(one, name)
