@@ -211,3 +211,14 @@ def test_an_edit_goes_into_the_value_that_took_anothers_place(
     draft.set(("spec", "resources", "limits", "cpu"), 4)
     assert draft.pod == {"spec": {"resources": {"limits": {"memory": 3, "cpu": 4}}}}
     assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod
+
+
+def test_a_value_is_never_mistaken_for_a_copy_that_has_gone() -> None:
+    """A copy is known by its address, which no later value may get."""
+    draft = Draft({"a": {"b": 0}})
+    for number in range(10):
+        value = {"c": number}
+        draft.set(("a", "b"), value)
+        draft.set(("a", "b", "c"), -1)
+        assert value == {"c": number}
+        draft.set(("a", "b"), 0)
