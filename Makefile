@@ -47,10 +47,16 @@ BANDIT_VERSION := 1.9.4
 AUDIT_VENV := .cache/audit
 AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
 
+# `make mutants` runs the tests with mutmut in the same process. It has its own venv, so that nobody
+# else installs mutmut and the dozen packages that come with it, a terminal interface among them.
+MUTMUT_VERSION := 3.8.1
+MUTANTS_VENV := .cache/mutants
+MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
+
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short golden cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +120,10 @@ SHORT := --seed 1 --cases 15000 --jobs 2
 fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… FIRST=… CASE=… TARGET=…)
 	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
 		$(if $(FIRST),--first $(FIRST)) $(if $(TARGET),--target $(TARGET))
+
+mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (BASE=main MUTATE='FILE…' ALL=1 MINUTES=10)
+	nice $(MUTANTS_VENV)/bin/python -m tests.mutants --jobs $(JOBS) $(if $(BASE),--base $(BASE)) \
+		$(if $(ALL),--all) $(if $(MINUTES),--minutes $(MINUTES)) $(MUTATE)
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
@@ -184,7 +194,7 @@ audit: $(AUDIT)  ## look for known vulnerabilities of what is installed (network
 
 clean:  ## remove caches and build products
 	rm -rf .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
-		.ruff_cache build dist htmlcov
+		.ruff_cache build dist htmlcov mutants
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean  ## the same, and .venv
@@ -221,4 +231,15 @@ $(AUDIT): | $(BIN)/python
 	@$(BIN)/python -m venv --clear $(AUDIT_VENV)
 	@$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 		pip-audit==$(PIP_AUDIT_VERSION) 'bandit[toml]==$(BANDIT_VERSION)'
+	@touch $@
+
+$(MUTMUT): requirements-dev.lock | $(BIN)/python
+	@echo "Setting up $(MUTANTS_VENV) from requirements-dev.lock, and mutmut"
+	@$(BIN)/python -m venv --clear $(MUTANTS_VENV)
+	@$(MUTANTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements-dev.lock
+	@$(MUTANTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		mutmut==$(MUTMUT_VERSION)
+	@$(MUTANTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --editable .
 	@touch $@

@@ -1,0 +1,1 @@
+"""Mutate functions, to see whether a test notices."""
