@@ -77,7 +77,7 @@ class Draft:
     def remove(self, path: Path) -> None:
         """Remove the existing key or list item at `path`."""
         parent = self._owned(path[:-1])
-        self._forget(parent if isinstance(parent, list) else parent[path[-1]])
+        self._owned_at.clear()  # what comes after a list item moves up
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 

@@ -185,9 +185,10 @@ def test_a_verdict_must_match_what_was_done() -> None:
         draft.skipped("", WHY, "")
 
 
-def test_what_moves_up_in_a_list_is_edited_where_it_is_then() -> None:
+@pytest.mark.parametrize("gone", [{"name": "a"}, "a"], ids=["mapping", "string"])
+def test_what_moves_up_in_a_list_is_edited_where_it_is_then(gone: Any) -> None:
     """Once an item in front of it has gone, its place is another one's."""
-    pod = {"spec": {"containers": [{"name": name} for name in "abc"]}}
+    pod = {"spec": {"containers": [gone, {"name": "b"}, {"name": "c"}]}}
     draft = Draft(deepcopy(pod))
     draft.set(("spec", "containers", 1, "image"), "old")
     draft.remove(("spec", "containers", 0))
@@ -204,12 +205,13 @@ def test_an_edit_goes_into_the_value_that_took_anothers_place(
     replace: Callable[[Draft, Path, Any], None],
 ) -> None:
     """A mapping that was edited, and then replaced, is no longer part of the pod."""
-    pod = {"spec": {"resources": {"limits": {"cpu": 1}}}}
+    resources = ("spec", "containers", 0, "resources")
+    pod = {"spec": {"containers": [{"resources": {"limits": {"cpu": 1}}}]}}
     draft = Draft(deepcopy(pod))
-    draft.set(("spec", "resources", "limits", "cpu"), 2)
-    replace(draft, ("spec", "resources"), {"limits": {"memory": 3}})
-    draft.set(("spec", "resources", "limits", "cpu"), 4)
-    assert draft.pod == {"spec": {"resources": {"limits": {"memory": 3, "cpu": 4}}}}
+    draft.set((*resources, "limits", "cpu"), 2)
+    replace(draft, resources, {"limits": {"memory": 3}})
+    draft.set((*resources, "limits", "cpu"), 4)
+    assert draft.get(resources) == {"limits": {"memory": 3, "cpu": 4}}
     assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod
 
 

@@ -160,6 +160,14 @@ def test_the_first_unbounded_volume_is_named() -> None:
     assert first_mounted(manifest, PATH, found) == "a"
 
 
+def test_what_containers_ask_for_is_summed() -> None:
+    """Each one's request, or else its limit; there is no sum if nobody asks."""
+    ask, limit = sized(None, {"memory": "1Gi"}), sized({"memory": "2Gi"})
+    manifest = pod(ask, limit, sized({"memory": "8Gi"}, {"memory": "3Gi"}), sized())
+    assert summed_request("memory", containers_of(manifest)) == "6Gi"
+    assert summed_request("cpu", containers_of(manifest)) is None
+
+
 def test_ephemeral_containers_ask_for_nothing() -> None:
     """They run in what the pod has already."""
     level = {"resources": {"limits": BOTH}}
@@ -204,6 +212,10 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
             "spec.containers[0].resources must be a mapping, but is a list ([])",
         ),
         (
+            pod(container(resources=1), resources={"limits": BOTH}),
+            "spec.containers[0].resources must be a mapping, but is a number (1)",
+        ),
+        (
             pod(container(resources={"requests": 1}), resources={"limits": BOTH}),
             "spec.containers[0].resources.requests must be a mapping, but is a number (1)",
         ),
@@ -212,7 +224,7 @@ def test_an_init_container_needs_its_memory_beside_the_sidecars_before_it() -> N
             "spec.containers[0].resources.limits must be a mapping, but is a number (1)",
         ),
     ],
-    ids=["resources", "requests", "limits"],
+    ids=["resources", "below the pod's", "requests", "limits"],
 )
 def test_what_has_no_shape_of_resources_is_refused_with_its_place(
     manifest: dict[str, Any], says: str

@@ -11,7 +11,7 @@ from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Context
-from webhook.fabric.records import Fabric, RdmaResource
+from webhook.fabric.records import Fabric, RdmaResource, index
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
@@ -248,14 +248,23 @@ def test_three_may_contradict_each_other_only_together() -> None:
     )
 
 
-def test_an_unknown_fabric_is_denied() -> None:
+@pytest.mark.parametrize(
+    ("fabrics", "names"), [(ALL, "north, south, east"), ((), "none")], ids=["three", "none"]
+)
+def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
-        check_name(Requests(fabric="nort"), context(*ALL).fabrics)
+        check_name(Requests(fabric="nort"), index(fabrics))
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
-        "annotation rdma.lab/fabric names 'nort', but the fabrics are: north, south, east",
+        f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
     )
+
+
+@pytest.mark.parametrize("name", [None, "south"])
+def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
+    """Only a name of no fabric is wrong."""
+    check_name(Requests(fabric=name), index(ALL))
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ WIDEST = '{"fabric":"north","applied":99,"skipped":99,"warned":99,"config":"hash
 LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in ("A", "B", "C", "W"))
 
 
-@pytest.mark.parametrize("letter", ["x", "ü"])
+@pytest.mark.parametrize("letter", ["x", "ü", "\N{ROCKET}"])
 def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
     """All of a pod's annotations share 256 KiB, counted in bytes."""
     full = status(*LISTED)

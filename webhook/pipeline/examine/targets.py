@@ -68,7 +68,7 @@ def select(
 
 def _target(container: Container, usage: Usage) -> Target:
     shared = usage.shared_gpu or usage.virtual_gpu
-    rdma = tuple(name for name, _ in usage.rdma) if usage.rdma else ()
+    rdma = tuple(name for name, _ in usage.rdma)
     return Target(container.name, container.path, container.kind, usage.whole_gpus, shared, rdma)
 
 
