@@ -1,4 +1,4 @@
-"""docs/annotations.md lists every annotation of the code, with its values, and no other."""
+"""docs/annotations.md lists exactly the annotations of the code, with their values."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from webhook.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "annotations.md").read_text(encoding="utf-8")
-#: certificates.md speaks of annotations of the CA's Secret.
+#: Without certificates.md, which describes annotations of the CA's Secret.
 PAGES = sorted(
     {*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")} - {ROOT / "docs/certificates.md"}
 )
-#: Annotation, and what its row says of its values or its content.
+#: Each annotation, and what its row says about its values or content.
 ROWS: list[tuple[str, str]] = re.findall(r"^\| `(\S+/\S+)` \| (.*?) \|", PAGE, re.MULTILINE)
 VALUES = {key: re.findall(r"`\"?([\w-]+)\"?`", said) for key, said in ROWS if key in REQUESTED}
 
@@ -42,7 +42,7 @@ def _statuses() -> list[dict[str, Any]]:
 
 
 def _denial(key: str, value: str) -> Denial | None:
-    """Give a pod this annotation."""
+    """Return the denial of a pod with this annotation; None if it is accepted."""
     try:
         opted_in({key: value})
         parse_requests({key: value}, frozenset(mutation.name for mutation in MUTATIONS))
@@ -52,20 +52,20 @@ def _denial(key: str, value: str) -> Denial | None:
 
 
 def test_every_annotation_has_its_row_and_no_other() -> None:
-    """What may be asked for comes first, then what is written, each in the order of the code."""
+    """Annotations that users set come first, then written ones, each in the order of the code."""
     assert tuple(key for key, _ in ROWS) == (*REQUESTED, *WRITTEN)
 
 
 @pytest.mark.parametrize("key", REQUESTED)
 def test_values_on_the_page_are_accepted(key: str) -> None:
-    """A value that the page shows is one that a pod may have."""
+    """Every value that the page shows is accepted in a pod."""
     for value in VALUES[key]:
         assert _denial(key, value) is None, value
 
 
 @pytest.mark.parametrize("key", REQUESTED)
 def test_values_of_the_code_are_on_the_page(key: str) -> None:
-    """Where only certain words will do, a denial lists them, and the page has the same."""
+    """Where an annotation accepts only certain words, the denial and the page list the same."""
     denial = _denial(key, "")
     assert denial is not None
     words = re.findall(r'"([^"]*)"', str(denial).partition("must be")[2])
@@ -73,20 +73,20 @@ def test_values_of_the_code_are_on_the_page(key: str) -> None:
 
 
 def test_closed_sets_are_three() -> None:
-    """The test above is of what it thinks."""
+    """Three annotations accept only certain words; the test above depends on finding them."""
     closed = [key for key in REQUESTED if '"' in str(_denial(key, "")).partition("must be")[2]]
     assert closed == [ENABLE, "rdma.lab/memory-limit", "rdma.lab/nvlink"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_annotations_on_other_pages_exist(page: Path) -> None:
-    """No page names an annotation that means nothing."""
+    """No page names an annotation that does not exist."""
     named = set(re.findall(rf"{PREFIX}[\w-]+", page.read_text(encoding="utf-8")))
     assert named <= {*REQUESTED, *WRITTEN, "rdma.lab/v1alpha1"}
 
 
 def test_the_fields_of_a_status_are_on_the_page() -> None:
-    """The row of the status names each field that occurs, and its longest length."""
+    """The row of the status names each field that occurs, and the longest status."""
     said = dict(ROWS)[STATUS]
     named = re.findall(r"`(\w+)`", said)
     occurring = {field for status in _statuses() for field in status}

@@ -19,13 +19,13 @@ from webhook.cli.argument_types import duration, duration_text
     ],
 )
 def test_a_number_and_a_unit(given: str, read: timedelta) -> None:
-    """As Go writes them, and days."""
+    """Durations are written as in Go, and may be in days."""
     assert duration(given) == read
     assert duration(duration_text(read)) == read
 
 
 @pytest.mark.parametrize("given", ["", "90", "s", "1.5h", "-1s", "1m30s", "1y", "٣s", "9999999d"])
 def test_what_is_none(given: str) -> None:
-    """The message says how one looks."""
+    """The error message shows what a valid value looks like."""
     with pytest.raises(argparse.ArgumentTypeError, match="is no duration such as 90s, 2m"):
         duration(given)

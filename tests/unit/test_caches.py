@@ -1,4 +1,4 @@
-"""Nothing that a user sends is remembered beyond a bound."""
+"""What the server remembers of users' input is bounded."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from webhook.pipeline.decide import decide
 from webhook.pod.manifest import PodManifest
 from webhook.pod.quantity import parse
 
-#: Each cache of the package: how many results it keeps, and what its keys are. One that is keyed
-#: by what a user sends says how long a key may be, and a test below sees that it is not exceeded.
+#: Each cache of the package: how many results it keeps, and what its keys are. If users' input
+#: is a key, the entry says how long a key may be, and a test below checks that bound.
 DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.config.explain.rows": (None, "nothing"),
     "webhook.fabric.variables.plan_for": (64, "the site's fabrics"),
@@ -44,7 +44,7 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def _caches() -> dict[str, int | None]:
-    """Find what functools remembers results of: `maxsize` by name, in modules and their classes."""
+    """Return `maxsize` by name for each functools cache in the modules and their classes."""
     found: dict[str, int | None] = {}
     for module in (*_modules(webhook), *_modules(certs)):
         homes = [module, *(one for one in vars(module).values() if isinstance(one, type))]
@@ -58,12 +58,12 @@ def _caches() -> dict[str, int | None]:
 
 
 def test_every_cache_is_declared() -> None:
-    """A new one has to say here what it is keyed by, and how much of that it keeps."""
+    """A new cache must be listed here, with its size and its keys."""
     assert _caches() == {name: size for name, (size, _) in DECLARED.items()}
 
 
 def test_what_has_no_bound_has_no_users_key() -> None:
-    """The two without a bound are keyed by what the code itself has."""
+    """The keys of the two caches without a bound come from the code itself."""
     unbounded = [keys for size, keys in DECLARED.values() if size is None]
     assert unbounded == ["nothing", "names of styles in the code"]
 
@@ -80,7 +80,7 @@ def _of_term(text: str) -> PodManifest:
     )
 
 
-#: A pod with a long text in each place that a decision compares with something.
+#: Pods with a long text, one for each place whose text a decision compares with something.
 PLACES: dict[str, Callable[[str], PodManifest]] = {
     "resource": lambda text: pod(gpu(limits={f"site.lab/{text}": "1"})),
     "RDMA resource": lambda text: pod(gpu(limits={f"rdma/{text}": "1"})),
@@ -107,14 +107,14 @@ PLACES: dict[str, Callable[[str], PodManifest]] = {
 
 
 def test_long_texts_are_not_kept() -> None:
-    """60 pods, each with another text of 1 MiB in one of these places, leave less than 1 MiB."""
+    """60 pods, each with a different text of 1 MiB in one of these places, leave under 1 MiB."""
     context, facts = where(), Facts(complete=True)
     makers = list(PLACES.values())
     before, text = 0, ""
     tracemalloc.start()
     try:
         for number in range(REQUESTS + len(makers)):
-            if number == len(makers):  # each place has been seen once: what is made once is there
+            if number == len(makers):  # each place was used once, so one-time objects exist
                 gc.collect()
                 before = tracemalloc.get_traced_memory()[0]
             text = f"{number}{TEXT}"
@@ -128,7 +128,7 @@ def test_long_texts_are_not_kept() -> None:
 
 
 def test_a_long_quantity_is_not_remembered() -> None:
-    """Those that are remembered have at most 64 characters."""
+    """Only quantities of at most 64 characters are remembered."""
     for text in ("1" * 65, f"9{TEXT}"):
         with pytest.raises(ValueError, match="longer than the 64 characters"):
             parse(text)

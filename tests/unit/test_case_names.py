@@ -1,4 +1,4 @@
-"""The names of parametrised cases say the case."""
+"""The names of parametrized cases describe the case."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ TESTS = Path(__file__).parents[1]
     ids=["nothing", "mapping", "set", "number", "fabric", "pod", "long"],
 )
 def test_a_name_is_short_and_the_same_everywhere(value: Any, name: str | None) -> None:
-    """Sets are sorted, as their order differs between processes; pods lose what all have."""
+    """Sets are sorted, since their order varies by process; pods lose what all have in common."""
     usual = "{containers:[{resources:{limits:{nvidia.com/v100:1}}}],hostNetwork:True}"
     assert case_name(value) == (name or usual)
 
 
 def test_what_a_pod_asks_for_comes_first() -> None:
-    """Annotations are what most cases differ in; the one that all have is left out."""
+    """Annotations come first: most cases differ in them. The one that all pods have is omitted."""
     asked = case_name(pod(annotations={"rdma.lab/skip": "env"}))
     assert asked.startswith("{rdma.lab/skip:env} {containers:")
 
 
 def test_no_case_is_named_by_its_number() -> None:
-    """A failure that says `[3]` sends whoever reads it to count lines."""
+    """A failure named `[3]` makes its reader count lines."""
     numbered = re.compile(r"\bids=range\(")
     for file in TESTS.rglob("test_*.py"):
         if file != Path(__file__):

@@ -39,7 +39,7 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 
 
 class Answer(NamedTuple):
-    """What a command did."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Shell:
-    """Runs commands in a folder of their own."""
+    """Runs commands in its own folder."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._folder = folder
@@ -60,7 +60,7 @@ class Shell:
         return name
 
     def __call__(self, *arguments: str) -> Answer:
-        """Run one command; a usage error of argparse is an answer, too."""
+        """Run one command; a usage error of argparse is returned as an answer too."""
         try:
             code = main(arguments)
         except SystemExit as stop:
@@ -73,7 +73,7 @@ class Shell:
 def shell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Shell:
-    """Give a shell with a fabrics file and a pod, in an environment that says nothing."""
+    """Return a shell with a fabrics file and a pod, without the program's variables."""
     monkeypatch.chdir(tmp_path)
     for name in ("RDMA_WEBHOOK_CONFIG", "RDMA_WEBHOOK_TRACEBACK", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -85,12 +85,12 @@ def shell(
 
 
 def preview(shell: Shell, *arguments: str) -> Answer:
-    """Preview with the fabrics file."""
+    """Run preview with the fabrics file."""
     return shell("preview", "-c", "fabrics.yaml", *arguments)
 
 
 def test_version(shell: Shell) -> None:
-    """The package's own."""
+    """`--version` prints the package's version."""
     assert shell("--version") == (0, f"rdma-webhook {__version__}\n", "")
 
 
@@ -120,7 +120,7 @@ def test_version(shell: Shell) -> None:
     ],
 )
 def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
-    """It names what is wrong and where the help is; the exit code is 2."""
+    """The line says what is wrong and where to find help; the exit code is 2."""
     answer = shell(*arguments)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert answer.err.startswith("rdma-webhook: error: ")
@@ -128,7 +128,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
 
 
 def test_text_is_the_default(shell: Shell) -> None:
-    """A pod that would be patched: exit code 0, and no colours in a pipe."""
+    """A pod that would be patched gives exit code 0; a pipe gets no colors."""
     answer = preview(shell, "pod.yaml")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("Pod default/trainer  pod.yaml:1\n  ✔ patched for fabric v100-ib")
@@ -136,14 +136,14 @@ def test_text_is_the_default(shell: Shell) -> None:
 
 
 def test_a_denied_pod_makes_the_exit_code_1(shell: Shell) -> None:
-    """In every output."""
+    """Every output format gives the same exit code."""
     shell.file("denied.yaml", DENIED)
     for output in ("text", "json", "yaml", "patch", "diff"):
         assert preview(shell, "-o", output, "pod.yaml", "denied.yaml").code == 1
 
 
 def test_json_is_the_documented_form(shell: Shell) -> None:
-    """It keeps to the schema that `schema form` prints."""
+    """The output matches the schema that `schema form` prints."""
     shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
     answer = preview(shell, "-o", "json", "pod.yaml", "denied.yaml")
     form = json.loads(answer.out)
@@ -154,7 +154,7 @@ def test_json_is_the_documented_form(shell: Shell) -> None:
 
 
 def test_yaml_is_ready_to_apply(shell: Shell) -> None:
-    """All documents, patched, with comments; what it has no place for goes to standard error."""
+    """All documents are printed, patched, with comments; other messages go to standard error."""
     shell.file("denied.yaml", f"{SERVICE}---\n{DENIED}")
     answer = preview(shell, "-o", "yaml", "pod.yaml", "denied.yaml")
     first, *others = answer.out.split("---\n")
@@ -166,13 +166,13 @@ def test_yaml_is_ready_to_apply(shell: Shell) -> None:
 
 
 def test_yaml_ends_its_last_line(shell: Shell) -> None:
-    """Also where the input does not."""
+    """The output ends with a line break even if the input does not."""
     shell.file("service.yaml", SERVICE.rstrip())
     assert preview(shell, "-o", "yaml", "service.yaml").out == SERVICE
 
 
 def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
-    """What an alias repeats cannot be edited in place."""
+    """A document whose alias repeats a part that changes cannot be edited in place."""
     shell.file("alias.yaml", POD.replace("{rdma", "&notes {rdma") + "unknown: *notes\n")
     answer = preview(shell, "-o", "yaml", "alias.yaml")
     assert answer.code == 0
@@ -180,7 +180,7 @@ def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
 
 
 def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
-    """RFC 6902, with paths from the document's root; [] where nothing changes."""
+    """Each line is an RFC 6902 patch with paths from the document's root; [] if unchanged."""
     shell.file("service.yaml", SERVICE)
     first, second = preview(shell, "-o", "patch", "service.yaml", "pod.yaml").out.splitlines()
     assert first == "[]"
@@ -188,7 +188,7 @@ def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
 
 
 def test_diff_names_the_files(shell: Shell) -> None:
-    """One diff for each input that changes, in order."""
+    """There is one diff for each input that changes, in the order of the inputs."""
     shell.file("service.yaml", SERVICE)
     shell.file("other.yaml", f"{SERVICE}---\n{POD}")
     lines = preview(shell, "-o", "diff", "pod.yaml", "service.yaml", "other.yaml").out.splitlines()
@@ -197,7 +197,7 @@ def test_diff_names_the_files(shell: Shell) -> None:
 
 
 def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> None:
-    """A folder gives its manifests, sorted, and nothing else."""
+    """A folder stands for its manifests, sorted, and for no other files."""
     shell.file("more/b.json", '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}')
     shell.file("more/a.yml", SERVICE.replace("web", "a"))
     shell.file("more/README.md", "# none")
@@ -206,13 +206,13 @@ def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> Non
 
 
 def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` is it, and a diff calls it stdin."""
+    """`-` means standard input, which a diff calls stdin."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
     assert preview(shell, "-o", "diff", "-").out.startswith("--- a/stdin\n")
 
 
 def test_without_a_fabrics_file_the_example_is_used_and_named(shell: Shell) -> None:
-    """On standard error, so that no output is touched."""
+    """The note goes to standard error, so that the output stays clean."""
     answer = shell("preview", "pod.yaml", "-o", "json")
     assert json.loads(answer.out)["decisions"][0]["fabric"] == "v100-ib"
     assert answer.err == f"rdma-webhook: note: no -c given: using the example fabrics {EXAMPLE}\n"
@@ -221,7 +221,7 @@ def test_without_a_fabrics_file_the_example_is_used_and_named(shell: Shell) -> N
 def test_the_environment_may_name_the_fabrics(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An option goes before it."""
+    """The option -c takes precedence over the variable."""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "fabrics.yaml")
     assert shell("preview", "pod.yaml").err == ""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "missing.yaml")
@@ -230,7 +230,7 @@ def test_the_environment_may_name_the_fabrics(
 
 
 def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> None:
-    """Each of them changes what is called, or what is decided."""
+    """Each of them changes whether the webhook is called, or what it decides."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", "labels": {}}}
     namespace["metadata"]["labels"]["rdma.lab/enable"] = "true"  # type: ignore[index]
     shell.file("facts.json", json.dumps(namespace))
@@ -261,7 +261,7 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
 def test_what_cannot_be_read_is_one_line_with_document_and_line(
     shell: Shell, content: str, said: str
 ) -> None:
-    """Exit code 2; there is nothing to show."""
+    """The exit code is 2, and nothing is printed on standard output."""
     shell.file("bad.yaml", content)
     answer = preview(shell, "bad.yaml")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
@@ -270,7 +270,7 @@ def test_what_cannot_be_read_is_one_line_with_document_and_line(
 
 
 def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
-    """One line each; the exit code says that something is missing from the answer."""
+    """Each file gets one line; the exit code says that the answer is incomplete."""
     shell.file("bad.yaml", "a: [")
     shell.file("values.yaml", "replicas: 3\n")
     answer = preview(shell, "missing.yaml", "bad.yaml", "pod.yaml", "values.yaml")
@@ -284,7 +284,7 @@ def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
 
 
 def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
-    """It is easily given without its -c."""
+    """It is easy to give a fabrics file without -c."""
     assert preview(shell, "fabrics.yaml") == (
         2,
         "",
@@ -296,7 +296,7 @@ def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
 
 
 def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
-    """A mapping of containers is no list of them."""
+    """A mapping in place of the list of containers is denied."""
     shell.file("dash.yaml", POD.replace("- name: main\n  ", "  name: main\n"))
     answer = preview(shell, "dash.yaml")
     assert answer.code == 1
@@ -305,14 +305,14 @@ def test_a_forgotten_dash_is_a_denial(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", ["missing.yaml", "pod.yaml/x", "n\0l", "x" * 300])
 def test_a_file_that_is_not_there_is_one_line(shell: Shell, name: str) -> None:
-    """With the system's words for it."""
+    """The message is the operating system's."""
     answer = preview(shell, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "cannot be read: " in answer.err
 
 
 def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) -> None:
-    """As for kubectl."""
+    """A folder without manifests is an error, as in kubectl."""
     (tmp_path / "none").mkdir()
     assert preview(shell, "none").err == (
         "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory\n"
@@ -320,7 +320,7 @@ def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) ->
 
 
 def test_an_input_without_documents_is_told(shell: Shell) -> None:
-    """Most often the command before the pipe has failed; one empty file of many is no error."""
+    """Usually the command before the pipe failed; one empty file among many is not an error."""
     shell.file("empty.yaml", "# nothing\n---\n")
     said = "rdma-webhook: error: empty.yaml: there is no document in it"
     assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
@@ -331,7 +331,7 @@ def test_an_input_without_documents_is_told(shell: Shell) -> None:
 
 @pytest.mark.parametrize("option", ["-c", "--facts"])
 def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: str) -> None:
-    """Exit code 2: no pod was judged."""
+    """The exit code is 2, since no pod was decided."""
     shell.file("bad.yaml", "kind: FabricConfiguration\nfabrics: 5\n")
     answer = shell("preview", "-c", "fabrics.yaml", option, "bad.yaml", "pod.yaml")
     assert (answer.code, answer.out) == (2, "")
@@ -340,14 +340,14 @@ def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: st
 
 
 def test_check_config_of_a_valid_file(shell: Shell) -> None:
-    """The summary is the last line."""
+    """The summary is the last line of the output."""
     answer = shell("check-config", "fabrics.yaml")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines()[-1] == "1 fabric, 0 errors, 0 warnings"
 
 
 def test_check_config_of_an_invalid_file(shell: Shell) -> None:
-    """Every error with file, line and path; a program gets the same."""
+    """Every error has its file, line and path, and `-o json` has the same errors."""
     shell.file("bad.yaml", FABRICS.replace("InfiniBand", "Infiniband").replace("hcas", "hca"))
     answer = shell("check-config", "bad.yaml")
     assert answer.code == 1
@@ -366,7 +366,7 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
 
 
 def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
-    """As compilers do, so that an editor tells one from the other."""
+    """Findings look like a compiler's, so that an editor tells errors from warnings."""
     both = FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n  hca: x\n")
     shell.file("both.yaml", both)
     *findings, _ = shell("check-config", "both.yaml").out.splitlines()
@@ -378,7 +378,7 @@ def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
 def test_check_config_takes_several_files_and_standard_input(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each line names its file; the summary counts them."""
+    """Each line names its file, and the summary counts the files."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Pod\n")))
     answer = shell("check-config", "fabrics.yaml", "-")
     assert answer.code == 1
@@ -391,7 +391,7 @@ def test_check_config_takes_several_files_and_standard_input(
 def test_check_config_of_too_much_standard_input(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more is read than of a file."""
+    """Standard input is limited to the size of a file."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" " * (1 << 21))))
     answer = shell("check-config", "-")
     assert (answer.code, "<stdin>: is larger than" in answer.err) == (2, True)
@@ -402,7 +402,7 @@ def test_check_config_of_too_much_standard_input(
 def test_check_config_of_what_cannot_be_read(
     shell: Shell, tmp_path: Path, name: str, output: str
 ) -> None:
-    """Exit code 2 and one line; what can be read is checked, and is not all that was asked."""
+    """The exit code is 2, with one line; readable files are checked, but `valid` is not true."""
     (tmp_path / "latin.yaml").write_bytes(b"kind: \xe9\n")
     answer = shell("check-config", "-o", output, name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
@@ -413,7 +413,7 @@ def test_check_config_of_what_cannot_be_read(
 
 
 def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
-    """For a pipeline that wants a clean file."""
+    """With --strict, a warning fails a pipeline."""
     shell.file("odd.yaml", FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n"))
     answer = shell("check-config", "odd.yaml")
     assert (answer.code, answer.out.splitlines()[-1].partition(", ")[0]) == (0, "1 fabric")
@@ -422,7 +422,7 @@ def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
 
 
 def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
-    """Nothing was checked: exit code 2."""
+    """The exit code is 2, since nothing was checked."""
     assert shell("check-config", "missing.yaml") == (
         2,
         "",
@@ -431,7 +431,7 @@ def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
 
 
 def test_schemas_are_json_schemas(shell: Shell) -> None:
-    """That of the fabrics file is the default."""
+    """Both schemas are valid; the schema of the fabrics file is the default."""
     for arguments in (["schema"], ["schema", "form"]):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
@@ -439,24 +439,24 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
 
 
 def test_serving_needs_a_certificate(shell: Shell) -> None:
-    """One line says which option is missing; the fabrics file has a usual place."""
+    """One line names the missing option; the fabrics file has a default location."""
     answer = shell("serve", "-c", "fabrics.yaml")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "--tls-cert" in answer.err
 
 
 class Full(io.BytesIO):
-    """A disk without room."""
+    """A full disk."""
 
     def write(self, _: Any) -> int:
-        """Refuse."""
+        """Raise the error of a full disk."""
         raise OSError(28, "No space left on device")
 
 
 def test_output_that_cannot_be_written_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cause is the system's."""
+    """The line ends with the operating system's error."""
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Full()))
     assert main(["schema", "form"]) == 2
     said = capsys.readouterr().err
@@ -466,7 +466,7 @@ def test_output_that_cannot_be_written_is_one_line(
 def test_a_defect_is_one_line_unless_asked_for_more(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A standard output without bytes below it is such a defect."""
+    """The test's defect is a standard output without a binary buffer."""
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", io.StringIO())
         assert main(["schema", "form"]) == 2

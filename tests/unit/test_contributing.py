@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md sends people to places that exist, and leaves the floors to the contracts."""
+"""CONTRIBUTING.md names only existing places, and leaves the floors' order to the contracts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 _TABLE = CONTRIBUTING[CONTRIBUTING.index("| change | place |") :].partition("\n\n")[0]
-#: A change, and its place.
+#: Each change, and its place.
 ROWS: list[tuple[str, str]] = re.findall(r"^\| (.+?) \| (.+) \|$", _TABLE, re.MULTILINE)[1:]
 CONTRACTS: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))[
     "tool"
@@ -26,20 +26,20 @@ _PATH = re.compile(r"`((?:webhook|certs|tests|manifests|docs)/[^` ]*|[A-Z]\w+\.m
 
 
 def _named(text: str) -> list[str]:
-    """Return the paths that a text names, `<name>` as a pattern, without a test's name."""
+    """Return the paths in a text, with `<name>` as a pattern and without the name of a test."""
     return [re.sub(r"<\w+>", "*", path.partition("::")[0]) for path in _PATH.findall(text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_paths_exist(page: Path) -> None:
-    """A path that a page names is there, and `<name>` in it stands for at least one."""
+    """Every path on the page exists, and a path with `<name>` stands for at least one."""
     for path in _named(page.read_text(encoding="utf-8")):
         assert any(ROOT.glob(path.rstrip("/"))), path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
-    """A relative link leads to a file of the repository."""
+    """Every relative link leads to a file of the repository."""
     for link in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link
 
@@ -59,13 +59,13 @@ def test_links_lead_to_files(page: Path) -> None:
     ],
 )
 def test_the_usual_changes_have_their_line(change: str) -> None:
-    """What people come to change, they find in the table, with a path."""
+    """The table has a row with a path for each usual change."""
     assert _named(dict(ROWS)[change])
 
 
 @pytest.mark.parametrize(("change", "place"), ROWS, ids=[change for change, _ in ROWS])
 def test_names_are_in_their_files(change: str, place: str) -> None:
-    """A name in a row, such as `REQUESTED`, is one of the code that the row leads to."""
+    """A name in a row, such as `REQUESTED`, occurs in the code that the row points to."""
     files = [file for path in _named(place) for file in ROOT.glob(path) if file.suffix == ".py"]
     names = [name for name in re.findall(r"`(\w+)`", place) if name != "caBundle"]
     for name in names:
@@ -74,14 +74,14 @@ def test_names_are_in_their_files(change: str, place: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
-    """A second list of rooms would be stale with the next one that is built."""
+    """A second list of the packages would be outdated as soon as a package is added."""
     rooms = "|".join({room for layer in LAYERS for room in layer})
     lists = rf"\b(?:(?:{rooms})\b`?(?:,|;|<|>| \|| and)? `?){{4}}"
     assert not re.search(lists, page.read_text(encoding="utf-8"))
 
 
 def test_the_pure_floors_are_those_below_config() -> None:
-    """The contract that forbids I/O names each room below `config`, but for the text of YAML."""
+    """The contract that forbids I/O names every package below `config` except `yamltext`."""
     above = next(number for number, layer in enumerate(LAYERS) if "config" in layer)
     below = {room for layer in LAYERS[above + 1 :] for room in layer}
     forbidden = {module.removeprefix("webhook.") for module in PURE_CONTRACT["source_modules"]}
@@ -90,7 +90,7 @@ def test_the_pure_floors_are_those_below_config() -> None:
 
 
 def test_coverage_is_complete_on_the_pure_floors() -> None:
-    """`make test` demands every branch of the packages of that contract, and of no other."""
+    """`make test` requires every branch of exactly the packages of that contract."""
     (line,) = re.findall(r"^PURE := (.*)$", MAKEFILE, re.MULTILINE)
     packages = {
         module.removeprefix("webhook.")
@@ -101,7 +101,7 @@ def test_coverage_is_complete_on_the_pure_floors() -> None:
 
 
 def test_make_golden_rewrites_all_that_can_be() -> None:
-    """`make golden` runs each test of the fast rings that rewrites what it expects."""
+    """`make golden` runs each test of the fast rings that can rewrite its expected output."""
     (recipe,) = re.findall(r"^golden:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     given = [ROOT / word for word in recipe.split() if word.startswith("tests/")]
     for ring in ("golden", "property", "unit"):

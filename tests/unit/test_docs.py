@@ -1,4 +1,4 @@
-"""docs/reasons.md lists every reason code of the code, and no other."""
+"""docs/reasons.md lists exactly the reason codes of the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"
-#: Heading, and the reasons below it.
+#: Each heading, and the reasons below it.
 TABLES: dict[str, tuple[Reason, ...]] = {
     "The decision on a pod": DECISION_REASONS,
     "`any` and `request`": PIPELINE_REASONS,
@@ -24,7 +24,7 @@ each_table = pytest.mark.parametrize("reasons", TABLES.values(), ids=TABLES)
 
 
 def tables() -> str:
-    """Write all tables, each below its heading."""
+    """Write all tables, each under its heading."""
     lines: list[str] = []
     for heading, reasons in TABLES.items():
         lines += [f"## {heading}", "", "| code | when |", "|---|---|"]
@@ -34,7 +34,7 @@ def tables() -> str:
 
 
 def test_the_tables_are_up_to_date() -> None:
-    """Every reason is on the page, as the code says it."""
+    """Every reason is on the page as the code defines it."""
     page = PAGE.read_text(encoding="utf-8")
     start = page.index("\n", page.index(BEGIN)) + 1
     fresh = page[:start] + "\n" + tables() + page[page.index(END) :]
@@ -46,7 +46,7 @@ def test_the_tables_are_up_to_date() -> None:
 
 @each_table
 def test_codes_are_words(reasons: tuple[Reason, ...]) -> None:
-    """A code is CamelCase, and unique where it is given."""
+    """A code is in CamelCase, and unique in the mutation or pipeline that defines it."""
     codes = [reason.code for reason in reasons]
     assert len(set(codes)) == len(codes)
     assert all(code.isalnum() and code[0].isupper() for code in codes)
@@ -54,7 +54,7 @@ def test_codes_are_words(reasons: tuple[Reason, ...]) -> None:
 
 @each_table
 def test_rows_are_sentences(reasons: tuple[Reason, ...]) -> None:
-    """What the table says of a code is one sentence that a table can hold."""
+    """The text for each code is one sentence that fits in a table cell."""
     for reason in reasons:
         assert reason.when.endswith(".")
         assert not {"\n", "|"} & set(reason.when)

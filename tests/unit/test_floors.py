@@ -1,4 +1,4 @@
-"""Who may import whom: each contract of pyproject.toml notices an import that it is there for."""
+"""Each import contract of pyproject.toml reports an import that it forbids."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ Import = tuple[str, str]
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    """Read who imports whom today."""
+    """Return the graph of today's imports."""
     return grimp.build_graph("webhook", "certs", include_external_packages=True, cache_dir=None)
 
 
 def kept(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
-    """Check one contract."""
+    """Return whether the imports keep a contract."""
     options = {key: value for key, value in contract.items() if key not in ("name", "type")}
     made = _TYPES[contract["type"]](contract["name"], _OPTIONS.session_options, options)
     return bool(made.check(graph=graph, verbose=False).kept)
 
 
 def modules_of(layer: str, container: str) -> list[str]:
-    """List the modules of a layer, by their whole names."""
+    """List the modules of a layer by their full names."""
     return [f"{container}.{one.strip()}" for one in layer.split("|")]
 
 
@@ -64,7 +64,7 @@ def violations(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[I
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda one: str(one["name"]))
 def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.ImportGraph) -> None:
-    """Between each two layers, beside each other, and of each module that is named."""
+    """A planted import between layers, between siblings or of a forbidden module is reported."""
     assert kept(contract, deepcopy(graph))
     planted = list(violations(contract, graph))
     assert planted
@@ -77,7 +77,7 @@ def test_a_forbidden_import_is_caught(contract: dict[str, Any], graph: grimp.Imp
 
 
 def test_every_room_has_floors() -> None:
-    """A package of more than a few modules has a contract for its inside."""
+    """A package with more than two modules has a contract for its inside."""
     held = {one for contract in CONTRACTS for one in contract.get("containers", ())}
     rooms = {
         ".".join(folder.relative_to(_ROOT).parts)

@@ -1,4 +1,4 @@
-"""What greets a contributor agrees with the code: hooks, workflows, the version in texts."""
+"""What contributors see first agrees with the code: hooks, workflows, versions in texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _recipe(target: str) -> str:
 
 @each_workflow
 def test_actions_are_pinned_by_commit(file: Path) -> None:
-    """A tag can be moved to other code; the comment says which version the commit is."""
+    """Actions are pinned by commit, since a tag can move; a comment says which version it is."""
     uses = re.findall(r"uses: (.*)", file.read_text(encoding="utf-8"))
     assert uses
     for one in uses:
@@ -41,7 +41,7 @@ def test_actions_are_pinned_by_commit(file: Path) -> None:
 
 @each_workflow
 def test_the_workflow_calls_targets_that_exist(file: Path) -> None:
-    """CI does what a contributor can do, through make."""
+    """CI calls make targets, so that contributors can run the same."""
     called = re.findall(r"\bmake ([a-z0-9 -]+)", file.read_text(encoding="utf-8"))
     assert called
     for target in " ".join(called).split():
@@ -49,7 +49,7 @@ def test_the_workflow_calls_targets_that_exist(file: Path) -> None:
 
 
 def test_hooks_call_what_make_lint_calls() -> None:
-    """One tool, one version: a commit is checked by the tools of .venv, each of them."""
+    """Hooks call every tool of `make lint`, from .venv, so that each has only one version."""
     tools = {line.split()[0] for line in re.findall(r"\$\(BIN\)/(.*)", _recipe("lint"))}
     called = {
         hook["entry"].split()[0].removeprefix(".venv/bin/")
@@ -62,13 +62,13 @@ def test_hooks_call_what_make_lint_calls() -> None:
 
 
 def test_hooks_of_others_have_one_version() -> None:
-    """What pre-commit installs is pinned."""
+    """Every tool that pre-commit installs is pinned to a version."""
     for hook in HOOKS:
         if hook["language"] == "python":
             assert re.fullmatch(r"[\w-]+==[\d.]+", *hook["additional_dependencies"])
 
 
 def test_images_in_the_instructions_have_the_version() -> None:
-    """Whoever copies a line builds and installs the image that the manifests name."""
+    """A line copied from the instructions uses the image that the manifests name."""
     page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
     assert set(re.findall(r"rdma-webhook:(\d[\w.]*\w)", page)) == {__version__}

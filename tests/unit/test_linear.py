@@ -1,4 +1,4 @@
-"""The work of a decision grows with the pod, and no faster."""
+"""The work of a decision grows no faster than the pod."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.growth import FOURFOLD, fourfold, lines
 from webhook.decision.scope import Context
 from webhook.pipeline.decide import decide
 
-#: Sizes whose lines are counted, large enough that what is constant hides nothing.
+#: Sizes for counting lines, large enough that constant work does not matter.
 COUNTED = (400, 800)
-#: Sizes whose CPU time is compared.
+#: Sizes for comparing CPU time.
 TIMED = (1000, 4000)
 CONTEXT: Context = where()
 
@@ -25,15 +25,15 @@ each_long = pytest.mark.parametrize("family", LONG.values(), ids=LONG)
 
 @each_family
 def test_twice_the_entries_are_at_most_twice_the_lines(family: Family) -> None:
-    """Whatever list grows: each loop over it runs once for each entry, a fixed number of times."""
+    """Whichever list grows, each loop over it runs a fixed number of times for each entry."""
     manifests = [family(size) for size in COUNTED]
-    assert all(decide(one, CONTEXT).reason for one in manifests)  # and caches are filled
+    assert all(decide(one, CONTEXT).reason for one in manifests)  # and fills the caches
     small, large = (lines(partial(decide, one, CONTEXT)) for one in manifests)
     assert large <= 2 * small
 
 
 def _growth(family: Family) -> float:
-    """Return how many times the CPU four times the input takes; a pod as it comes over the wire."""
+    """Return how many times more CPU four times the input takes, for pods decoded from JSON."""
     small, large = (json.loads(json.dumps(family(size))) for size in TIMED)
     gc.collect()
     gc.disable()
@@ -45,11 +45,11 @@ def _growth(family: Family) -> float:
 
 @each_family
 def test_four_times_the_entries_are_about_four_times_the_work(family: Family) -> None:
-    """Counting lines does not see what one line searches or copies."""
+    """CPU time shows what counting lines misses: what one line searches or copies."""
     assert _growth(family) < FOURFOLD
 
 
 @each_long
 def test_four_times_the_letters_are_about_four_times_the_work(family: Family) -> None:
-    """The same of texts."""
+    """Four times the length of a text takes about four times the work."""
     assert _growth(family) < FOURFOLD

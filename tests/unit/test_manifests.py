@@ -1,4 +1,4 @@
-"""What manifests/ says agrees with the code, and with itself; no cluster is needed."""
+"""The manifests agree with the code and with each other; these tests need no cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from webhook.kube.kinds import KINDS
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
-#: How long a request may still run after the draining: uvicorn's graceful shutdown.
+#: How long a request may still run after draining: uvicorn's graceful shutdown.
 GRACEFUL_SECONDS = 10
 
 
@@ -44,13 +44,13 @@ CONTAINER: dict[str, Any] = POD["containers"][0]
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(MANIFESTS)))
 def test_files_are_yaml_without_repeated_keys(file: Path) -> None:
-    """Every file parses, and says nothing twice."""
+    """Every file parses, and no mapping repeats a key."""
     text = file.read_text(encoding="utf-8")
     assert all(one.data for one in parse_yaml(text, file.name, LIMITS))
 
 
 def test_every_file_is_used() -> None:
-    """A file that no kustomization names would never be applied."""
+    """A file that no kustomization lists would never be applied."""
     for file in FILES:
         if file.name == "kustomization.yaml" or "examples" in file.parts:
             continue
@@ -62,7 +62,7 @@ def test_every_file_is_used() -> None:
 
 
 def test_the_shipped_fabrics_are_none() -> None:
-    """The default file is valid and empty: what a site has comes from its own ConfigMap."""
+    """The default file is valid and empty: a site's fabrics come from its own ConfigMap."""
     loaded = load_fabrics(MANIFESTS / "base" / CONFIG.name)
     assert dict(loaded.fabrics.fabrics) == {}
     assert loaded.findings == ()
@@ -81,13 +81,13 @@ def test_the_fabrics_are_mounted_where_the_server_looks() -> None:
 
 
 def test_whom_the_webhook_is_called_for() -> None:
-    """Label, namespaces left out and annotation are those of `preview`'s own answer."""
+    """The label, the excluded namespaces and the annotation are those that `preview` uses."""
     selector = WEBHOOK["namespaceSelector"]
     assert selector["matchLabels"] == {LABEL: "true"}
     (left_out,) = selector["matchExpressions"]
     assert left_out["operator"] == "NotIn"
     assert set(left_out["values"]) == EXCLUDED
-    # The first one is what the folder namespace/ replaces.
+    # The overlay's folder namespace/ replaces the first one.
     assert left_out["values"][0] == OWN_NAMESPACE
     conditions = {one["name"]: one["expression"] for one in WEBHOOK["matchConditions"]}
     assert list(conditions) == ["asks-for-rdma", "no-mirror-pod", "not-windows"]
@@ -96,7 +96,7 @@ def test_whom_the_webhook_is_called_for() -> None:
 
 
 def test_the_detector_looks_at_the_same_pods() -> None:
-    """Selector, rules and conditions of the detector are the webhook's, to the word."""
+    """The detector's selector, rules and conditions are identical to the webhook's."""
     policy, binding = documents("base/admission/detector.yaml")
     constraints = policy["spec"]["matchConstraints"]
     assert constraints["namespaceSelector"] == WEBHOOK["namespaceSelector"]
@@ -108,7 +108,7 @@ def test_the_detector_looks_at_the_same_pods() -> None:
 
 
 def test_what_must_never_cost_a_pod_cannot() -> None:
-    """Detector and advice fail open and deny nothing; the guard fails closed and denies."""
+    """Detector and advice fail open and never deny; the guards fail closed and deny."""
     for name, policy, actions in (
         ("admission/detector", "Ignore", {"Warn", "Audit"}),
         ("admission/advice", "Ignore", {"Warn"}),
@@ -123,7 +123,7 @@ def test_what_must_never_cost_a_pod_cannot() -> None:
 
 
 def test_the_guards_look_at_the_same_account() -> None:
-    """Ours, by its name, in whatever namespace it is; nobody else is looked at."""
+    """Each guard matches only our service account, by its name in any namespace."""
     guards = [
         documents(f"base/{name}.yaml")[0] for name in ("guard", "guard-secrets", "guard-events")
     ]
@@ -135,7 +135,7 @@ def test_the_guards_look_at_the_same_account() -> None:
 
 
 def test_the_guard_of_secrets_knows_what_is_stored() -> None:
-    """The Secret's name, its keys and its annotations are those that `certs` writes."""
+    """The guard's Secret name, keys and annotations are those that `certs` writes."""
     spec = documents("base/guard-secrets.yaml")[0]["spec"]
     lists = {one["name"]: yaml.safe_load(one["expression"]) for one in spec["variables"][:2]}
     assert lists == {"keys": list(secret._DATA), "annotations": list(secret._ANNOTATIONS)}
@@ -143,7 +143,7 @@ def test_the_guard_of_secrets_knows_what_is_stored() -> None:
 
 
 def test_the_guard_of_events_knows_what_is_told() -> None:
-    """Who tells, what, and how many hex digits a name ends in."""
+    """The guard's controller, reason and number of hex digits are those of the Events."""
     named, told, _ = documents("base/guard-events.yaml")[0]["spec"]["validations"]
     assert f"[0-9a-f]{{{events.DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in told["expression"]
@@ -156,7 +156,7 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
 
 
 def test_how_the_api_server_calls() -> None:
-    """CREATE of pods, again if needed, within 5 s; without an answer the pod is refused."""
+    """It calls for CREATE of pods, again if needed; without an answer in 5 s it rejects the pod."""
     assert WEBHOOK["name"] == "pods.rdma.lab"
     assert WEBHOOK["clientConfig"]["service"]["path"] == "/mutate"
     assert "caBundle" not in WEBHOOK["clientConfig"]
@@ -169,7 +169,7 @@ def test_how_the_api_server_calls() -> None:
 
 
 def test_ports_agree() -> None:
-    """Container, Service and the server's defaults name the same ports."""
+    """Container, Service and the server's defaults use the same ports."""
     options = ServeOptions()
     ports = {one["name"]: one["containerPort"] for one in CONTAINER["ports"]}
     assert ports == {
@@ -184,12 +184,12 @@ def test_ports_agree() -> None:
 
 
 def parsed(*words: str) -> argparse.Namespace:
-    """Parse words as the command line does."""
+    """Parse words with the command line's parser."""
     return parser(words).parse_args(words)
 
 
 def test_arguments_are_understood() -> None:
-    """The server's own parser takes the arguments, and those that cert-manager's overlay adds."""
+    """The server's parser accepts the arguments, and those that the cert-manager overlay adds."""
     (patch,) = (
         yaml.safe_load(one["patch"])
         for one in documents("overlays/cert-manager/kustomization.yaml")[0]["patches"]
@@ -203,7 +203,7 @@ def test_arguments_are_understood() -> None:
 
 
 def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
-    """Components/mtls adds to any overlay: an argument that `serve` knows, a mount, a ConfigMap."""
+    """Components/mtls adds an argument that `serve` knows, a mount and a ConfigMap."""
     (component,) = documents("components/mtls/kustomization.yaml")
     (patch,) = component["patches"]
     argument, mount, volume = (one["value"] for one in yaml.safe_load(patch["patch"]))
@@ -216,7 +216,7 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
 
 
 def test_there_is_time_to_drain() -> None:
-    """The kubelet kills later than draining and the last requests take, with room to spare."""
+    """The grace period covers draining and the last requests, with room to spare."""
     drain = parsed(*CONTAINER["args"]).drain_seconds
     server = (ROOT / "webhook/server.py").read_text(encoding="utf-8")
     assert f"timeout_graceful_shutdown=1 if self._options.dev else {GRACEFUL_SECONDS}," in server
@@ -225,7 +225,7 @@ def test_there_is_time_to_drain() -> None:
 
 
 def test_the_image_is_this_version() -> None:
-    """The tag is the version, and the user is the Dockerfile's."""
+    """The image's tag is the version, and its user is the Dockerfile's."""
     assert CONTAINER["image"] == f"rdma-webhook:{__version__}"
     user = POD["securityContext"]["runAsUser"], POD["securityContext"]["runAsGroup"]
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -233,7 +233,7 @@ def test_the_image_is_this_version() -> None:
 
 
 def test_roles_give_their_reasons() -> None:
-    """Every RBAC rule has a comment above it, and none uses a wildcard."""
+    """Every RBAC rule has a comment above it, and no rule uses a wildcard."""
     for file in ("base/rbac.yaml", "overlays/self-managed/rbac.yaml", "base/preview-role.yaml"):
         lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines()
         rules = [place for place, line in enumerate(lines) if line.startswith("- apiGroups:")]
@@ -244,7 +244,7 @@ def test_roles_give_their_reasons() -> None:
 
 
 def test_what_is_watched_may_be_watched() -> None:
-    """The rules of the ClusterRole are the kinds that the code watches, and no verb more."""
+    """The ClusterRole allows watching exactly the kinds that the code watches."""
     rules = documents("base/rbac.yaml")[0]["rules"]
     assert {one for rule in rules for one in rule["resources"]} == {one.resource for one in KINDS}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
@@ -253,7 +253,7 @@ def test_what_is_watched_may_be_watched() -> None:
 
 
 def test_certificates_may_be_looked_after() -> None:
-    """Its Secret and its configuration by name, with the verbs that `certs` uses and no more."""
+    """Roles name the Secret and the configuration, and allow exactly the verbs of `certs`."""
     role, _, cluster_role, _ = documents("overlays/self-managed/rbac.yaml")
     names = ServeOptions()
     rules = [*role["rules"], *cluster_role["rules"]]
@@ -265,13 +265,13 @@ def test_certificates_may_be_looked_after() -> None:
 
 
 def test_the_pod_knows_itself() -> None:
-    """Events are about it; the variables are those that the server reads."""
+    """The server reads these variables, since its Events are about its own pod."""
     fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in CONTAINER["env"]}
     assert fields == {variable: f"metadata.{field}" for field, variable in EVENTS_POD.items()}
 
 
 def test_comments_fit_a_screen() -> None:
-    """No comment is wider than a review shows."""
+    """No comment is wider than a code review shows."""
     for file in FILES:
         for line in file.read_text(encoding="utf-8").splitlines():
             if re.match(r"\s*#", line):

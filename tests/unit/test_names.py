@@ -1,4 +1,4 @@
-"""One name, one thing: no file, public class or public function has the name of another one."""
+"""No file, public class or public function shares its name with another one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = tuple(path for top in ("webhook", "certs") for path in (ROOT / top).rglob("*.py"))
-#: What serves a command or an endpoint is named for it, and so are the modules behind.
+#: Modules here are named after the command, endpoint or mutation that they serve, so these names
+#: may occur again.
 FACES = ("webhook/cli", "webhook/app/http", "webhook/mutations")
-#: What the table of commands and that of mutations find in each of their modules.
+#: Functions that every module of a command or of a mutation defines.
 IN_TABLES = {"add_arguments": "webhook/cli/", "run": "webhook/cli/", "mutate": "webhook/mutations/"}
 
 
@@ -22,7 +23,7 @@ def _place(path: Path) -> str:
 
 
 def _modules() -> Iterator[tuple[str, str]]:
-    """Name each file, and each package, but the faces."""
+    """Yield each file and each package, except those in `FACES`."""
     for path in FILES:
         place = path.parent if path.stem == "__init__" else path
         if path.stem != "__main__" and _place(place.parent) not in FACES:
@@ -44,7 +45,7 @@ def _defined(kinds: tuple[type[ast.AST], ...]) -> Iterator[tuple[str, str]]:
     ids=["modules", "classes", "functions"],
 )
 def test_no_two_things_have_one_name(named: Iterator[tuple[str, str]]) -> None:
-    """Who searches for a name finds the one thing, and an import tells which it is."""
+    """A search for a name finds one thing, and an import says which thing it is."""
     places = defaultdict(list)
     for name, place in named:
         places[name].append(place)

@@ -1,4 +1,4 @@
-"""docs/security.md names a test for what it claims, and each of them is there."""
+"""docs/security.md names a test for each of its claims, and each of these tests exists."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NAMED = sorted(
 
 @pytest.mark.parametrize(("file", "test"), _NAMED, ids=["::".join(one) for one in _NAMED])
 def test_is_there(file: str, test: str) -> None:
-    """A test that was renamed would leave a claim without its proof."""
+    """If a test is renamed, the page no longer has a proof for its claim."""
     assert re.search(rf"^def {test or 'test_'}", (_ROOT / file).read_text(), re.MULTILINE)
 
 
 def test_there_are_some() -> None:
-    """The pattern above still finds them."""
+    """The pattern above still finds the names of tests."""
     assert len(_NAMED) > 15

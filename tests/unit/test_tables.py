@@ -1,4 +1,4 @@
-"""What is written for a table is in it: a file that no table names would change nothing, unseen."""
+"""What is written for a table is in it; a file missing from its table would silently do nothing."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from webhook.preview.formats import FORMATS, SERVED
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OPERATION = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
-#: Fields of ServeOptions without an option of the command line: tests set them.
+#: Fields of ServeOptions that have no option on the command line: only tests set them.
 FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds"}
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
-    """Import what stands in a folder."""
+    """Import the modules of a package."""
     for found in iter_modules(package.__path__):
         yield import_module(f"{package.__name__}.{found.name}")
 
 
 def test_every_mutation_is_registered() -> None:
-    """A file of webhook/mutations has a MUTATION, and it runs."""
+    """Every file of webhook/mutations has a MUTATION, which is in the table."""
     written = {module.MUTATION.name for module in modules(webhook.mutations)}
     assert written == {one.name for one in MUTATIONS}
 
 
 def test_every_format_is_registered() -> None:
-    """A file of webhook/preview/formats but the one that says what a format is."""
+    """Every module of webhook/preview/formats but the one that defines formats is in FORMATS."""
     names = [module.__name__ for module in modules(webhook.preview.formats)]
     written = [import_module(name).FORMAT for name in names if name.endswith("_format")]
     assert {one.name for one in written} == {one.name for one in FORMATS}
@@ -56,7 +56,7 @@ def test_every_format_is_registered() -> None:
 
 
 def test_every_rule_is_registered() -> None:
-    """A public function of webhook/config/rules that yields problems is a rule, and runs."""
+    """A public function of webhook/config/rules that yields problems is in RULES."""
     written = {
         f"{module.__name__}.{name}"
         for module in modules(webhook.config.rules)
@@ -64,7 +64,7 @@ def test_every_rule_is_registered() -> None:
         if function.__module__ == module.__name__ and not name.startswith("_")
         if "Problem]" in str(inspect.signature(inspect.unwrap(function)).return_annotation)
     }
-    written -= {f"{webhook.config.rules.rule.__name__}.per_fabric"}  # it makes rules
+    written -= {f"{webhook.config.rules.rule.__name__}.per_fabric"}  # creates rules
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in RULES}
 
 
@@ -76,7 +76,7 @@ def commands() -> list[str]:
 
 
 def test_every_command_is_registered() -> None:
-    """A file of webhook/cli with arguments is a command, and the README has its row."""
+    """A file of webhook/cli with `add_arguments` is a command and has its row in the README."""
     written = {
         module.__name__.rpartition(".")[2].replace("_", "-")
         for module in modules(webhook.cli)
@@ -97,7 +97,7 @@ def test_every_annotation_is_known() -> None:
 
 
 def test_what_is_served_is_told() -> None:
-    """The usage over HTTP and the page of the endpoints name each format with its media type."""
+    """The HTTP usage text and docs/operation.md name each format with its media type."""
     for one in SERVED:
         for text in (preview_endpoint.USAGE, OPERATION):
             assert one.media_types[0] in text
@@ -105,7 +105,7 @@ def test_what_is_served_is_told() -> None:
 
 
 def _given(command: ArgumentParser) -> Iterator[str]:
-    """Write each option with a value that is not the default."""
+    """Write each option with a value other than its default."""
     for action in command._actions:
         (*_, flag) = action.option_strings or ("",)
         if flag in ("", "--help"):
@@ -126,7 +126,7 @@ def _unchanged(options: Any, defaults: Any) -> Iterator[str]:
 
 
 def test_every_option_of_serve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An option reaches ServeOptions, and a field of ServeOptions has its option."""
+    """Each option reaches ServeOptions, and each field of ServeOptions has an option."""
     command = ArgumentParser()
     serve.add_arguments(command)
     caught: list[ServeOptions] = []

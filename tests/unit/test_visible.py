@@ -1,4 +1,4 @@
-"""What users wrote, so that nothing but words reaches a terminal, a log or a comment."""
+"""What users wrote is escaped, so that no control character reaches a terminal, log or comment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webhook.visible import visible, visible_json, visible_lines
 
-#: Every class of what must not be shown as it is.
+#: Every class of character that must not be shown as it is.
 HIDDEN = (
     "\x00\x07\x08\t\n\r\x1b\x7f\x80\x85\x9b\x9f\xad\u0600\u061c\u200b\u200d\u200e\u200f\u2028\u2029"
     "\u202a\u202e\u2060\u2066\u2069\ufeff\ufffe\ud800\udfff\ue000\U000e0001\U000e0041\U000e0100"
@@ -33,40 +33,40 @@ HIDDEN = (
     ],
 )
 def test_what_is_not_visible_is_escaped(words: str, written: str) -> None:
-    """As Python writes it; letters of all scripts stay, and a backslash is one."""
+    """Escapes are Python's; letters of all scripts and backslashes stay as they are."""
     assert visible(words) == written
 
 
 @pytest.mark.parametrize("char", HIDDEN, ids=lambda char: f"{ord(char):04x}")
 def test_no_hidden_character_is_left(char: str) -> None:
-    """Control characters, breaks of lines, directions, what has no width, halves of pairs."""
+    """No control, line break, direction, zero-width or surrogate character is left."""
     assert visible(char).isascii()
     assert visible(char).isprintable()
     assert visible_json(f'"{char}"').isascii() or char == "\n"
 
 
 def test_lines_stay_lines() -> None:
-    """Of a text of several lines, only the line feed breaks them."""
+    """In a text of several lines, only a line feed breaks a line."""
     assert visible_lines("a\nb\x85c\u2028d\r\n") == "a\nb\\x85c\\u2028d\\r\n"
 
 
 @given(st.text(st.characters(codec=None)))
 def test_nothing_is_left_to_do(words: str) -> None:
-    """What was written once is written the same again, on one line that can be printed."""
+    """Escaping an escaped text changes nothing, and the result is printable."""
     assert visible(words).isprintable()
     assert visible(visible(words)) == visible(words)
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_means_the_same(value: object) -> None:
-    """The escapes are JSON's own, so whoever reads it gets every character."""
+    """The escapes are JSON's own, so a JSON parser gets every character back."""
     written = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(written) == value
     assert all(char.isprintable() or char == "\n" for char in written)
 
 
 def test_more_characters_than_are_remembered() -> None:
-    """The table of escapes does not grow with what users write."""
+    """The table of escapes does not grow with users' input."""
     words = "".join(map(chr, range(0x3400, 0x9000)))
     assert visible(words) == words
     assert visible("\u202e") == r"\u202e"

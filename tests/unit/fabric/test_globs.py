@@ -33,11 +33,11 @@ from webhook.fabric.globs import LONGEST, Globs
     ],
 )
 def test_the_whole_name_counts(globs: tuple[str, ...], name: str, fits: bool) -> None:
-    """So does case; and what is longer than any name of Kubernetes' is none."""
+    """Case counts too; a text longer than any Kubernetes name never matches."""
     assert Globs(globs).match(name) is fits
 
 
 def test_equal_globs_are_equal() -> None:
-    """Two loads of one file are the same configuration."""
+    """Two loads of the same file give equal configurations."""
     assert Globs(("a*",)) == Globs(("a*",))
     assert Globs(("a*",)) != Globs(("b*",))

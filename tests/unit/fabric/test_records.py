@@ -15,12 +15,12 @@ SOUTH = Fabric(
 
 
 def test_an_empty_configuration_has_empty_indexes() -> None:
-    """It is what a cluster starts with."""
+    """A cluster starts with an empty configuration."""
     assert index(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
 
 
 def test_fabrics_are_found_by_name_and_by_resource() -> None:
-    """One GPU resource may belong to several; an alias leads to the real name."""
+    """Several fabrics may have the same GPU resource; an alias leads to the real name."""
     found = index((NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc")
     assert found == Fabrics(
         fabrics={"north": NORTH, "south": SOUTH},

@@ -20,7 +20,7 @@ ENV = FabricEnv(
 
 
 def full(**fields: Any) -> Fabric:
-    """Make a fabric that sets everything."""
+    """Make a fabric that sets every variable."""
     return fabric(
         **{"env": ENV, "libraries": ALL, "socket_interface": "eth0", **fields},
         host_socket_interface="bond0",
@@ -30,19 +30,19 @@ def full(**fields: Any) -> Fabric:
 def wanted(
     one: Fabric, own: Mapping[str, str | None] | None = None, *, host_network: bool = False
 ) -> dict[str, str]:
-    """Ask what a container should have that has `own`; no name may come twice."""
+    """Return the variables for a container that has `own`; no name may occur twice."""
     pairs = wanted_env(one, own or {}, host_network=host_network)
     assert len(dict(pairs)) == len(pairs)
     return dict(pairs)
 
 
 def test_a_fabric_may_set_nothing() -> None:
-    """With SR-IOV the names of HCAs differ from pod to pod."""
+    """A fabric without any setting wants no variable, as with SR-IOV, where HCA names differ."""
     assert wanted(fabric()) == {}
 
 
 def test_every_library_gets_its_variables() -> None:
-    """NCCL and Gloo take the interface, UCX takes it beside the HCAs, or it has no TCP."""
+    """NCCL and Gloo get the interface; UCX gets it after the HCAs, or it would have no TCP."""
     assert wanted(full()) == {
         "NCCL_IB_HCA": "=mlx5_0",
         "NCCL_IB_TC": "106",
@@ -64,12 +64,12 @@ def test_every_library_gets_its_variables() -> None:
     ],
 )
 def test_only_the_libraries_of_the_fabric_count(library: str, names: set[str]) -> None:
-    """What the site does not use is not written."""
+    """Variables of libraries that the site does not use are not written."""
     assert wanted(full(libraries=frozenset({library}))).keys() == names
 
 
 def test_the_host_network_has_an_interface_of_its_own() -> None:
-    """The pod network's name means nothing there; without the host's none is written."""
+    """With hostNetwork the host's interface is used; if it is unset, no interface is written."""
     assert wanted(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
     assert wanted(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
     bare = Fabric(name="plain", env=ENV, socket_interface="eth0")
@@ -103,7 +103,7 @@ def test_ucx_devices_are_never_written_without_an_hca() -> None:
     ids=case_name,
 )
 def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None) -> None:
-    """Either set: write neither, and UCX gets the user's plain name, if it is one."""
+    """If the pod sets either name, neither is written, and UCX gets the pod's plain names."""
     found = wanted(full(), own)
     assert "NCCL_SOCKET_IFNAME" not in found
     assert "GLOO_SOCKET_IFNAME" not in found
@@ -111,18 +111,21 @@ def test_socket_names_are_one_group(own: dict[str, str | None], ucx: str | None)
 
 
 def test_other_names_of_the_container_are_listed_too() -> None:
-    """The caller compares them with the fabric's."""
+    """A name that the container has is returned too: the caller compares the values."""
     assert wanted(full(), {"NCCL_IB_HCA": "mlx5_1"})["NCCL_IB_HCA"] == "=mlx5_0"
 
 
 def test_the_site_adds_what_it_wants() -> None:
-    """At the end, in its order."""
+    """The site's variables come last, in the site's order."""
     site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
     assert wanted_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
 
 
 def test_the_sites_interface_is_that_of_ucx() -> None:
-    """Or else the second pass, which reads it as the pod's own, would want another value."""
+    """UCX uses the interface of the site's variables.
+
+    The second pass reads it as the pod's own; it would otherwise want another value for UCX.
+    """
     env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
     one = fabric(env=env)
     first = wanted(one)
@@ -131,7 +134,7 @@ def test_the_sites_interface_is_that_of_ucx() -> None:
 
 
 def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
-    """The user who set Gloo's has chosen for NCCL too."""
+    """A user who sets Gloo's interface has chosen for NCCL too."""
     site = (("NCCL_SOCKET_IFNAME", "=eth1"), ("A", "b"))
     one = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
     assert wanted(one, {"GLOO_SOCKET_IFNAME": "eth2"}) == {

@@ -14,14 +14,14 @@ def pod(**container: Any) -> dict[str, Any]:
 
 
 def test_env_is_read_in_its_order_and_the_last_of_a_name_wins() -> None:
-    """The kubelet goes through `env` in order, and a later entry replaces an earlier one."""
+    """As in the kubelet, which reads `env` in order, a later entry replaces an earlier one."""
     env = [entry("A", "1"), entry("B", "2"), entry("A", "3")]
     assert list(env_of(pod(env=env), PATH).items()) == [("A", "3"), ("B", "2")]
 
 
 @pytest.mark.parametrize("item", [{}, {"value": ""}, {"value": None}, {"valueFrom": None}])
 def test_an_absent_value_is_the_empty_text(item: dict[str, Any]) -> None:
-    """The API server drops an empty value, so all of these are one pod."""
+    """The API server drops an empty value, so all of these mean the same pod."""
     assert env_of(pod(env=[{"name": "A", **item}]), PATH) == {"A": ""}
 
 
@@ -35,7 +35,7 @@ def test_an_absent_value_is_the_empty_text(item: dict[str, Any]) -> None:
     ],
 )
 def test_what_only_the_kubelet_knows_is_none(item: dict[str, Any]) -> None:
-    """A reference, or a text that it expands."""
+    """A reference, or a text that the kubelet expands, has no known value."""
     assert env_of(pod(env=[{"name": "A", **item}]), PATH) == {"A": None}
 
 
@@ -54,7 +54,7 @@ def test_other_dollars_are_literal(value: str) -> None:
 
 @pytest.mark.parametrize("container", [{}, {"env": None}, {"env": []}, {"env": [{"value": "x"}]}])
 def test_no_names_are_no_environment(container: dict[str, Any]) -> None:
-    """An entry without a name is left to the API server's own message."""
+    """An entry without a name is ignored here; the API server reports it."""
     assert env_of(pod(**container), PATH) == {}
 
 
@@ -68,7 +68,7 @@ def test_no_names_are_no_environment(container: dict[str, Any]) -> None:
     ],
 )
 def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
-    """An unquoted number is the commonest mistake in a hand-written `env`."""
+    """An unquoted number is the most common mistake in a hand-written `env`."""
     with pytest.raises(ShapeError) as raised:
         env_of(pod(env=env), PATH)
     assert str(raised.value) == f"spec.containers[0].{message}"
@@ -84,10 +84,10 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
     ],
 )
 def test_env_from_says_that_names_are_unknown(container: dict[str, Any], found: bool) -> None:
-    """Any source at all may hold any name."""
+    """Any source in `envFrom` may hold any name."""
     assert has_env_from(pod(**container), PATH) is found
 
 
 def test_names_of_variables() -> None:
-    """Only names are read; what has none is the API server's to refuse."""
+    """Only names are read; an entry without one is left for the API server to reject."""
     assert env_names({"env": [{"name": "A"}, {"name": 1}, {}]}) == ["A"]

@@ -29,7 +29,7 @@ Reader = Callable[[Any, Path], Any]
 )
 @pytest.mark.parametrize("node", [{}, {"a": None}, {"a": {}}, {"a": {"b": None}}, None, "a"])
 def test_absent_and_null_are_the_same(reader: Reader, absent: Any, node: Any) -> None:
-    """A field that is not there, or null, or below one that is, has no value."""
+    """A field that is missing or null, or whose parent is, has no value."""
     assert reader(node, ("a", "b")) == absent
 
 
@@ -47,7 +47,7 @@ def test_absent_and_null_are_the_same(reader: Reader, absent: Any, node: Any) ->
     ],
 )
 def test_a_value_of_the_right_type_is_returned_itself(reader: Reader, value: Any) -> None:
-    """Readers copy nothing: a pod is large and read often."""
+    """Readers copy nothing, since a pod is large and read often."""
     assert reader({"a": [value]}, ("a", 0)) is value
 
 
@@ -66,21 +66,21 @@ def test_a_value_of_the_right_type_is_returned_itself(reader: Reader, value: Any
     ],
 )
 def test_another_type_is_refused_with_its_place(reader: Reader, value: Any, says: str) -> None:
-    """The message names the place, what was wanted, and what stands there."""
+    """The message names the place, the expected type and the value that is there."""
     with pytest.raises(ShapeError) as raised:
         reader({"a": [value]}, ("a", 0))
     assert str(raised.value) == says
 
 
 def test_who_reads_a_part_says_where_it_stands() -> None:
-    """`under` goes in front of the path in the message, not in the reading."""
+    """`under` is put before the path in the message; reading does not use it."""
     with pytest.raises(ShapeError) as raised:
         items({"env": [1]}, ("env",), ("spec", "containers", 2))
     assert str(raised.value) == "spec.containers[2].env[0] must be a mapping, but is a number (1)"
 
 
 def test_the_whole_document_has_a_name_too() -> None:
-    """An empty path is the pod."""
+    """An empty path is called "the pod"."""
     with pytest.raises(ShapeError) as raised:
         mapping([], ())
     assert str(raised.value) == "the pod must be a mapping, but is a list ([])"
@@ -91,7 +91,7 @@ def test_the_whole_document_has_a_name_too() -> None:
     [((), {"a": ["x"]}), (("a", 0), "x"), (("a", 1), None), (("a", "b"), None), ((0,), None)],
 )
 def test_at_never_raises(path: Path, found: Any) -> None:
-    """A step that the node cannot take leads nowhere."""
+    """A step that does not fit the node leads to None."""
     assert at({"a": ["x"]}, path) == found
 
 
@@ -120,12 +120,12 @@ def test_containers_come_init_first_with_their_kind() -> None:
 
 @pytest.mark.parametrize("pod", [{}, {"spec": None}, {"spec": {"containers": None}}])
 def test_a_pod_without_containers_has_none(pod: dict[str, Any]) -> None:
-    """Nothing to look at is no error here; the API server will say it better."""
+    """A pod without containers is not an error here; the API server reports it better."""
     assert containers_of(pod) == []
 
 
 def test_a_name_of_another_type_is_refused_with_its_place() -> None:
-    """The place is that in the pod, not that in the container."""
+    """The path in the message starts at the pod, not at the container."""
     with pytest.raises(ShapeError) as raised:
         containers_of({"spec": {"containers": [{"name": "a"}, {"name": 5}]}})
     assert str(raised.value) == "spec.containers[1].name must be a string, but is a number (5)"

@@ -25,5 +25,5 @@ from webhook.pod.path import Path, dotted, pointer
 def test_a_path_is_written_for_people_and_for_patches(
     path: Path, people: str, rfc6901: str
 ) -> None:
-    """Plain names are joined by dots, others quoted; in a pointer only `~` and `/` are escaped."""
+    """Names are joined by dots, or quoted if not plain; a pointer escapes only `~` and `/`."""
     assert (dotted(path), pointer(path)) == (people, rfc6901)

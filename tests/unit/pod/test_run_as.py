@@ -30,6 +30,6 @@ from webhook.pod.run_as import runs_as_other_user
     ids=case_name,
 )
 def test_a_container_surely_runs_as_another_user(own: Any, shared: Any, other: bool) -> None:
-    """Its own securityContext counts before the pod's; what the image says is not known."""
+    """The container's securityContext overrides the pod's; the image's user is not known."""
     manifest = pod(container(securityContext=own), securityContext=shared)
     assert runs_as_other_user(manifest, ("spec", "containers", 0)) is other

@@ -9,7 +9,7 @@ PATH = ("spec", "containers", 0)
 
 
 def pod(*mount_paths: Any, volumes: Any = None) -> dict[str, Any]:
-    """Make a pod whose one container mounts something at each path."""
+    """Make a pod with one container that mounts a volume at each path."""
     mounts = [{"name": f"v{index}", "mountPath": path} for index, path in enumerate(mount_paths)]
     return {"spec": {"containers": [{"volumeMounts": mounts}], "volumes": volumes}}
 
@@ -27,13 +27,13 @@ def pod(*mount_paths: Any, volumes: Any = None) -> dict[str, Any]:
     ],
 )
 def test_a_mount_is_found_however_its_path_is_written(written: str) -> None:
-    """The kubelet makes it absolute, containerd cleans it."""
+    """A relative path counts as absolute, as in the kubelet, and is cleaned as in containerd."""
     assert mount_at(pod("/a", written), PATH, "/dev/shm") == {"name": "v1", "mountPath": written}
 
 
 @pytest.mark.parametrize("written", ["/dev", "/dev/shm/x", "/dev/shmem", "/", "/x/dev/shm", ""])
 def test_a_mount_elsewhere_is_none_there(written: str) -> None:
-    """Neither a directory above nor one below is the place itself."""
+    """A mount on a directory above or below a path is not a mount at that path."""
     assert mount_at(pod(written), PATH, "/dev/shm") is None
 
 
@@ -51,18 +51,18 @@ def test_a_mount_elsewhere_is_none_there(written: str) -> None:
     ],
 )
 def test_a_directory_above_hides_the_file(written: str, above: str | None) -> None:
-    """A volume at /etc hides the image's /etc, and ours would be written into it."""
+    """A volume at /etc hides the image's /etc, and our file would be written into that volume."""
     assert mount_over(pod("/data", written), PATH, "/etc/nccl.conf") == above
 
 
 def test_clean_keeps_one_leading_slash() -> None:
-    """POSIX leaves two leading slashes alone, Go's filepath.Clean does not."""
+    """POSIX keeps two leading slashes; Go's filepath.Clean does not."""
     written = ("//a", "/", "", "a/..", "/a//b/")
     assert [clean(path) for path in written] == ["/a", "/", "/", "/", "/a/b"]
 
 
 def test_volumes_are_found_by_name() -> None:
-    """The names of a pod's volumes are unique."""
+    """Volumes are looked up by name, which is unique in a pod."""
     volumes = [{"name": "a"}, {"name": "b", "emptyDir": {}}]
     assert volume_named(pod(volumes=volumes), "b") == volumes[1]
     assert volume_named(pod(volumes=volumes), "c") is None
@@ -70,7 +70,7 @@ def test_volumes_are_found_by_name() -> None:
 
 
 def test_a_wrong_type_is_named_with_its_place() -> None:
-    """The API server would refuse it with a worse message."""
+    """The API server would reject it with a worse message."""
     with pytest.raises(ShapeError, match=r"^spec.containers\[0\].volumeMounts\[0\].mountPath must"):
         mount_at(pod(7), PATH, "/dev/shm")
     with pytest.raises(ShapeError, match=r"^spec.volumes must be a list"):
