@@ -11,13 +11,13 @@ MUTATIONS = frozenset({"env", "hcoll", "ipc-lock"})
 
 
 def requests(**words: Any) -> Requests:
-    """Read annotations, given without their prefix; `_` stands for `-`."""
+    """Parse annotations given without their prefix, with `_` for `-`."""
     written = {f"rdma.lab/{name.replace('_', '-')}": value for name, value in words.items()}
     return parse_requests({"rdma.lab/enable": "true", "other/key": "x", **written}, MUTATIONS)
 
 
 def denial(**words: Any) -> tuple[str, str]:
-    """Return the reason code and the message of a refusal."""
+    """Return the reason code and the message of the denial of these annotations."""
     with pytest.raises(Denial) as raised:
         requests(**words)
     return raised.value.reason.code, str(raised.value)
@@ -35,7 +35,7 @@ def denial(**words: Any) -> tuple[str, str]:
     ids=repr,
 )
 def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> None:
-    """`false` is as absent, and no other word opts in."""
+    """Only `true` opts in; `false` counts the same as a missing annotation."""
     assert opted_in(annotations) is meaning
 
 
@@ -51,7 +51,7 @@ def test_a_pod_opts_in_with_true(annotations: dict[str, Any], meaning: bool) -> 
     ids=repr,
 )
 def test_any_other_value_is_denied(value: Any, shown: str) -> None:
-    """So that `yes` is not silently inert."""
+    """A value such as `yes` is denied, since it would otherwise silently do nothing."""
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert (raised.value.reason.code, str(raised.value)) == (
@@ -64,7 +64,7 @@ def test_any_other_value_is_denied(value: Any, shown: str) -> None:
     ("value", "shown"), [(True, "a boolean (true)"), (1, "a number (1)")], ids=repr
 )
 def test_what_is_no_string_should_be_quoted(value: Any, shown: str) -> None:
-    """YAML reads `yes` and `True` without quotes as booleans."""
+    """YAML reads `yes` and `True` without quotes as booleans, so the message asks for quotes."""
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert str(raised.value) == (
@@ -73,7 +73,7 @@ def test_what_is_no_string_should_be_quoted(value: Any, shown: str) -> None:
 
 
 def test_nothing_asked_for_leaves_every_choice_to_us() -> None:
-    """Also with null, and with what we wrote ourselves."""
+    """Null values and annotations that the webhook wrote request nothing either."""
     assert requests() == Requests()
     assert requests(fabric=None, devices=None, skip=None) == Requests()
     assert requests(status="{}", nccl_conf="x") == Requests()
@@ -81,7 +81,7 @@ def test_nothing_asked_for_leaves_every_choice_to_us() -> None:
 
 
 def test_every_word_is_read() -> None:
-    """Blanks around names do not count, nor do names given twice."""
+    """Blanks around names and repeated names are ignored."""
     assert requests(
         fabric=" north ",
         containers="a, b ,a",
@@ -101,13 +101,13 @@ def test_every_word_is_read() -> None:
 
 @pytest.mark.parametrize("devices", ["0", "1", "08", "9999"])
 def test_devices_are_a_whole_number(devices: str) -> None:
-    """Of up to four digits, which is more than any node has."""
+    """The number has up to four digits, more than any node has devices."""
     assert requests(devices=devices).devices == int(devices)
 
 
 @pytest.mark.parametrize("choice", ["drop", "keep"])
 def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
-    """There is no third choice."""
+    """These are the only two values."""
     assert requests(memory_limit=choice).memory_limit == choice
 
 
@@ -131,7 +131,7 @@ def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
     ],
 )
 def test_a_malformed_word_is_denied(word: str, value: str, wanted: str) -> None:
-    """The message names the annotation, its value, and what would do."""
+    """The message names the annotation, its value, and the values that are allowed."""
     assert denial(**{word: value}) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/{word} is {value!r}: it must be {wanted}",
@@ -139,7 +139,7 @@ def test_a_malformed_word_is_denied(word: str, value: str, wanted: str) -> None:
 
 
 def test_a_value_that_is_no_string_is_denied() -> None:
-    """The API server refuses it too, but says less."""
+    """The API server rejects such a value too, with less detail."""
     assert denial(devices=2) == (
         "InvalidAnnotation",
         (
@@ -150,7 +150,7 @@ def test_a_value_that_is_no_string_is_denied() -> None:
 
 
 def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
-    """A misspelt name would otherwise run the very mutation that should be skipped."""
+    """Otherwise a misspelled name would run the mutation that it should skip."""
     assert denial(skip="env,ipclock") == (
         "InvalidAnnotation",
         (
@@ -169,7 +169,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 
 
 def test_unknown_keys_are_told_with_a_guess() -> None:
-    """They only warn: a newer release may know them."""
+    """Unknown keys only cause a warning, since a newer release may know them."""
     assert requests(enabled="x", zzz="x").unknown == (
         "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)",
         "annotation 'rdma.lab/zzz' is not known",
@@ -177,7 +177,7 @@ def test_unknown_keys_are_told_with_a_guess() -> None:
 
 
 def test_a_long_word_gets_no_guess() -> None:
-    """Nobody misspells `env` with more than 64 letters; comparing costs more with each."""
+    """Nobody misspells `env` with more than 64 letters, and comparing costs more with each one."""
     assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
         f"annotation 'rdma.lab/enable{'d' * 59}' is not known",
     )
@@ -186,7 +186,7 @@ def test_a_long_word_gets_no_guess() -> None:
 
 
 def test_very_many_unknown_keys_are_counted() -> None:
-    """To guess what each of thousands meant would take seconds of the one decision path."""
+    """Suggesting a key for each of thousands would block decisions for seconds."""
     unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown
     assert len(unknown) == 9
     assert unknown[0] == "annotation 'rdma.lab/0000' is not known"
@@ -194,6 +194,6 @@ def test_very_many_unknown_keys_are_counted() -> None:
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:
-    """A message is no place for a quarter of a megabyte."""
+    """The message does not repeat a value of a quarter of a megabyte."""
     _, message = denial(nvlink="x" * 100_000)
     assert message == f'annotation rdma.lab/nvlink is \'{"x" * 199}: it must be "share"'

@@ -1,4 +1,4 @@
-"""Beyond which sizes a pod is refused, and what the refusal says."""
+"""Pods above certain sizes are denied, with a message that says what is too large."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from tests.case_names import case_name
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
 
 REMEDY = "split it, or leave out the annotation rdma.lab/enable"
-#: What every pod here has besides: an annotation, a GPU.
+#: What every pod here also has: an annotation and a GPU.
 BESIDES = 2
 HERE = "spec.containers[0]"
 LEFT = MOST_ENTRIES - BESIDES
 
 
 def affinity(*terms: Any) -> dict[str, Any]:
-    """Make a required node affinity of these terms."""
+    """Make a required node affinity with these terms."""
     required = {"nodeSelectorTerms": list(terms)}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
 def one(**fields: Any) -> dict[str, Any]:
-    """Make a pod of one container with these fields."""
+    """Make a pod with one container that has these fields."""
     return pod(gpu(**fields))
 
 
 def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
-    """Make pods with `count` entries in one place each, and name the place."""
+    """Make pods with `count` entries in one place each, and name each place."""
     names = [str(number) for number in range(count)]
     mounts = [{"name": "v", "mountPath": f"/{name}"} for name in names]
     networks = {"k8s.v1.cni.cncf.io/networks": ",".join(names)}
@@ -63,21 +63,21 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 PLACES = sorted(sized(2))
-#: Entries that come along: the separator of a list of two networks counts for one, an
-#: expression with values for itself.
+#: Corrections to the count: the separator in a list of two networks counts as one entry, and so
+#: does an expression that has values.
 FREE = {"networks": 1, "values": -1}
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_pod_of_the_largest_size_is_decided(place: str) -> None:
-    """The bound itself is allowed, in whatever list the entries stand."""
+    """A pod exactly at the bound is decided, whichever list has the entries."""
     manifest, _ = sized(LEFT + FREE.get(place, 0) - (place == "networks"))[place]
     assert decide_on(manifest).reason.code != "PodTooLarge"
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_one_entry_more_is_refused(place: str) -> None:
-    """The denial says how many, where most of them are, and what to do."""
+    """The denial says how many entries there are, where most of them are, and what to do."""
     count = LEFT + 1 + FREE.get(place, 0)
     manifest, where = sized(count + (place == "networks"))[place]
     decision = decide_on(manifest)
@@ -94,13 +94,13 @@ def test_one_entry_more_is_refused(place: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_far_too_many_are_refused_too(place: str) -> None:
-    """Without being looked at one by one."""
+    """A pod far above the bound is denied without looking at each entry."""
     decision = decide_on(sized(2 * MOST_ENTRIES)[place][0])
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
 
 
 def test_entries_of_all_lists_count_together() -> None:
-    """The container with the most is named, with all that it has."""
+    """The message names the container with the most entries, and the sum of all its lists."""
     env = [{"name": str(number)} for number in range(3_000)]
     decision = decide_on(pod(gpu("a", env=env), gpu("b", env=env, args=["x"] * 2_000)))
     assert decision.message == (
@@ -111,7 +111,7 @@ def test_entries_of_all_lists_count_together() -> None:
 
 @pytest.mark.parametrize("field", ["containers", "initContainers", "ephemeralContainers"])
 def test_containers_of_all_kinds_are_bounded(field: str) -> None:
-    """All kinds together; one container is there already."""
+    """Containers of all kinds count together, including the one that every pod here has."""
 
     def having(count: int) -> dict[str, Any]:
         more = [container(f"c{index}") for index in range(count)]
@@ -131,7 +131,7 @@ def test_containers_of_all_kinds_are_bounded(field: str) -> None:
 
 
 def test_who_did_not_opt_in_is_not_counted() -> None:
-    """No pod is refused for its size that has not asked for us."""
+    """A pod that did not opt in is never denied for its size."""
     manifest = pod(*[gpu(f"c{index}") for index in range(MOST_CONTAINERS + 1)])
     del manifest["metadata"]["annotations"]["rdma.lab/enable"]
     assert decide_on(manifest).reason.code == "NotOptedIn"
@@ -153,7 +153,7 @@ def test_who_did_not_opt_in_is_not_counted() -> None:
     ids=case_name,
 )
 def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
-    """The message for it is that of the reader, which names the place."""
+    """A value that is not a list is left to the code that reads it, whose message has the place."""
     manifest = pod()
     manifest["spec"] |= spec
     assert decide_on(manifest).reason.code in ("InvalidPod", "Patched")
@@ -189,7 +189,7 @@ def test_what_is_no_list_is_left_to_who_reads_it(spec: dict[str, Any]) -> None:
 def test_what_cannot_be_counted_is_refused_with_its_place(
     fields: dict[str, Any], place: str
 ) -> None:
-    """A container whose lists have no length is not read any further."""
+    """A container whose lists cannot be counted is not read any further."""
     decision = decide_on(pod(gpu(), container("b", **fields)))
     assert (decision.allowed, decision.reason.code) == (False, "InvalidPod")
     assert decision.message.startswith(f"spec.containers[1].{place}")
@@ -197,13 +197,13 @@ def test_what_cannot_be_counted_is_refused_with_its_place(
 
 @pytest.mark.parametrize("spec", [{}, {"spec": None}, {"spec": {}}, {"spec": {"containers": None}}])
 def test_a_pod_without_a_spec_has_nothing_to_count(spec: dict[str, Any]) -> None:
-    """The API server refuses it; there is nothing for us to do."""
+    """The API server rejects such a pod; the webhook has nothing to do."""
     decision = decide_on({"metadata": pod()["metadata"], **spec})
     assert (decision.allowed, decision.reason.code) == (True, "NoTarget")
 
 
 def projecting(count: int) -> list[dict[str, Any]]:
-    """Make pods that lose their memory limit, with so many things in the volumes to be read."""
+    """Make pods that lose their memory limit and have `count` entries to read in their volumes."""
     entries = [{"path": str(number)} for number in range(count)]
     half = [{"downwardAPI": {"items": [one]}} for one in entries[: count // 2]]
     volumes = (
@@ -217,7 +217,7 @@ def projecting(count: int) -> list[dict[str, Any]]:
 
 
 def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
-    """Apart from all else: only pods that lose a memory limit are searched for its readers."""
+    """This bound is separate: volumes are read only for pods that lose their memory limit."""
     for manifest in projecting(MOST_ENTRIES):
         assert decide_on(manifest).allowed
     for manifest in projecting(MOST_ENTRIES + 2):

@@ -16,20 +16,20 @@ def namespace(name: str = "lab", **metadata: Any) -> dict[str, Any]:
 
 
 def limit_range(*limits: dict[str, Any]) -> dict[str, Any]:
-    """Make a LimitRange of namespace `lab`."""
+    """Make a LimitRange in namespace `lab`."""
     metadata = {"name": "sizes", "namespace": "lab"}
     return {"kind": "LimitRange", "metadata": metadata, "spec": {"limits": list(limits)}}
 
 
 def quota(**hard: str) -> dict[str, Any]:
-    """Make a ResourceQuota of namespace `lab`."""
+    """Make a ResourceQuota in namespace `lab`."""
     written = {name.replace("_", "."): amount for name, amount in hard.items()}
     metadata = {"name": "team", "namespace": "lab"}
     return {"kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": written}}
 
 
 def node(name: str, product: str = "", status: Any = None, **resources: Any) -> dict[str, Any]:
-    """Make a Node that offers `nvidia.com/<name>` for each keyword."""
+    """Make a Node that has `nvidia.com/<name>` allocatable for each keyword."""
     labels = {"kubernetes.io/hostname": f"{name}.host"}
     if product:
         labels["nvidia.com/gpu.product"] = product
@@ -39,19 +39,19 @@ def node(name: str, product: str = "", status: Any = None, **resources: Any) -> 
 
 
 def test_no_objects_are_facts_too() -> None:
-    """A cluster was looked at, so a namespace that is not there is unknown."""
+    """An empty list of objects is complete, so a namespace that is not in it is unknown."""
     facts = Facts.from_objects([])
     assert facts == Facts(complete=True)
     assert facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
 
 
 def test_without_any_source_a_namespace_counts_as_known() -> None:
-    """The command line without --facts has nothing to wait for."""
+    """Without --facts, the command line has no facts to wait for."""
     assert Facts().namespace("lab") == NamespaceFacts(name="lab", known=True, labels=None)
 
 
 def test_a_namespace_brings_labels_and_annotations() -> None:
-    """Other kinds are passed over."""
+    """Objects of other kinds are skipped."""
     facts = Facts.from_objects(
         [
             {"kind": "Pod", "metadata": {"name": "x", "namespace": "lab"}},
@@ -84,7 +84,7 @@ def test_a_namespace_brings_labels_and_annotations() -> None:
 def test_two_pod_security_levels_refuse_capabilities(
     labels: dict[str, str] | None, level: str
 ) -> None:
-    """Only where they are enforced; `privileged`, and what nobody knows, refuse nothing."""
+    """Only enforced levels count; `privileged` and unknown levels reject no capability."""
     assert NamespaceFacts(labels=labels).enforced_pod_security == level
 
 
@@ -123,20 +123,20 @@ def test_two_pod_security_levels_refuse_capabilities(
 def test_what_rejects_pods_without_a_memory_limit_is_found(
     items: list[dict[str, Any]], why: str
 ) -> None:
-    """A LimitRange's max or ratio, or a quota on limits.memory; of several always the same one."""
+    """A LimitRange's max or ratio, or a quota on limits.memory; of several, always the same one."""
     for objects in ([namespace(), *items], [*items, namespace()]):
         assert Facts.from_objects(objects).namespace("lab").memory_limit_required == why
     assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
 
 
 def test_a_null_label_is_an_empty_one() -> None:
-    """As Kubernetes decodes it."""
+    """A null label counts as an empty one, as in Kubernetes' decoder."""
     item = {"kind": "Node", "metadata": {"name": "a", "labels": {"x": None, "y": "1"}}}
     assert Facts.from_objects([item]).nodes["a"].labels == {"x": "", "y": "1"}
 
 
 def test_a_node_offers_its_extended_resources() -> None:
-    """Those of a quantity above zero; capacity where nothing is allocatable yet."""
+    """Only quantities above zero count; capacity is used if nothing is allocatable yet."""
     facts = Facts.from_objects(
         [
             node("a", "Tesla-V100-SXM2", v100="8", mig="0", other=0),
@@ -179,7 +179,7 @@ def test_a_node_offers_its_extended_resources() -> None:
     ids=case_name,
 )
 def test_an_object_of_another_shape_is_refused(item: dict[str, Any], says: str) -> None:
-    """It is no object that an API server handed out."""
+    """An object with another shape did not come from an API server."""
     with pytest.raises(ShapeError) as raised:
         Facts.from_objects([item])
     assert str(raised.value) == says
@@ -200,12 +200,12 @@ def test_an_object_of_another_shape_is_refused(item: dict[str, Any], says: str) 
     ],
 )
 def test_a_shared_gpu_is_the_same_product(key: str, value: str, product: str) -> None:
-    """GPU feature discovery appends how it is shared; the fabric does not depend on that."""
+    """GPU feature discovery appends the kind of sharing, on which the fabric does not depend."""
     assert product_of(key, value) == product
 
 
 def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
-    """By name and by host name; a GPU resource counts for the fabrics that claim it."""
+    """Nodes are found by name and host name; a GPU resource counts for fabrics that claim it."""
     facts = Facts.from_objects(
         [
             node("a", "Tesla-V100-SXM2-SHARED", v100="8"),
@@ -232,7 +232,7 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
 
 
 def test_a_node_may_fit_several_fabrics() -> None:
-    """One without labels and GPU resources takes every node."""
+    """A fabric without labels and GPU resources matches every node."""
     anywhere = fabric("anywhere")
     facts = Facts.from_objects([node("a", "Tesla-V100-SXM2", v100="8")])
     inventory = facts.inventory(fabrics(V100, H100, anywhere))
@@ -241,5 +241,5 @@ def test_a_node_may_fit_several_fabrics() -> None:
 
 
 def test_without_nodes_the_inventory_is_empty() -> None:
-    """Which is no evidence at all."""
+    """An empty inventory is not evidence for any fabric."""
     assert Facts.from_objects([]).inventory(fabrics()) == NodeInventory()

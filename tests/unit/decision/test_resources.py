@@ -31,7 +31,7 @@ FABRICS = fabrics(
 
 
 def usage(limits: Any = None, requests: Any = None) -> Usage:
-    """Read a container with these amounts."""
+    """Read the usage of a container with these amounts."""
     return usage_of(container(resources=amounts(limits, requests)), PATH, FABRICS)
 
 
@@ -48,7 +48,7 @@ def usage(limits: Any = None, requests: Any = None) -> Usage:
     ids=repr,
 )
 def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
-    """CPU, memory and other devices are none of our business."""
+    """CPU, memory and other devices are ignored."""
     assert usage_of(manifest, PATH, FABRICS) == NOTHING
 
 
@@ -87,7 +87,7 @@ def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
     ids=repr,
 )
 def test_gpus_are_known_by_their_exact_names(limits: dict[str, Any], expected: Usage) -> None:
-    """Slices, shared and virtual GPUs are GPUs, but none that a container has to itself."""
+    """MIG slices, shared GPUs and virtual GPUs are GPUs, but do not count as whole ones."""
     assert usage(limits) == expected
 
 
@@ -108,14 +108,14 @@ def test_gpus_are_known_by_their_exact_names(limits: dict[str, Any], expected: U
 def test_rdma_devices_and_foreign_nics_are_told_apart(
     limits: dict[str, Any], rdma: Any, foreign: Any, has_rdma: bool
 ) -> None:
-    """What a fabric claims is RDMA, also an alias; zero is written, but is none."""
+    """Resources and aliases of a fabric are RDMA; a quantity of zero is listed but not counted."""
     found = usage(limits)
     assert found == Usage((), 0, False, False, rdma, foreign)
     assert found.has_rdma is has_rdma
 
 
 def test_limits_count_before_requests() -> None:
-    """As for the scheduler, which wants both the same."""
+    """A limit takes precedence over a request; the scheduler requires both to be equal."""
     assert usage({"rdma/north": "2"}, {"rdma/north": "1", "nvidia.com/gpu": "1"}) == Usage(
         ("nvidia.com/gpu",), 1, False, False, (("rdma/north", "2"),), ()
     )
@@ -183,20 +183,20 @@ def test_limits_count_before_requests() -> None:
     ids=case_name,
 )
 def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
-    """The API server would refuse it too."""
+    """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
         usage(limits, requests)
     assert str(raised.value) == says
 
 
 def test_a_request_beside_a_limit_is_looked_at_too() -> None:
-    """The limit counts, but both are renamed."""
+    """The limit counts, but the request is checked too, since an alias is renamed in both."""
     with pytest.raises(ShapeError, match=r'requests\["rdma/x"\]: \[8\] is not a Kubernetes'):
         usage({"rdma/x": "8"}, {"rdma/x": [8]})
 
 
 def test_a_few_wrong_amounts_are_shown() -> None:
-    """Of thousands the first, limits before requests."""
+    """If very many are wrong, only the first few are shown, limits before requests."""
     wrong = {f"rdma/{number}": "x" for number in range(3)}
     with pytest.raises(ShapeError) as raised:
         usage(wrong, wrong)
@@ -228,7 +228,7 @@ def test_a_few_wrong_amounts_are_shown() -> None:
     ],
 )
 def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
-    """The built-in ones, and the site's own."""
+    """The list consists of the built-in globs and the site's."""
     assert is_foreign(name, Globs(("site.lab/nic?",))) is foreign
     assert is_foreign("site.lab/nic0") is False
 
@@ -243,7 +243,7 @@ def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
     ],
 )
 def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> None:
-    """GKE attaches its NICs by annotation; a site may know others."""
+    """GKE attaches its NICs by annotation; a site may add other annotations."""
     assert is_foreign_annotation(key, Globs(("site.lab/*",))) is foreign
 
 
@@ -261,12 +261,12 @@ def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> Non
     ],
 )
 def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma: bool) -> None:
-    """By exact names and the fabrics'; only MIG profiles and `rdma/` are open lists."""
+    """Exact names and the fabrics' resources count; only MIG profiles and `rdma/` match by form."""
     assert (is_gpu(name, FABRICS), is_rdma(name, FABRICS)) == (gpu, rdma)
 
 
 def test_what_no_fabric_claims_is_listed() -> None:
-    """Sorted, without what is requested 0 times; an amount that is none still has a name."""
+    """Names are sorted; a quantity of 0 is left out, but one that cannot be read is listed."""
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
     asked = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
     assert unclaimed(asked, FABRICS) == ["example.com/a", "example.com/b"]

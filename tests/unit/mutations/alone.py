@@ -1,4 +1,4 @@
-"""One mutation run alone, on every app container of a pod, and what it says."""
+"""Run one mutation alone on every app container of a pod, and list its outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     allowed: tuple[str, ...] = (),
     shared_gpu: bool = False,
 ) -> Draft:
-    """Run one mutation with every app container as its target; its operations must be true."""
+    """Run one mutation on every app container; check that its operations make the new pod."""
     before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
     containers = tuple(containers_of(manifest))
     draft = Draft(manifest)
@@ -68,11 +68,11 @@ def _gpus(manifest: dict[str, Any]) -> int:
 
 
 def verdicts(draft: Draft) -> list[str]:
-    """Write the outcomes as `container status Reason`."""
+    """Write each outcome as `container status Reason`."""
     return [f"{o.container} {o.status} {o.reason.code}".lstrip() for o in draft.outcomes]
 
 
 def codes(draft: Draft) -> list[str]:
-    """List the reasons for what was skipped and warned about: those of the status annotation."""
+    """List the skips and warnings that the status annotation would have."""
     told = [o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet]
     return [f"{o.container} {o.status} {o.reason.code}" for o in told]

@@ -16,7 +16,7 @@ HCA, REAL = "rdma/hca", "rdma/v100"
 
 
 def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
-    """Rename `rdma/hca` to `rdma/v100` in a container with these amounts."""
+    """Rename `rdma/hca` to `rdma/v100` in a container that has these amounts."""
     draft = Draft(pod(container(resources=amounts(limits, requests))))
     rename(draft, PATH, HCA, REAL)
     found: dict[str, Any] = draft.get(PATH)
@@ -48,12 +48,12 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
     ids=case_name,
 )
 def test_an_alias_takes_its_quantity_along(limits: Any, requests: Any, result: Any) -> None:
-    """Merged with the real key the largest counts, in each section that has one of them."""
+    """If the real name is there too, each section with either of them gets the largest quantity."""
     assert renamed(limits, requests) == amounts(*result)
 
 
 def test_what_cannot_be_compared_is_refused_with_its_place() -> None:
-    """The API server would refuse it too."""
+    """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
         renamed(None, {HCA: "some", REAL: "1"})
     assert str(raised.value) == (
@@ -63,7 +63,7 @@ def test_what_cannot_be_compared_is_refused_with_its_place() -> None:
 
 
 def test_only_the_fabrics_own_aliases_count() -> None:
-    """Two fabrics may share one: each has its own resource for it."""
+    """Two fabrics may share an alias; each has its own resource for it."""
     twice = fabric(
         resources=(
             RdmaResource(name="rdma/a", aliases=("rdma/x",)),

@@ -51,19 +51,19 @@ def decide(
     policy: Literal["auto", "always", "never"] = "auto",
     fabric: Fabric = FABRIC,
 ) -> Draft:
-    """Run `env` and then this mutation, as the chain does."""
+    """Run `env` and then this mutation, as the pipeline does."""
     before = run(env_mutation.MUTATION, manifest, fabric=fabric)
     return run(MUTATION, before.pod, fabric=fabric, defaults=Defaults(config_files=policy))
 
 
 def conf(draft: Draft) -> str | None:
-    """Return the text that the pod carries."""
+    """Return the text that the pod's annotation holds."""
     found: str | None = draft.pod["metadata"]["annotations"].get("rdma.lab/nccl-conf")
     return found
 
 
 def test_a_worker_gets_text_volume_and_mount() -> None:
-    """By subPath, so that the rest of the image's /etc stays."""
+    """The file is mounted with a subPath, so that the rest of the image's /etc stays."""
     draft = decide(pod(worker()))
     assert verdicts(draft) == ["applied Mounted", "worker applied Mounted"]
     assert draft.ops == [
@@ -74,7 +74,7 @@ def test_a_worker_gets_text_volume_and_mount() -> None:
 
 
 def test_the_hidden_file_of_the_image_is_told() -> None:
-    """We cannot see whether there is one."""
+    """The message says so in any case: the webhook cannot see whether the image has such a file."""
     assert decide(pod(worker())).outcomes[-1].message == (
         "mounted /etc/nccl.conf; one in the image is hidden"
     )
@@ -93,7 +93,7 @@ def test_the_hidden_file_of_the_image_is_told() -> None:
     ],
 )
 def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, needed: bool) -> None:
-    """A worker by role, an sshd, or envFrom; always is for all, never for none."""
+    """`auto` mounts for a worker role, sshd or envFrom, `always` for all, `never` for none."""
     assert (conf(decide(manifest)) is not None) is needed
     assert conf(decide(manifest, "always")) is not None
     never = decide(manifest, "never")
@@ -101,7 +101,7 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
 
 
 def test_not_needed_is_quiet() -> None:
-    """Nothing is wrong with a pod whose processes inherit env."""
+    """The status does not mention a pod whose processes inherit env."""
     draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
 
@@ -144,7 +144,7 @@ LEFT_OUT = "warned LeftOut"
     ],
 )
 def test_the_text_says_what_the_environment_says(name: str, text: str, told: list[str]) -> None:
-    """The user's literal where there is one; what has no single literal is left out, and told."""
+    """User's literals are kept; a variable without one common literal is left out, with a warning."""
     draft = decide(PODS[name])
     assert sorted((conf(draft) or "").splitlines()) == sorted(text.splitlines())
     assert [line.strip() for line in codes(draft)] == told
@@ -152,7 +152,7 @@ def test_the_text_says_what_the_environment_says(name: str, text: str, told: lis
 
 @pytest.mark.parametrize("name", PODS)
 def test_a_second_decision_finds_the_same(name: str) -> None:
-    """By then the containers' env holds what `env` wrote, and the volume has its defaults."""
+    """On the second pass, env has the variables of `env`, and the volume has its defaults."""
     first = decide(PODS[name])
     second = decide(defaulted(first.pod))
     assert second.ops == []
@@ -163,21 +163,21 @@ def test_a_second_decision_finds_the_same(name: str) -> None:
 
 
 def test_a_variable_left_out_is_named() -> None:
-    """Nothing is silently inert."""
+    """The message names each variable that is left out."""
     assert decide(PODS["they differ"]).outcomes[1].message == (
         "/etc/nccl.conf leaves out NCCL_IB_HCA: not one literal for all containers"
     )
 
 
 def test_a_fabric_without_nccl_has_nothing_to_write() -> None:
-    """Also no interface: it is written for NCCL only where the site uses NCCL."""
+    """NCCL's variables, the interface included, are written only if the site uses NCCL."""
     fabric = Fabric(name="x", libraries=frozenset({"ucx", "gloo"}), socket_interface="eth0")
     draft = decide(pod(worker(env=env(NCCL_SOCKET_IFNAME="e"))), fabric=fabric)
     assert (verdicts(draft), codes(draft)) == (["worker skipped NotConfigured"], [])
 
 
 def test_all_left_out_is_told() -> None:
-    """An empty file would hide the image's for nothing."""
+    """If every variable is left out, no file is mounted: an empty one would hide the image's."""
     fabric = Fabric(name="x", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=$(HCAS)"),)))
     draft = decide(pod(worker()), fabric=fabric)
     assert verdicts(draft) == ["worker skipped NotConfigured", LEFT_OUT]
@@ -185,14 +185,14 @@ def test_all_left_out_is_told() -> None:
 
 @pytest.mark.parametrize("where", ["/etc/nccl.conf", "/etc/nccl.conf/", "/etc", "/"])
 def test_a_mount_of_the_user_stays(where: str) -> None:
-    """Also one of a whole directory: ours would be written into the user's volume."""
+    """A mount above the file stays too: our file would be written into the user's volume."""
     own = [{"name": "own", "mountPath": where}]
     draft = decide(pod(worker("a", volumeMounts=own), worker("b")))
     assert verdicts(draft) == ["a skipped UserMount", "applied Mounted", "b applied Mounted"]
 
 
 def test_a_command_that_writes_the_file_itself_is_left_alone() -> None:
-    """Our mount is read-only, its `>` would fail."""
+    """Our mount is read-only, so the command's `>` would fail."""
     script = "echo NCCL_DEBUG=INFO > /etc/nccl.conf; exec /usr/sbin/sshd -De"
     draft = decide(pod(worker(command=["sh", "-c", script])))
     assert verdicts(draft) == ["worker skipped MentionedInCommand"]
@@ -208,13 +208,13 @@ def test_a_command_that_writes_the_file_itself_is_left_alone() -> None:
     ],
 )
 def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> None:
-    """It shows something else."""
+    """Such a volume has other content."""
     draft = decide(pod(worker(), volumes=[{"name": "rdma-lab-nccl-conf", **source}]))
     assert verdicts(draft) == ["worker skipped VolumeNameTaken"]
 
 
 def test_the_users_own_text_must_be_ours() -> None:
-    """It would be overwritten, or our status would lie: the pod is denied."""
+    """Replacing the text would lose it, and keeping it would make the status wrong: denied."""
     draft = decide(pod(worker(), annotations={"rdma.lab/nccl-conf": "NCCL_DEBUG=INFO\n"}))
     failed = [o for o in draft.outcomes if o.status == "failed"]
     assert [(o.container, o.reason.code, o.message) for o in failed] == [
@@ -227,20 +227,20 @@ def test_the_users_own_text_must_be_ours() -> None:
 
 
 def test_the_users_own_text_may_be_ours() -> None:
-    """Then only volume and mount are missing."""
+    """If the text is already right, only the volume and the mount are added."""
     draft = decide(pod(worker(), annotations={"rdma.lab/nccl-conf": CONF}))
     assert [op["path"] for op in draft.ops] == ["/spec/volumes", "/spec/containers/0/volumeMounts"]
 
 
 def test_a_text_that_nothing_mounts_is_told() -> None:
-    """The annotation alone does nothing."""
+    """The annotation alone has no effect, so a warning says so."""
     draft = decide(pod(gpu("torch", "1"), annotations={"rdma.lab/nccl-conf": CONF}))
     assert verdicts(draft) == ["torch skipped NotNeeded", "warned AnnotationUnused"]
 
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
 def test_all_annotations_fit_into_256_kib(spare: int, fits: bool) -> None:
-    """The API server's limit is for all of them, ours and a status of full length included."""
+    """The API server limits all annotations together, including ours and the longest status."""
     used = sum(map(len, ("rdma.lab/enable", "true", "big", "rdma.lab/status"))) + 4096
     used += len("rdma.lab/nccl-conf") + len(CONF)
     big = "é" + "x" * (256 * 1024 - used - spare - 2)

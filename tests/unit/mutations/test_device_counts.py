@@ -10,18 +10,18 @@ from webhook.mutations.rdma_resources.device_counts import devices_for
 
 
 def target(gpus: int = 0) -> Target:
-    """Make a target with whole GPUs."""
+    """Make a target with this number of whole GPUs."""
     return Target("trainer", ("spec", "containers", 0), "app", gpus, shared_gpu=False)
 
 
 def test_a_fabric_without_resources_gives_none() -> None:
-    """Whatever the pod asks for."""
+    """Nothing is requested, whatever number the pod requests."""
     assert devices_for(target(8), fabric(), None) == []
     assert devices_for(target(8), fabric(), 2) == []
 
 
 def test_a_fixed_count_does_not_depend_on_gpus() -> None:
-    """A shared device serves all GPUs of a container."""
+    """All GPUs of a container use the same shared device."""
     one = fabric(resources=(RdmaResource(name="rdma/a"), RdmaResource(name="rdma/b", count=2)))
     assert devices_for(target(0), one, None) == [("rdma/a", 1), ("rdma/b", 2)]
     assert devices_for(target(8), one, None) == [("rdma/a", 1), ("rdma/b", 2)]
@@ -43,7 +43,7 @@ def test_a_fixed_count_does_not_depend_on_gpus() -> None:
 def test_devices_per_gpu_are_rounded_up(
     gpus: int, per_device: int, maximum: int | None, count: int
 ) -> None:
-    """At least one, also for slices of a GPU, and at most the maximum."""
+    """The result is at least one, even for slices of a GPU, and at most the maximum."""
     resource = RdmaResource(
         name="nvidia.com/rail", count=None, gpus_per_device=per_device, maximum=maximum
     )
@@ -64,6 +64,6 @@ def test_devices_per_gpu_are_rounded_up(
     ids=case_name,
 )
 def test_what_the_pod_asks_for_is_spread(wanted: int, shares: list[tuple[str, int]]) -> None:
-    """Over the fabric's resources in their order; none is requested with 0."""
+    """The number is spread over the fabric's resources in their order; none is requested with 0."""
     rails = fabric(resources=(RdmaResource(name="rdma/a", count=5), RdmaResource(name="rdma/b")))
     assert devices_for(target(8), rails, wanted) == shares

@@ -30,17 +30,17 @@ def trainer(**own: str) -> PodManifest:
 
 
 def decide_on(manifest: PodManifest, *members: Fabric) -> Decision:
-    """Decide with hcoll off, which would add a variable of its own."""
+    """Decide with hcoll off, since it would add its own variable."""
     return all_decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
 
 
 def told(decision: Decision) -> list[tuple[str, str, str, str]]:
-    """List what `env` says."""
+    """List the outcomes of `env`."""
     return all_told(decision, NAME)
 
 
 def values(decision: Decision, index: int = 0) -> dict[str, Any]:
-    """Read a container's variables after the decision; no name may come twice."""
+    """Return a container's variables after the decision; no name may occur twice."""
     written = decision.pod["spec"]["containers"][index].get("env") or []
     found = {one["name"]: one.get("value", one.get("valueFrom")) for one in written}
     assert len(found) == len(written)
@@ -54,14 +54,14 @@ def launching(**fields: Any) -> PodManifest:
 
 
 def test_a_fabric_may_have_nothing_to_set() -> None:
-    """Nor is that worth a status."""
+    """The outcome is reported, and the container gets no env."""
     decision = decide_on(pod(), fabric(gpu_resources=GPU))
     assert told(decision) == [("trainer", "skipped", "NotConfigured", "fabric plain sets none")]
     assert "env" not in decision.pod["spec"]["containers"][0]
 
 
 def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
-    """A second call says so too: the status goes on naming `env` as applied."""
+    """A second call reports them as present, so that the status still names `env` as applied."""
     members = fabric(gpu_resources=GPU, socket_interface="eth0")
     first = decide_on(pod(), members)
     added = "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"
@@ -73,7 +73,7 @@ def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
 
 
 def test_a_container_may_have_all_of_it() -> None:
-    """With the fabric's very values there is nothing to say."""
+    """If all values are already the fabric's, nothing is written."""
     decision = decide_on(trainer(**FULL))
     assert told(decision) == [("trainer", "already", "Present", "all variables are there already")]
     assert ops(decision, NAME) == []
@@ -81,14 +81,14 @@ def test_a_container_may_have_all_of_it() -> None:
 
 @pytest.mark.parametrize("own", [{}, {"env": None}, {"env": []}], ids=repr)
 def test_all_of_it_is_added(own: dict[str, Any]) -> None:
-    """In one operation where there is no list yet."""
+    """If the container has no list yet, one operation adds them all."""
     decision = decide_on(pod(gpu(**own)))
     assert told(decision) == [("trainer", "applied", "Added", SET_ALL)]
     assert values(decision) == FULL
 
 
 def test_the_users_variables_stay_in_front() -> None:
-    """Ours are appended; `$(NAME)` in theirs refers to theirs."""
+    """Our variables are appended; `$(NAME)` in the user's refers to the user's variables."""
     decision = decide_on(trainer(B="1", A="$(B)"))
     assert ops(decision, NAME) == [
         {"op": "add", "path": "/spec/containers/0/env/-", "value": {"name": name, "value": value}}
@@ -98,7 +98,7 @@ def test_the_users_variables_stay_in_front() -> None:
 
 
 def test_a_name_that_the_container_has_is_never_written() -> None:
-    """Not even where its value comes from elsewhere; a difference is told."""
+    """A value from another source stays too, and a value that differs causes a warning."""
     own = [
         *env(NCCL_IB_HCA="mlx5_1"),
         {"name": "UCX_NET_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -132,21 +132,21 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
     ids=case_name,
 )
 def test_socket_names_are_one_group(own: dict[str, str], added: str | None) -> None:
-    """Either set: write neither, and UCX gets the user's plain name."""
+    """If the pod sets either name, neither is written, and UCX gets the pod's plain name."""
     decision = decide_on(trainer(**own))
     ucx = {"UCX_NET_DEVICES": added} if added else {}
     assert values(decision) == {**own, "NCCL_IB_HCA": "=mlx5_0,mlx5_1", **ucx}
 
 
 def test_the_host_network_gets_the_hosts_interface() -> None:
-    """The pod network's name means nothing there."""
+    """The name of the pod network's interface has no meaning on the host."""
     decision = decide_on(pod(hostNetwork=True))
     assert values(decision)["NCCL_SOCKET_IFNAME"] == "bond0"
     assert values(decision)["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1,bond0"
 
 
 def test_env_from_may_hold_the_names() -> None:
-    """So nothing is written: NCCL's go by a file that it reads last, the rest is told."""
+    """Nothing is set: NCCL's go into a file that NCCL reads last, and a warning lists the rest."""
     manifest = pod(gpu(envFrom=[{"configMapRef": {"name": "site"}}], env=env(A="b")))
     decision = decide_on(manifest)
     assert told(decision) == [
@@ -183,7 +183,7 @@ def test_env_from_may_hold_the_names() -> None:
 def test_without_files_env_from_keeps_all_of_it_out(
     annotations: dict[str, str], defaults: dict[str, str]
 ) -> None:
-    """Then NCCL's are told like the rest."""
+    """Without the file, the warning lists NCCL's variables too."""
     source = [{"configMapRef": {"name": "site"}}]
     manifest = pod(gpu(envFrom=source), annotations=annotations)
     decision = all_decide_on(manifest, context(defaults=defaults))
@@ -199,7 +199,7 @@ def test_without_files_env_from_keeps_all_of_it_out(
 
 
 def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
-    """What is written in env wins over envFrom."""
+    """A variable in env takes precedence over envFrom."""
     source = [{"configMapRef": {"name": "site"}}]
     assert told(decide_on(pod(gpu(envFrom=source, env=env(**FULL)))))[0][1:3] == (
         "already",
@@ -208,7 +208,7 @@ def test_env_from_is_no_matter_where_nothing_is_missing() -> None:
 
 
 def test_env_from_with_nccl_alone_needs_no_warning() -> None:
-    """All of it goes by the file."""
+    """All of NCCL's variables go into the file."""
     one = fabric(gpu_resources=GPU, env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),)))
     decision = decide_on(pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), one)
     assert [said[1:3] for said in told(decision)] == [("skipped", "EnvFrom")]
@@ -231,7 +231,7 @@ def test_env_from_with_nccl_alone_needs_no_warning() -> None:
     ],
 )
 def test_transports_without_rdma_are_told(tls: str, warned: bool) -> None:
-    """Set by the user, and kept; a list of what not to use leaves RDMA."""
+    """The user's value is kept with a warning; a list that only excludes transports leaves RDMA."""
     expected = [
         (
             "trainer",
@@ -245,13 +245,13 @@ def test_transports_without_rdma_are_told(tls: str, warned: bool) -> None:
 
 @pytest.mark.parametrize(("value", "warned"), [("1", True), ("0", False), ("", False)])
 def test_nccl_without_infiniband_is_told(value: str, warned: bool) -> None:
-    """Set by the user, and kept."""
+    """The user's value is kept, with a warning."""
     expected = ("trainer", "warned", "NcclIbDisabled", "your NCCL_IB_DISABLE=1 turns RDMA off")
     assert told(decide_on(trainer(NCCL_IB_DISABLE=value)))[1:] == ([expected] if warned else [])
 
 
 def test_a_launcher_gets_them_too() -> None:
-    """Many launchers hand their environment on; Open MPI does not, which is told."""
+    """Many launchers pass on their environment; Open MPI does not, so there is a warning."""
     decision = decide_on(launching())
     assert told(decision) == [
         ("launcher", "applied", "Added", SET_ALL),
@@ -272,19 +272,19 @@ def test_a_launcher_gets_them_too() -> None:
 
 
 def test_a_launcher_that_forwards_them_is_not_told() -> None:
-    """The user has written the flag."""
+    """There is no warning if the user has written the flag."""
     manifest = launching(args=["-x", "UCX_NET_DEVICES", "a.out"])
     assert [said[1] for said in told(decide_on(manifest))] == ["applied"]
 
 
 def test_without_ucx_settings_a_launcher_is_not_told() -> None:
-    """Open MPI has nothing to forward then."""
+    """There is no warning, since Open MPI has nothing to forward."""
     one = fabric("v100-ib", env=FabricEnv(nccl=V100.env.nccl))
     assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
 
 
 def test_a_launchers_env_from_may_hold_all_names() -> None:
-    """It gets no file, so NCCL's are told too."""
+    """A launcher gets no file, so the warning lists NCCL's variables too."""
     decision = decide_on(launching(envFrom=[{"configMapRef": {"name": "site"}}]))
     assert told(decision)[1] == (
         "launcher",
@@ -295,7 +295,7 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
 
 
 def test_the_sites_own_variables_are_added() -> None:
-    """Also where the fabric itself sets none."""
+    """They are added even if the fabric itself sets none."""
     one = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)))
     decision = decide_on(pod(), one)
     assert told(decision) == [("trainer", "applied", "Added", "set NCCL_DEBUG")]
@@ -322,6 +322,6 @@ SITE_SOCKET = fabric(
     ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> None:
-    """What we wrote is found, and nothing new is warned of."""
+    """The second pass finds our variables and adds no warning."""
     first = decide_on(defaulted(manifest), one)
     assert decide_on(defaulted(first.pod), one).patch == ()

@@ -21,21 +21,21 @@ def launcher(*command: str, **fields: Any) -> PodManifest:
 
 
 def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Decide; return what is said without the container's name, and the container afterwards."""
+    """Decide; return the outcomes without the container's name, and the container afterwards."""
     decision = decide_on(manifest, context(V100, defaults=defaults))
     said = [tuple(words) for _, *words in told(decision, NAME)]
     return said, decision.pod["spec"]["containers"][0]
 
 
 def test_targets_get_the_variable() -> None:
-    """Also where nothing tells of MPI: a script of the image may start ranks."""
+    """They get it even without a sign of MPI, since a script in the image may start ranks."""
     decision = decide_on(pod(gpu()))
     assert told(decision, NAME) == [("trainer", "applied", "Added", SET)]
     assert ops(decision, NAME)[-1]["value"] == SWITCH
 
 
 def test_a_list_of_words() -> None:
-    """The flag is three items directly behind the launcher's word."""
+    """The flag is three items directly after the launcher's word."""
     decision = decide_on(launcher("env", "A=b", "mpirun", "-x", "A", "a"))
     assert told(decision, NAME) == [
         ("main", "applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")
@@ -48,7 +48,7 @@ def test_a_list_of_words() -> None:
 
 
 def test_a_command_with_args() -> None:
-    """The flag stays beside the launcher, in the list that holds it."""
+    """The flag goes into the list that holds the launcher."""
     _, after = decided(launcher("orterun", args=["-np", "2", "a"]))
     assert (after["command"], after["args"]) == (["orterun", *FLAG], ["-np", "2", "a"])
     _, after = decided(launcher("env", args=["orterun", "-np", "2", "a"]))
@@ -56,7 +56,7 @@ def test_a_command_with_args() -> None:
 
 
 def test_a_script() -> None:
-    """Every launch that is Open MPI's gets the flag; every other byte stays."""
+    """Each launch that is proven to be Open MPI's gets the flag; every other byte stays."""
     script = "é=1 $(HOST) # mpirun -x A\nmpirun -x A a $$ | tee 'x  y'\nmpiexec b\northerun c\n"
     said, after = decided(launcher("sh", "-c", script + "if orterun>log -np 2 d; then :; fi"))
     assert said == [("applied", "Added", f"{SET}, and -mca coll_hcoll_enable 0 in command[2]")]
@@ -67,7 +67,7 @@ def test_a_script() -> None:
 
 
 def test_a_variable_proves_all_launches() -> None:
-    """An OMPI_MCA_* of the container speaks for each command in it."""
+    """An OMPI_MCA_* variable of the container counts for each of its commands."""
     env = [{"name": "OMPI_MCA_btl", "value": "tcp,self"}]
     _, after = decided(launcher("sh", "-c", "mpirun a; mpiexec b", env=env))
     assert after["command"][2] == (
@@ -99,7 +99,7 @@ def test_a_variable_proves_all_launches() -> None:
     ],
 )
 def test_commands_that_stay(command: str, why: str) -> None:
-    """Where it is not Open MPI for sure, or hcoll is settled, only the variable is written."""
+    """If Open MPI is not proven or hcoll is already settled, only the variable is written."""
     said, after = decided(pod(gpu(command=["bash", "-c", command])))
     assert said == [("applied", "Added", f"{SET}; no flag: {why}" if why else SET)]
     assert after["command"][2] == command
@@ -128,13 +128,13 @@ def test_commands_that_stay(command: str, why: str) -> None:
     ],
 )
 def test_the_user_wins(entry: Any, status: str, code: str, message: str) -> None:
-    """The user's own variable settles it, whatever its value: nothing is written."""
+    """If the user sets one of these variables, with any value, nothing is written."""
     decision = decide_on(pod(gpu(command=["mpirun", "-x", "A", "a"], env=[entry])))
     assert told(decision, NAME) == [("trainer", status, code, message)]
 
 
 def test_env_from_may_hold_it() -> None:
-    """An entry in env would beat a key of envFrom: told, and nothing is written."""
+    """An entry in env would override a key from envFrom: nothing is written, with a warning."""
     sources = [{"configMapRef": {"name": "mpi"}}]
     decision = decide_on(launcher("mpirun", "-x", "A", "a", envFrom=sources))
     assert ops(decision, NAME) == []
@@ -149,7 +149,7 @@ def test_env_from_may_hold_it() -> None:
 
 
 def test_policies() -> None:
-    """`env` leaves commands alone, `off` everything."""
+    """`env` writes only the variable, and `off` writes nothing."""
     manifest = launcher("mpirun", "-x", "A", "a")
     said, after = decided(manifest, hcoll="env")
     assert said == [("applied", "Added", SET)]
@@ -160,7 +160,7 @@ def test_policies() -> None:
 
 
 def test_another_user_is_warned_of() -> None:
-    """Sudo drops the variable, and its launcher is not ours to edit."""
+    """`sudo` drops the variable, and a command that runs under it is not edited."""
     said, after = decided(launcher("sudo", "mpirun", "-x", "A", "a"))
     assert said == [
         ("applied", "Added", SET),
@@ -175,7 +175,7 @@ def test_another_user_is_warned_of() -> None:
 
 
 def test_a_large_script_is_warned_of() -> None:
-    """It is not parsed, so it stays."""
+    """The script is not parsed, so it stays as it is."""
     script = "mpirun -x A a\n" * 3000
     said, after = decided(pod(gpu(command=["sh", "-c", script])))
     assert said == [
@@ -201,7 +201,7 @@ def test_a_large_script_is_warned_of() -> None:
     ],
 )
 def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, why: str) -> None:
-    """It stays as it is, and the warning says why; nobody is told who wants the variable only."""
+    """The script stays, with a warning that says why; with `hcoll: env` there is no warning."""
     manifest = pod(gpu(command=["sh", "-c", script]))
     said, after = decided(manifest)
     assert said == [
@@ -213,7 +213,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, wh
 
 
 def test_the_sites_variables_prove_nothing() -> None:
-    """A fabric's own env is written by us: else a second look would find a proof in it."""
+    """The webhook writes a fabric's env, so on a second pass it would look like a proof."""
     site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
     where = context(
         fabric(
@@ -234,7 +234,7 @@ def test_the_sites_variables_prove_nothing() -> None:
     "command", [["mpirun", "-x", "A", "a"], ["sh", "-c", "mpirun -x A a; sudo mpirun b"]]
 )
 def test_deciding_again_changes_nothing(command: list[str]) -> None:
-    """The variable tells that everything was done."""
+    """The variable shows that everything was done."""
     first = decide_on(launcher(*command))
     second = decide_on(first.pod)
     assert second.patch == ()
@@ -244,7 +244,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
 
 
 def test_a_sites_own_switch_settles_it() -> None:
-    """Where `env` wrote it; a container with envFrom did not get it, and is told as others are."""
+    """It does where `env` wrote it; a container with envFrom did not get it, so it is warned."""
     site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
     where = context(
         fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),

@@ -16,12 +16,12 @@ LOCK = {"add": ["IPC_LOCK"]}
 
 
 def secured(security: Any, **spec: Any) -> PodManifest:
-    """Make a pod whose one target has this securityContext."""
+    """Make a pod whose only target has this securityContext."""
     return pod(gpu(securityContext=security), **spec)
 
 
 def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str]]:
-    """List status and reason of what the mutation says."""
+    """List the status and reason of each outcome of the mutation."""
     return [(status, code) for _, status, code, _ in told(decide_on(manifest, where), NAME)]
 
 
@@ -49,7 +49,7 @@ def enforcing(level: str, policy: str = "skip") -> Context:
     ids=case_name,
 )
 def test_a_container_may_have_it_already(security: Any, code: str, message: str) -> None:
-    """Privileged, or added by name or with all; names count in any case."""
+    """It may be privileged, or have added the name or ALL, in any case of letters."""
     decision = decide_on(secured(security))
     assert told(decision, NAME) == [("trainer", "already", code, message)]
     assert ops(decision, NAME) == []
@@ -66,7 +66,7 @@ def test_a_container_may_have_it_already(security: Any, code: str, message: str)
     ids=case_name,
 )
 def test_dropping_it_wins(capabilities: Any) -> None:
-    """Containerd drops after it adds, so adding would have no effect."""
+    """Containerd drops capabilities after adding them, so adding would have no effect."""
     decision = decide_on(secured({"capabilities": capabilities}))
     message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
     assert told(decision, NAME) == [
@@ -89,7 +89,7 @@ def test_dropping_it_wins(capabilities: Any) -> None:
     ids=case_name,
 )
 def test_it_is_added_to_what_is_there(security: Any, op: tuple[str, str, Any]) -> None:
-    """Nothing else of the securityContext changes; `drop: [ALL]` is no conflict."""
+    """Nothing else in the securityContext changes; `drop: [ALL]` is not a conflict."""
     decision = decide_on(secured(security))
     assert told(decision, NAME) == [("trainer", "applied", "Added", ADDED)]
     kind, path, value = op
@@ -108,7 +108,7 @@ def test_every_target_gets_it_and_nobody_else() -> None:
 
 
 def test_the_prefixed_name_is_no_capability() -> None:
-    """Containerd makes CAP_CAP_IPC_LOCK of it: the right one is added, and the other told."""
+    """Containerd reads it as CAP_CAP_IPC_LOCK: the right name is added, and a warning says so."""
     decision = decide_on(secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}}))
     assert told(decision, NAME) == [
         ("trainer", "applied", "Added", ADDED),
@@ -150,7 +150,7 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
 
 
 def test_pod_security_does_not_concern_who_has_it_already() -> None:
-    """Whether such a pod is let through is between the user and the namespace."""
+    """Pod Security decides about such a pod whether or not the webhook changes it."""
     assert said(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
         ("already", "Present")
     ]
@@ -183,18 +183,18 @@ USER_NAMESPACE = ("warned", "UserNamespace")
 def test_it_warns_where_the_kernel_does_not_honour_it(
     security: Any, spec: Any, expected: list[tuple[str, str]]
 ) -> None:
-    """For users other than root, and in a user namespace."""
+    """IPC_LOCK has no effect for users other than root or in a user namespace."""
     assert said(secured(security, **spec), context()) == expected
 
 
 def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
-    """The nodes' containerd has LimitMEMLOCK=infinity."""
+    """There is no warning if the nodes' containerd has LimitMEMLOCK=infinity."""
     where = context(defaults={"memlock_unlimited": True})
     assert said(secured({"runAsUser": 1000}, hostUsers=False), where) == [("applied", "Added")]
 
 
 def test_the_warnings_are_said_to_the_user() -> None:
-    """They fit into an admission warning."""
+    """The texts fit into admission warnings."""
     assert decide_on(secured({"runAsUser": 1000})).warnings == (
         (
             "rdma.lab: ipc-lock trainer: IPC_LOCK is inert for non-root users; "
@@ -245,20 +245,20 @@ def test_the_warnings_are_said_to_the_user() -> None:
     ids=case_name,
 )
 def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
-    """The API server would refuse it too, with a message that says less."""
+    """The API server would reject it too, with a message that says less."""
     decision = decide_on(secured(security))
     assert (decision.allowed, decision.reason.code, decision.message) == (False, "InvalidPod", says)
 
 
 def test_the_fabric_need_not_be_known() -> None:
-    """Registering memory needs it on every RDMA device, also a foreign one."""
+    """Registering memory needs IPC_LOCK on every RDMA device, including another vendor's NIC."""
     unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
     assert said(pod(unclaimed)) == [("applied", "Added")]
     assert said(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
 
 
 def test_deciding_again_changes_nothing() -> None:
-    """What the first pass added is there, and the status stays as it is."""
+    """The second pass finds what the first one added, and the status stays the same."""
     manifest = secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}, "runAsUser": 5})
     first = decide_on(defaulted(manifest))
     second = decide_on(defaulted(first.pod))

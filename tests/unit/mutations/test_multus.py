@@ -22,7 +22,7 @@ from webhook.mutations.networks.multus import extended, networks_of, qualified, 
     ],
 )
 def test_both_forms_are_read(written: str, networks: list[str]) -> None:
-    """Names come with their namespace, defaulted to the pod's; interfaces do not count."""
+    """Names get the pod's namespace if they have none; interfaces are ignored."""
     assert networks_of(written, "lab") == networks
 
 
@@ -44,7 +44,7 @@ def test_both_forms_are_read(written: str, networks: list[str]) -> None:
     ],
 )
 def test_what_multus_cannot_read_is_left_alone(written: str) -> None:
-    """It takes for JSON what contains a bracket, a brace or a quote."""
+    """Multus reads a text with a bracket, a brace or a quote as JSON."""
     assert networks_of(written, "lab") is None
 
 
@@ -53,7 +53,7 @@ def test_what_multus_cannot_read_is_left_alone(written: str) -> None:
     [("a", "lab/a"), (" a@net1", "lab/a"), ("x/a", "x/a"), ("x/a@net1 ", "x/a")],
 )
 def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
-    """Without its interface."""
+    """The interface is left out of the name."""
     assert qualified(network, "lab") == name
 
 
@@ -76,7 +76,7 @@ def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
     ],
 )
 def test_networks_are_appended_in_the_form_that_is_there(written: str, result: str) -> None:
-    """What the user wrote stays in front, to the byte."""
+    """What the user wrote stays in front, byte for byte."""
     assert extended(written, ["x/a@net1", "b"]) == result
 
 
@@ -93,6 +93,6 @@ def test_networks_are_appended_in_the_form_that_is_there(written: str, result: s
 def test_an_interface_name_that_may_be_taken_is_left_out(
     written: str, count: int, result: str
 ) -> None:
-    """Multus calls a network without one net1, net2, …; two of a name fail the pod."""
+    """Multus names other networks net1, net2, …; a pod with two of one name does not start."""
     assert without_clash("ns/rail@net1", written, count) == result
     assert without_clash("ns/rail", written, count) == "ns/rail"

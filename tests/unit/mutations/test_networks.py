@@ -26,7 +26,7 @@ RAILS = fabric(
 
 
 def attached(written: Any = None, *containers: dict[str, Any], **spec: Any) -> PodManifest:
-    """Make a pod with a networks annotation of its own."""
+    """Make a pod with its own networks annotation."""
     return pod(*containers, annotations={} if written is None else {KEY: written}, **spec)
 
 
@@ -36,14 +36,14 @@ def annotation(decision: Decision) -> Any:
 
 
 def test_a_fabric_without_networks_adds_none() -> None:
-    """Nor is that worth a status."""
+    """The status does not mention it either."""
     decision = decide_on(attached("mine"))
     assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric has no networks.")]
     assert annotation(decision) == "mine"
 
 
 def test_a_host_network_pod_is_left_alone() -> None:
-    """Multus adds nothing there, which is said."""
+    """Multus adds no networks there, so they are skipped with a reason."""
     decision = decide_on(attached(hostNetwork=True), context(STORAGE))
     assert told(decision, NAME) == [
         (
@@ -68,7 +68,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
     ],
 )
 def test_the_pod_may_be_attached_already(written: str) -> None:
-    """Names are compared with the namespace defaulted, and without interfaces."""
+    """Names are compared with the default namespace filled in, and without interfaces."""
     decision = decide_on(attached(written), context(STORAGE))
     assert told(decision, NAME) == [
         ("", "already", "Present", "The pod is attached to all networks already.")
@@ -78,7 +78,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
 
 @pytest.mark.parametrize("written", ["[1,2]", "{}", '[{"name":"a"}] and more', '"a"'])
 def test_what_cannot_be_read_is_left_alone(written: str) -> None:
-    """And told: the pod will not start anyway."""
+    """A warning says so; the pod cannot start anyway."""
     decision = decide_on(attached(written), context(STORAGE))
     assert told(decision, NAME) == [
         ("", "skipped", "Unreadable", f"annotation {KEY} is neither a list nor its JSON form")
@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_left_alone(written: str) -> None:
 def test_missing_networks_are_appended(
     written: str | None, kind: str, appended: str, result: str | None
 ) -> None:
-    """In the form that is there; what the user wrote stays."""
+    """They are written in the form that is there, and what the user wrote stays."""
     decision = decide_on(attached(written), context(STORAGE))
     value = result or f"{written},infra/storage,local@net9"
     assert told(decision, NAME) == [("", "applied", "Appended", f"appended {appended}")]
@@ -125,7 +125,7 @@ def test_missing_networks_are_appended(
     ],
 )
 def test_the_requests_namespace_counts(space: str, own: Any, code: str) -> None:
-    """A pod in a review may carry none; without any it is `default`."""
+    """A pod in a review may have no namespace; if the request has none either, it is `default`."""
     manifest = attached("lab/local,infra/storage")
     manifest["metadata"]["namespace"] = own
     decision = decide_on(manifest, context(STORAGE, namespace=NamespaceFacts(name=space)))
@@ -145,7 +145,7 @@ def test_the_requests_namespace_counts(space: str, own: Any, code: str) -> None:
 def test_a_resources_network_comes_once_for_each_device(
     written: str | None, gpus: int, result: str
 ) -> None:
-    """The user's own count; only the first can have the interface's name."""
+    """The count may be the user's; only the first network can have the interface's name."""
     decision = decide_on(attached(written, gpu(count=gpus)), context(RAILS))
     assert annotation(decision) == result
 
@@ -159,14 +159,14 @@ def test_the_devices_of_all_targets_count() -> None:
 
 @pytest.mark.parametrize("count", ["0", 0, None], ids=repr)
 def test_no_device_needs_no_network(count: Any) -> None:
-    """The user asked for none."""
+    """The user requested none."""
     one = attached(None, gpu(limits={"nvidia.com/rail0": count}))
     assert annotation(decide_on(one, context(RAILS))) is None
 
 
 @pytest.mark.parametrize("count", ["257", "1k", "1e9", "9e18", 10**18], ids=repr)
 def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
-    """Such a list would fill the memory, and no node has so many."""
+    """Such a list would use up the memory, and no node has that many devices."""
     one = attached(None, gpu(limits={"nvidia.com/rail0": count}))
     decision = decide_on(one, context(RAILS))
     assert told(decision, NAME) == [
@@ -180,7 +180,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
 
 
 def test_an_annotation_of_another_type_denies_the_pod() -> None:
-    """The API server would refuse it too."""
+    """The API server would reject it too."""
     decision = decide_on(attached(["a"]), context(STORAGE))
     assert (decision.allowed, decision.message) == (
         False,
@@ -194,6 +194,6 @@ def test_an_annotation_of_another_type_denies_the_pod() -> None:
 @pytest.mark.parametrize("written", [None, "mine", '[{"name":"mine"}]', "[1]"], ids=repr)
 @pytest.mark.parametrize("one", [STORAGE, RAILS], ids=("storage", "rails"))
 def test_deciding_again_changes_nothing(one: Any, written: str | None) -> None:
-    """All networks are there then."""
+    """The second pass finds all networks in place."""
     first = decide_on(attached(written, gpu(count=4)), context(one))
     assert decide_on(defaulted(first.pod), context(one)).patch == ()

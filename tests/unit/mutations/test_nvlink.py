@@ -18,31 +18,31 @@ HOST_TMP = [{"name": "tmp", "hostPath": {"path": "/tmp/lab"}}]
 
 
 def server(name: str = "server", gpus: int = 2, **fields: Any) -> dict[str, Any]:
-    """Make a container that has all it needs."""
+    """Make a container that meets all requirements."""
     given = {"command": COMMAND, "securityContext": {"privileged": True}, **fields}
     return gpu(name, str(gpus), **{key: value for key, value in given.items() if value})
 
 
 def ready(*containers: dict[str, Any], **spec: Any) -> PodManifest:
-    """Make a pod that has all it needs."""
+    """Make a pod that meets all requirements."""
     given = {"hostIPC": True, "hostPID": True, "hostNetwork": True, **spec}
     return pod(*(containers or (server(),)), **given)
 
 
 def alone(*containers: dict[str, Any], **spec: Any) -> PodManifest:
-    """Make the same pod in a network of its own."""
+    """Make the same pod with its own network namespace."""
     return ready(*containers, hostNetwork=None, **spec)
 
 
 def share(manifest: PodManifest, **more: Any) -> Draft:
-    """Run the mutation as asked for, in an allowed namespace."""
+    """Run the mutation as requested, in an allowed namespace."""
     return run(
         MUTATION, manifest, **{"requests": Requests(nvlink=True), "allowed": ("lab",), **more}
     )
 
 
 def test_the_command_is_put_behind_the_remap() -> None:
-    """Words are inserted in front; the user's own words and args stay as they are."""
+    """Words are inserted in front; the user's own command and args stay as they are."""
     draft = share(ready(server(args=["--tp", "2"])))
     assert verdicts(draft) == ["server applied Wrapped"]
     assert draft.ops == [
@@ -64,14 +64,14 @@ def test_containers_without_gpus_stay() -> None:
 
 
 def test_every_container_gets_its_own_count() -> None:
-    """The script compares what it finds with what the container requests."""
+    """The script compares the GPUs that it finds with those that the container requests."""
     draft = share(ready(server("a", 1), server("b", 4)))
     found = [one["command"][4] for one in draft.pod["spec"]["containers"]]
     assert found == ["1", "4"]
 
 
 def test_a_shared_tmp_replaces_the_hosts_network() -> None:
-    """Abstract sockets end at the network namespace, sockets in /tmp do not."""
+    """Abstract sockets are limited to a network namespace; sockets in /tmp are not."""
     manifest = alone(server(volumeMounts=TMP), volumes=HOST_TMP)
     draft = share(manifest)
     assert verdicts(draft) == ["server applied Wrapped"]
@@ -79,7 +79,7 @@ def test_a_shared_tmp_replaces_the_hosts_network() -> None:
 
 
 def test_values_of_the_user_stay() -> None:
-    """Whatever host id the user gave is the user's to match in the other pod."""
+    """A user who sets a host ID must set the same one in the other pod."""
     own = env(NCCL_HOSTID="pair-1", NCCL_IPC_USE_ABSTRACT_SOCKET="0")
     manifest = alone(server(volumeMounts=TMP, env=own), volumes=HOST_TMP)
     draft = share(manifest)
@@ -97,7 +97,7 @@ def test_values_of_the_user_stay() -> None:
     ],
 )
 def test_a_second_decision_finds_it_there(manifest: PodManifest) -> None:
-    """Nothing is left to do, and the same is said."""
+    """Nothing is left to do, and the outcomes are the same."""
     first = share(manifest)
     second = share(defaulted(first.pod))
     assert second.ops == []
@@ -108,14 +108,14 @@ def test_a_second_decision_finds_it_there(manifest: PodManifest) -> None:
 
 
 def test_a_missing_variable_is_added_to_a_wrapped_command() -> None:
-    """A pasted preview may have lost its env."""
+    """A pod pasted from a preview may lack the env."""
     draft = share(ready(server(command=[*wrapping(2), *COMMAND])))
     assert verdicts(draft) == ["server applied Wrapped"]
     assert draft.ops == [{"op": "add", "path": "/spec/containers/0/env", "value": [HOST_ID]}]
 
 
 def test_without_the_annotation_nothing_is_done() -> None:
-    """Not even a word in the status."""
+    """The status does not mention it either."""
     draft = run(MUTATION, ready(), allowed=("lab",))
     assert (verdicts(draft), codes(draft)) == (["skipped NotRequested"], [])
 
@@ -224,7 +224,7 @@ def test_without_the_nodes_pids_ucx_is_warned_about() -> None:
 def test_what_is_missing_or_in_the_way_is_named(
     manifest: PodManifest, code: str, message: str
 ) -> None:
-    """Half of it would compute on another pod's GPUs, so it is all or nothing."""
+    """It is all or nothing: a partial setup would compute on another pod's GPUs."""
     draft = share(manifest)
     assert draft.ops == []
     assert [(o.container, o.status, o.reason.code, o.message) for o in draft.outcomes] == [
@@ -235,7 +235,7 @@ def test_what_is_missing_or_in_the_way_is_named(
 
 
 def test_other_claims_and_labels_are_no_compute_domain() -> None:
-    """Only names that say so."""
+    """Only names that identify a ComputeDomain count."""
     manifest = ready(
         resourceClaims=[{"name": "nic", "resourceClaimName": "nic-1"}],
         nodeSelector={"nvidia.com/gpu.product": "NVIDIA-H20"},
@@ -251,20 +251,20 @@ def test_a_namespace_that_is_not_allowed_is_named() -> None:
 
 
 def test_shared_gpus_are_refused() -> None:
-    """A MIG slice is no ordinal, and a time-sliced GPU has no owner."""
+    """A MIG slice has no ordinal, and a time-sliced GPU has no owner."""
     draft = share(ready(server(gpus=0)), shared_gpu=True)
     assert verdicts(draft) == ["skipped SharedGPU", "warned SharedGPU", "warned NoGPU"]
 
 
 def test_envfrom_is_no_obstacle_where_env_has_the_names() -> None:
-    """Then nothing has to be added, so nothing can be overwritten."""
+    """Then nothing is added, so nothing from envFrom can be overridden."""
     source = [{"secretRef": {"name": "s"}}]
     draft = share(ready(server(envFrom=source, env=env(NCCL_HOSTID="n"))))
     assert verdicts(draft) == ["server applied Wrapped"]
 
 
 def test_everything_that_is_missing_is_told_at_once() -> None:
-    """In the verdict as a whole, and each in a warning, which `kubectl apply` shows."""
+    """The verdict lists all of it, and each item has a warning, which `kubectl apply` shows."""
     draft = share(pod(server(securityContext=None, command=None)), allowed=())
     assert draft.ops == []
     assert verdicts(draft) == [
@@ -281,7 +281,7 @@ def test_everything_that_is_missing_is_told_at_once() -> None:
 
 
 def test_one_container_that_is_not_ready_keeps_the_other_from_it() -> None:
-    """All containers with GPUs, or none."""
+    """Either all containers with GPUs are changed, or none."""
     draft = share(ready(server("a"), server("b", securityContext=None)))
     assert draft.ops == []
     assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]

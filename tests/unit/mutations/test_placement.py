@@ -14,7 +14,7 @@ PINNED = context(fabric(gpu_resources=GPU, pin={"site.lab/fabric": "ib", "site.l
 
 
 def affine(*keys: Any) -> dict[str, Any]:
-    """Write a required node affinity on these keys."""
+    """Make a required node affinity with these keys."""
     expressions = [{"key": key, "operator": "Exists"} for key in keys]
     terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
@@ -22,14 +22,14 @@ def affine(*keys: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pin", [None, {}], ids=repr)
 def test_a_fabric_may_pin_nothing(pin: Any) -> None:
-    """The RDMA resource keeps a pod on the right nodes."""
+    """The RDMA resource keeps the pod on the right nodes."""
     decision = decide_on(pod(), context(fabric(gpu_resources=GPU, pin=pin)))
     assert told(decision, NAME) == [("", "skipped", "NotConfigured", "The fabric says pin: never.")]
     assert "nodeSelector" not in decision.pod["spec"]
 
 
 def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
-    """By all of its labels."""
+    """All labels of the fabric must be there."""
     selector = {"site.lab/fabric": "ib", "site.lab/rail": "r1", "zone": "a"}
     decision = decide_on(pod(nodeSelector=selector), PINNED)
     assert told(decision, NAME) == [
@@ -53,7 +53,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
     ids=case_name,
 )
 def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
-    """One of the keys is enough: half a selector would be neither his nor ours."""
+    """One of the keys is enough: a mix of the user's and the fabric's selector suits neither."""
     decision = decide_on(pod(**spec), PINNED)
     assert told(decision, NAME) == [
         ("", "skipped", "UserSelects", f"the pod selects on {keys} itself")
@@ -63,7 +63,7 @@ def test_a_choice_of_the_user_stays(spec: dict[str, Any], keys: str) -> None:
 
 @pytest.mark.parametrize("affinity", [None, affine("zone"), affine(None)], ids=repr)
 def test_the_selector_is_added(affinity: Any) -> None:
-    """Whatever else the pod selects on."""
+    """It is added whatever else the pod selects on."""
     decision = decide_on(pod(affinity=affinity), PINNED)
     message = "added nodeSelector site.lab/fabric=ib, site.lab/rail=r1"
     assert told(decision, NAME) == [("", "applied", "Pinned", message)]
@@ -74,7 +74,7 @@ def test_the_selector_is_added(affinity: Any) -> None:
 
 
 def test_other_keys_of_the_selector_stay() -> None:
-    """They hold together with ours."""
+    """Nodes must match the pod's keys and ours."""
     decision = decide_on(pod(nodeSelector={"zone": "a"}), PINNED)
     assert decision.pod["spec"]["nodeSelector"] == {
         "zone": "a",
@@ -87,6 +87,6 @@ def test_other_keys_of_the_selector_stay() -> None:
     "manifest", [pod(), pod(nodeSelector={"site.lab/rail": "r2"})], ids=case_name
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
-    """The pod selects what we added."""
+    """The second pass finds our selector in the pod."""
     first = decide_on(defaulted(manifest), PINNED)
     assert decide_on(defaulted(first.pod), PINNED).patch == ()

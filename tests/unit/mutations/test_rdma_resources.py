@@ -39,14 +39,14 @@ def resources(manifest: PodManifest, where: Context | None = None, index: int = 
 
 
 def asking(devices: str, *containers: dict[str, Any]) -> PodManifest:
-    """Make a pod that asks for a number of devices."""
+    """Make a pod that requests this number of devices."""
     return pod(*containers, annotations={"rdma.lab/devices": devices})
 
 
 @pytest.mark.parametrize("section", ["limits", "requests"])
 @pytest.mark.parametrize("amount", ["1", "0", 0, None, "8"], ids=repr)
 def test_an_rdma_resource_that_is_there_stays(section: str, amount: Any) -> None:
-    """The user wins, also with 0, and wherever it is written."""
+    """The user's value stays, even 0, and in whichever section it is."""
     written = gpu(resources={"limits": {"nvidia.com/v100": "1"}})
     written["resources"].setdefault(section, {})["rdma/v100"] = amount
     decision = decide_on(pod(written))
@@ -55,7 +55,7 @@ def test_an_rdma_resource_that_is_there_stays(section: str, amount: Any) -> None
 
 
 def test_another_rdma_resource_stays_and_is_told() -> None:
-    """Nothing shows that it is the fabric's: perhaps it is one that an administrator forgot."""
+    """It may be the fabric's own, which an administrator forgot to list, so there is a warning."""
     decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
     assert told(decision, NAME) == [
         ("trainer", "already", "Present", "requests rdma/other already"),
@@ -96,7 +96,7 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
 def test_there_may_be_nothing_to_add(
     one: Any, annotations: dict[str, str], code: str, message: str
 ) -> None:
-    """The pod, the fabric or another injector says so; none of it is worth a status."""
+    """The pod, the fabric or another injector rules it out; the status mentions none of these."""
     decision = decide_on(pod(annotations=annotations), context(one))
     assert told(decision, NAME) == [("trainer", "skipped", code, message)]
     assert ops(decision, NAME) == []
@@ -104,7 +104,7 @@ def test_there_may_be_nothing_to_add(
 
 
 def test_it_is_added_to_limits_and_requests() -> None:
-    """Extended resources cannot be overcommitted, so both say the same."""
+    """Extended resources cannot be overcommitted, so limits and requests are the same."""
     decision = decide_on(pod(gpu("a", 8), container("b")))
     assert told(decision, NAME) == [("a", "applied", "Added", "requested rdma/v100: 1")]
     assert ops(decision, NAME) == [
@@ -131,7 +131,7 @@ def test_it_is_added_where_there_were_no_resources() -> None:
     [("1", ("1", "2")), ("4", ("2", "2")), ("16", ("4", "2"))],
 )
 def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, str]) -> None:
-    """A fixed number of one, as many as the GPUs need of another."""
+    """One has a fixed number; the number of another depends on the GPUs."""
     wanted = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
     assert resources(pod(gpu(count=gpus)), context(RAILS)) == amounts(
         {"nvidia.com/v100": gpus, **wanted}, wanted
@@ -139,7 +139,7 @@ def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, 
 
 
 def test_the_pod_may_ask_for_a_number() -> None:
-    """For each target, spread over the fabric's resources."""
+    """The number holds for each target, spread over the fabric's resources."""
     decision = decide_on(asking("3", gpu("a"), gpu("b", 8)), context(RAILS))
     message = "requested nvidia.com/rail0: 2, nvidia.com/rail1: 1"
     assert told(decision, NAME) == [
@@ -150,7 +150,7 @@ def test_the_pod_may_ask_for_a_number() -> None:
 
 
 def test_slices_of_a_gpu_get_one_device() -> None:
-    """Never one for each slice."""
+    """There is one device in all, not one for each slice."""
     manifest = pod(
         container(resources=amounts({"nvidia.com/mig-1g.5gb": "7"})),
         annotations={"rdma.lab/fabric": "plain"},
@@ -162,7 +162,7 @@ def test_slices_of_a_gpu_get_one_device() -> None:
 
 
 def test_init_containers_and_sidecars_never_get_it() -> None:
-    """They would hold the device while the others need it."""
+    """They would hold the device while the other containers need it."""
     manifest = pod(
         gpu("a"),
         initContainers=[container("setup"), container("proxy", restartPolicy="Always")],
@@ -179,7 +179,7 @@ def test_init_containers_and_sidecars_never_get_it() -> None:
 
 
 def test_an_alias_is_renamed_with_its_quantity() -> None:
-    """A tool writes `rdma/hca`, and the nodes here call it otherwise."""
+    """A tool writes `rdma/hca`, while the nodes here offer another name."""
     written = gpu(resources=amounts(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
     decision = decide_on(pod(written))
     message = "renamed rdma/hca to rdma/v100, as the resource is called here"
@@ -190,14 +190,14 @@ def test_an_alias_is_renamed_with_its_quantity() -> None:
 
 
 def test_an_alias_is_renamed_whatever_the_pod_asks_for() -> None:
-    """As it stands the pod could not be scheduled; also where another injector adds it."""
+    """The alias could not be scheduled; it is also renamed where another injector adds it."""
     one = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
     manifest = asking("0", gpu(limits={"rdma/hca": "1"}))
     assert resources(manifest, context(one)) == amounts({"nvidia.com/v100": "1", "rdma/v100": "1"})
 
 
 def test_a_virtual_gpu_is_told_that_it_has_no_gpudirect() -> None:
-    """It gets the resource nevertheless: NCCL goes through the host's memory."""
+    """The pod still gets the resource: NCCL copies through the host's memory."""
     decision = decide_on(pod(gpu(limits={"nvidia.com/gpumem": "3000"})))
     assert told(decision, NAME) == [
         ("trainer", "applied", "Added", "requested rdma/v100: 1"),
@@ -208,7 +208,7 @@ def test_a_virtual_gpu_is_told_that_it_has_no_gpudirect() -> None:
 
 
 def test_what_is_no_quantity_denies_the_pod() -> None:
-    """Also in requests, where nothing else reads it."""
+    """Requests are checked too, although nothing else reads them."""
     both = ({"nvidia.com/v100": "1", "rdma/hca": "1"}, {"rdma/hca": "x", "rdma/v100": "1"})
     decision = decide_on(pod(gpu(resources=amounts(*both))))
     assert (decision.allowed, decision.reason.code, decision.message) == (
@@ -233,7 +233,7 @@ def test_what_is_no_quantity_denies_the_pod() -> None:
     ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
-    """Whether the API server's defaults come before the first pass or after it."""
+    """This holds whether the API server's defaults are set before or after the first pass."""
     first = decide_on(defaulted(manifest))
     assert decide_on(defaulted(first.pod)).patch == ()
     early = decide_on(manifest)
@@ -241,7 +241,7 @@ def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
 
 
 def test_an_alias_beside_the_targets_is_warned_of() -> None:
-    """It is not renamed, and no node has it: the pod would wait for ever."""
+    """It is not renamed, and no node offers it: the pod would stay pending forever."""
     helper = container("helper", resources=amounts({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
     message = "rdma/hca is not called so here, and helper is no target"

@@ -20,12 +20,12 @@ ids = [mutation.name for mutation in MUTATIONS]
 
 
 def module_of(mutation: Mutation) -> ModuleType:
-    """Return the module of a mutation, which is called like it."""
+    """Return the module of a mutation, which has the mutation's name."""
     return import_module(f"webhook.mutations.{mutation.name.replace('-', '_')}")
 
 
 def test_the_order_is_that_of_the_documentation() -> None:
-    """Each sees what the earlier ones did; one more may stand anywhere."""
+    """Each mutation sees what the earlier ones did; a new one may stand anywhere."""
     documented = [
         *("ipc-lock", "rdma-resources", "networks", "memory-limit", "env"),
         *("config-files", "hcoll", "nvlink", "shared-memory", "placement"),
@@ -34,7 +34,7 @@ def test_the_order_is_that_of_the_documentation() -> None:
 
 
 def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
-    """The table of columns: known, a foreign NIC, unknown."""
+    """The needs match the documented cases: fabric known, foreign NIC, fabric unknown."""
     documented = {
         **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], Needs.NOTHING),
         "memory-limit": Needs.NIC,
@@ -47,14 +47,14 @@ def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
 
 
 def test_two_act_on_launchers() -> None:
-    """A launcher gets neither a resource nor a capability."""
+    """Only `env` and `hcoll` do: a launcher gets neither a resource nor a capability."""
     assert {one.name for one in MUTATIONS if one.on_launchers} >= {"env", "hcoll"}
     assert not any(one.on_launchers for one in MUTATIONS if one.name in ("ipc-lock", "placement"))
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
 def test_its_reasons_are_those_of_its_module(mutation: Mutation) -> None:
-    """Every reason that the module defines or takes in is declared, and no other."""
+    """`reasons` lists exactly the reasons in the module's namespace, alone or in tuples."""
     own = {value for value in vars(module_of(mutation)).values() if isinstance(value, Reason)}
     taken = {
         reason
@@ -72,7 +72,7 @@ def test_its_reasons_are_those_of_its_module(mutation: Mutation) -> None:
     ids=[*ids, "pipeline", "decision"],
 )
 def test_reason_codes_are_unique_words(reasons: tuple[Reason, ...]) -> None:
-    """CamelCase, and `when` is one sentence for the documentation."""
+    """Codes are in CamelCase, and `when` is one sentence for the documentation."""
     codes = Counter(reason.code for reason in reasons)
     assert max(codes.values()) == 1
     assert all(re.fullmatch(r"(?:[A-Z][A-Za-z0-9]*)+", code) for code in codes)
@@ -82,9 +82,9 @@ def test_reason_codes_are_unique_words(reasons: tuple[Reason, ...]) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
 def test_its_own_reasons_are_not_the_pipelines(mutation: Mutation) -> None:
-    """Both are listed under the mutation's name, where a code must not mean two things.
+    """Both are listed under the mutation's name, where a code must have one meaning.
 
-    NamespaceUnknown is told of the request, and by memory-limit of what it kept: the same.
+    The exception is NamespaceUnknown, which means the same in the request and in memory-limit.
     """
     taken = {one.code for one in PIPELINE_REASONS} - {"NamespaceUnknown"}
     assert taken.isdisjoint(one.code for one in mutation.reasons)
@@ -92,7 +92,7 @@ def test_its_own_reasons_are_not_the_pipelines(mutation: Mutation) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)
 def test_it_describes_itself(mutation: Mutation) -> None:
-    """A name as in rdma.lab/skip, and a summary that continues `<name> ...`."""
+    """The name fits rdma.lab/skip, and the summary continues a sentence `<name> ...`."""
     assert re.fullmatch(r"[a-z]+(?:-[a-z]+)*", mutation.name)
     assert re.fullmatch(r"[a-z][^\n]*[^.\n]", mutation.summary)
     document = module_of(mutation).__doc__
@@ -101,7 +101,7 @@ def test_it_describes_itself(mutation: Mutation) -> None:
 
 
 def test_every_denial_is_declared() -> None:
-    """docs/reasons.md lists it."""
+    """docs/reasons.md lists every denial."""
     given = {
         getattr(import_module(_module(path)), argument.id)
         for path in SOURCES.rglob("*.py")

@@ -7,24 +7,24 @@ COMMAND = ["python3", "-m", "train"]
 
 
 def test_the_kubelet_finds_nothing_to_expand() -> None:
-    """It replaces `$$` and `$(NAME)` in every word of a command, also within quotes."""
+    """The kubelet replaces `$$` and `$(NAME)` in every word of a command, even within quotes."""
     assert "$$" not in SCRIPT
     assert "$(" not in SCRIPT
 
 
 def test_the_script_ends_in_exec() -> None:
-    """The command must take the shell's place: process id, signals, exit code."""
+    """The command must replace the shell, with its process ID, signals and exit code."""
     assert SCRIPT.endswith('\nshift\nexec "$@"\n')
 
 
 def test_nothing_of_the_script_looks_like_what_other_mutations_search_for() -> None:
-    """They look into commands, also into ours on the second call."""
+    """Other mutations search commands, and on the second call they find ours."""
     words = ("mpirun", "mpiexec", "orterun", "sshd", "nccl.conf", "hcoll", "UCX_")
     assert [word for word in words if word in SCRIPT] == []
 
 
 def test_a_root_stands_in_front_of_every_path() -> None:
-    """So that a test can lay out its own /proc, /dev and /var/run."""
+    """With a root, a test can provide its own /proc, /dev and /var/run."""
     assert script() == SCRIPT
     assert "@ROOT@" not in SCRIPT
     assert script("/r").replace("/r/", "/") == SCRIPT
@@ -32,7 +32,7 @@ def test_a_root_stands_in_front_of_every_path() -> None:
 
 
 def test_the_wrapping_is_five_words() -> None:
-    """The shell gets the script, its own name, and the number of GPUs as the first argument."""
+    """The shell gets the script, the name `rdma-remap` and the number of GPUs."""
     assert wrapping(8) == ("/bin/sh", "-c", SCRIPT, "rdma-remap", "8")
 
 
@@ -50,5 +50,5 @@ def test_the_wrapping_is_five_words() -> None:
     ],
 )
 def test_unwrap_counts_the_words_that_are_ours(command: list[str], ours: int) -> None:
-    """Also those of an older release, lest a pasted preview be wrapped twice."""
+    """A script of an older release counts, too, so that a pasted preview is not wrapped twice."""
     assert unwrap(command) == ours

@@ -14,7 +14,7 @@ MOUNT = {"name": "rdma-lab-shm", "mountPath": "/dev/shm"}
 
 
 def test_every_target_gets_the_one_volume() -> None:
-    """The containers of a pod share it, as they share the node's memory."""
+    """The containers of a pod share the volume, as they share the node's memory."""
     draft = run(MUTATION, pod(container("a"), container("b")), fabric=FABRIC)
     assert verdicts(draft) == ["a applied Added", "b applied Added"]
     assert draft.pod["spec"]["volumes"] == [VOLUME]
@@ -22,7 +22,7 @@ def test_every_target_gets_the_one_volume() -> None:
 
 
 def test_other_volumes_and_mounts_stay_in_front() -> None:
-    """Only an append touches the user's lists."""
+    """The user's lists are only appended to."""
     own = {"name": "data", "mountPath": "/data"}
     draft = run(
         MUTATION, pod(container(volumeMounts=[own]), volumes=[{"name": "data"}]), fabric=FABRIC
@@ -34,7 +34,7 @@ def test_other_volumes_and_mounts_stay_in_front() -> None:
 
 
 def test_a_second_decision_finds_it_there() -> None:
-    """Nothing is left to do, and nothing new is said."""
+    """Nothing is left to do, and there is no new outcome."""
     first = run(MUTATION, pod(container("a"), container("b")), fabric=FABRIC)
     second = run(MUTATION, defaulted(first.pod), fabric=FABRIC)
     assert (second.ops, verdicts(second)) == ([], ["a already Present", "b already Present"])
@@ -52,7 +52,7 @@ def test_a_container_added_later_gets_the_same_volume() -> None:
 
 @pytest.mark.parametrize("where", ["/dev/shm", "/dev/shm/", "dev//shm"])
 def test_a_mount_of_the_user_stays(where: str) -> None:
-    """Whatever it is, and however the path is written."""
+    """Any mount there stays, however its path is written."""
     own = [{"name": "shm", "mountPath": where}]
     manifest = pod(container("a", volumeMounts=own), container("b"), volumes=[{"name": "shm"}])
     draft = run(MUTATION, manifest, fabric=FABRIC)
@@ -61,18 +61,18 @@ def test_a_mount_of_the_user_stays(where: str) -> None:
 
 @pytest.mark.parametrize("fabric", [None, Fabric(name="v100-ib")])
 def test_without_a_size_nothing_is_done(fabric: Fabric | None) -> None:
-    """The site says how much, we do not guess."""
+    """The site sets the size; the webhook does not guess it."""
     assert verdicts(run(MUTATION, pod(container()), fabric=fabric)) == ["skipped NotConfigured"]
 
 
 def test_the_nodes_own_shared_memory_stays() -> None:
-    """A volume would take from a hostIPC pod what it asked for."""
+    """With hostIPC, a volume would hide the host's shared memory that the pod requested."""
     draft = run(MUTATION, pod(container(), hostIPC=True), fabric=FABRIC)
     assert verdicts(draft) == ["skipped HostIPC"]
 
 
 def test_nvlink_between_pods_excludes_it() -> None:
-    """NCCL compares st_dev of /dev/shm; also where nvlink is skipped, so that both calls agree."""
+    """NCCL compares st_dev of /dev/shm; also if nvlink is skipped, so that both calls agree."""
     draft = run(MUTATION, pod(container()), fabric=FABRIC, requests=Requests(nvlink=True))
     assert verdicts(draft) == ["skipped NVLinkRequested"]
 
@@ -81,7 +81,7 @@ def test_nvlink_between_pods_excludes_it() -> None:
     "source", [{"emptyDir": {}}, {"hostPath": {"path": "/dev/shm"}}, {}, {"emptyDir": None}]
 )
 def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> None:
-    """It is no memory volume, so mounting it would not be what the fabric asks for."""
+    """It is not a memory volume, so mounting it would not give what the fabric defines."""
     manifest = pod(container("a", volumeMounts=[MOUNT]), container("b"))
     manifest["spec"]["volumes"] = [{"name": "rdma-lab-shm", **source}]
     draft = run(MUTATION, manifest, fabric=FABRIC)
