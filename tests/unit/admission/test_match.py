@@ -52,7 +52,7 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
 def test_called(
     pod: dict[str, Any], namespace: NamespaceFacts, *, expected: bool | None, because: str
 ) -> None:
-    """Selector and conditions as our configuration has them; what is not known settles nothing."""
+    """The answer follows the webhook's selector and conditions; unknown labels give None."""
     answer, sentence = called(pod, namespace)
 
     assert (answer, because in sentence) == (expected, True), sentence
@@ -60,7 +60,7 @@ def test_called(
 
 @pytest.mark.parametrize("name", ["kube-system", "kube-public", "kube-node-lease", "rdma-webhook"])
 def test_excluded_namespaces(name: str) -> None:
-    """The cluster's own namespaces and ours are out, whatever their labels."""
+    """The cluster's namespaces and the webhook's are excluded, whatever their labels."""
     namespace = NamespaceFacts(name=name, labels={"rdma.lab/enable": "true"})
 
     assert called(_pod(enable="true"), namespace) == (False, f"namespace {name} is never touched")

@@ -20,7 +20,7 @@ def _wrapped(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_patch_is_sent_with_its_type() -> None:
-    """A patch is base64 of a JSON Patch, and carries patchType; the audit has no message."""
+    """A patch is a base64-encoded JSON Patch with a patchType; the audit has no message."""
     ops: tuple[PatchOp, ...] = ({"op": "add", "path": "/metadata/labels/é", "value": "x"},)
     decision = Decision(
         allowed=True,
@@ -44,7 +44,7 @@ def test_patch_is_sent_with_its_type() -> None:
 
 
 def test_no_patch_leaves_out_patch_and_type() -> None:
-    """The API server refuses a type without a patch, and a patch of no bytes."""
+    """The API server rejects a patch type without a patch, and an empty patch."""
     decision = Decision(allowed=True, reason=PATCHED, pod={})
 
     assert answer("u", decision) == _wrapped({"uid": "u", "allowed": True})
@@ -77,14 +77,14 @@ def test_denial_has_a_message_and_never_a_patch() -> None:
 
 
 def test_denial_without_a_message_says_its_reason() -> None:
-    """Nobody is refused without a word."""
+    """If a denial has no message, the message is the reason code."""
     decision = Decision(allowed=False, reason=DENIED, pod={})
 
     assert answer("u", decision)["response"]["status"]["message"] == "FabricConflict"
 
 
 def test_warnings_stay_below_what_the_api_server_drops() -> None:
-    """Beyond 4096 characters in all the API server cuts warnings; we send whole ones only."""
+    """The API server cuts warnings beyond 4096 characters in total; only whole ones are sent."""
     decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=("x" * 120,) * 50)
     sent = answer("u", decision)["response"]["warnings"]
 
@@ -92,7 +92,7 @@ def test_warnings_stay_below_what_the_api_server_drops() -> None:
 
 
 def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
-    """Let through unchanged, with the place in a warning that survives as an HTTP header."""
+    """They are allowed unchanged; the warning names the place, and fits into an HTTP header."""
     response = leave("u", "request.kind is 'Ünï', and only pods are changed")["response"]
 
     assert (response["uid"], response["allowed"], "patch" in response) == ("u", True, False)
@@ -104,7 +104,7 @@ def test_requests_that_are_not_ours_pass_with_a_warning() -> None:
 
 
 def test_refusals_have_code_reason_and_a_bounded_message() -> None:
-    """A message that echoes input stays short enough to read."""
+    """A message that echoes input is cut to a readable length."""
     status = reject("u", 500, "m" * 5000)["response"]["status"]
 
     assert (status["code"], status["reason"], len(status["message"])) == (

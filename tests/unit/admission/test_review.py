@@ -25,7 +25,7 @@ def _review(**changes: Any) -> dict[str, Any]:
 
 
 def test_request_to_create_a_pod() -> None:
-    """What the API server sends for a pod comes out as one record, the pod as it is."""
+    """What the API server sends for a pod becomes one record, with the pod unchanged."""
     request = read_review(_review())
 
     assert request == AdmissionRequest("1-2-3", "lab", "trainer-*", True, "", POD)
@@ -45,7 +45,7 @@ def test_request_to_create_a_pod() -> None:
     ],
 )
 def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
-    """The log names a pod that has no name yet by what its name is made from."""
+    """A pod without a name is logged by its generateName."""
     assert read_review(_review(name=request_name, object={"metadata": metadata})).name == name
 
 
@@ -61,12 +61,12 @@ def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
     ],
 )
 def test_requests_that_create_no_pod_are_not_ours(changes: dict[str, Any], why: str) -> None:
-    """A wrong registration must harm nobody: such requests are let through unchanged."""
+    """Such requests are allowed unchanged, so that a wrong registration does no harm."""
     assert why in read_review(_review(**changes)).ignored
 
 
 def test_absent_fields_mean_the_usual() -> None:
-    """A review written by hand may leave out what the API server always sends."""
+    """A handwritten review may leave out what the API server always sends."""
     document = _review()
     document["request"] = {"uid": "u", "object": POD}
 
@@ -99,7 +99,7 @@ def test_absent_fields_mean_the_usual() -> None:
     ],
 )
 def test_what_is_no_review_is_told_with_its_place(document: Any, message: str) -> None:
-    """The message names the place; it leaves out values that may be a whole pod."""
+    """The message names the place, and leaves out values that could be a whole pod."""
     with pytest.raises(ReviewError) as caught:
         read_review(document)
     assert str(caught.value) == message

@@ -13,12 +13,12 @@ FIRST: Path = ("spec", "containers", 0)
 
 
 def running(*containers: dict[str, Any]) -> Commands:
-    """Take the commands of a pod with these containers."""
+    """Return the commands of a pod with these containers."""
     return Commands({"spec": {"containers": list(containers)}})
 
 
 def launches(command: list[str] | None = None, args: list[str] | None = None) -> list[Launch]:
-    """Read the launches of a pod's one container."""
+    """Read the launches of a pod with one container."""
     manifest = {"name": "main", "command": command, "args": args}
     return list(running(manifest).launches(FIRST))
 
@@ -29,7 +29,7 @@ def script(text: str) -> list[Launch]:
 
 
 def test_lists_of_words() -> None:
-    """Both lists are one; the launcher's own place is told."""
+    """`command` and `args` are read as one list; the path is that of the launcher's word."""
     words = ("mpirun", "-np", "2", "a")
     launch = Launch(("command", 0), None, (), words)
     assert launches(["mpirun", "-np"], ["2", "a"]) == [launch]
@@ -41,7 +41,7 @@ def test_lists_of_words() -> None:
 
 
 def test_scripts_of_shells() -> None:
-    """The script's place is told, with the offset behind the launcher's word."""
+    """The path is the script's, and the offset is just behind the launcher's word."""
     words = ("mpirun", "a")
     launch = Launch(("command", 2), 6, (), words)
     assert launches(["sh", "-c", "mpirun a"]) == [launch]
@@ -53,7 +53,7 @@ def test_scripts_of_shells() -> None:
 
 
 def test_scripts_that_hand_over() -> None:
-    """What a script runs at its end with `exec "$@"` is read too, and so is what we wrapped."""
+    """What a script runs at its end with `exec "$@"` is read, and so is what the remap wraps."""
     words = ("mpirun", "a")
     assert launches(["sh", "-c", 'echo\nexec "$@"\n', "sh"], ["mpirun", "a"]) == [
         Launch(("args", 0), None, ("sh", "-c", 'echo\nexec "$@"\n', "sh"), words)
@@ -67,7 +67,7 @@ def test_scripts_that_hand_over() -> None:
 
 
 def test_several_in_one_script() -> None:
-    """Every launch counts, each with its own offset."""
+    """Every launch is found, each with its own offset."""
     assert [launch.end for launch in script("mpirun a; x $(mpiexec b); orterun c")] == [6, 21, 33]
 
 
@@ -79,7 +79,7 @@ def test_several_in_one_script() -> None:
     ],
 )
 def test_launcher_words(word: str) -> None:
-    """A launcher is known by the last part of its path."""
+    """A launcher is recognized by the last part of its path."""
     assert len(script(f"{word} -np 2 a")) == 1
 
 
@@ -94,13 +94,13 @@ def test_launcher_words(word: str) -> None:
     ],
 )
 def test_what_launches_nothing_here(text: str) -> None:
-    """Words not in command position, questions and other programs are no launches."""
+    """Other words of a command, lookups and other programs are not launches."""
     assert script(text) == []
 
 
 @pytest.mark.parametrize("front", ["sudo -u mpi", "su mpi -c", "gosu mpi env A=b", "runuser -u x"])
 def test_launchers_behind_another_user(front: str) -> None:
-    """It launches, but may not see the container's environment."""
+    """Such a launcher may not see the container's environment."""
     (launch,) = launches([*front.split(), "mpirun", "a"])
     assert launch.behind == front.split(maxsplit=1)[0]
     (launch,) = script(f"{front} 'mpirun -x A a'")
@@ -118,14 +118,14 @@ def test_launchers_behind_another_user(front: str) -> None:
     ],
 )
 def test_scripts_that_are_not_read(text: str, problem: str) -> None:
-    """It is said that they may launch something, and nothing else of them."""
+    """Each gives one launch that is not editable and holds only the problem."""
     (launch,) = script(text)
     assert launch == Launch(("command", 2), None, (), (), problem=problem)
     assert not launch.editable
 
 
 def test_lists_that_are_not_read() -> None:
-    """A list of very many words is not read either: each is looked at a few times."""
+    """A list of very many words is not read either, since each word is looked at several times."""
     (launch,) = launches(["mpirun", *["a"] * 10_000])
     assert launch == Launch(("command", 0), None, (), (), problem="too many")
 
@@ -144,7 +144,7 @@ def test_lists_that_are_not_read() -> None:
     ids=["many", "the same again and again", "equal ones", "long", "sshd", "sshd only", "words"],
 )
 def test_what_is_read_of_a_pod_is_bounded(scripts: list[str], read: int) -> None:
-    """The first scripts are read, the rest is not; asking again gives the same answers."""
+    """Scripts are read up to the bound and the rest is not; reading again gives the same result."""
     commands = running(*({"command": ["sh", "-c", one]} for one in scripts))
     paths: list[Path] = [("spec", "containers", index) for index in range(len(scripts))]
     for path in paths:
@@ -158,7 +158,7 @@ def test_what_is_read_of_a_pod_is_bounded(scripts: list[str], read: int) -> None
 
 @pytest.mark.parametrize("field", ["command", "args"])
 def test_a_word_that_is_none_is_named(field: str) -> None:
-    """The message tells the container's place."""
+    """The message has the container's path."""
     with pytest.raises(ShapeError) as raised:
         running({}, {field: ["a", 1]}).text(("spec", "containers", 1))
     assert str(raised.value).startswith(f"spec.containers[1].{field}[1] must be a string")
@@ -178,11 +178,11 @@ def test_a_word_that_is_none_is_named(field: str) -> None:
     ],
 )
 def test_sshd_as_a_command(command: list[str] | None, runs: bool) -> None:
-    """It counts where it runs, not where it is named."""
+    """Only running sshd counts, not mentioning it."""
     assert running({"command": command}).runs_sshd(FIRST) is runs
 
 
 def test_text() -> None:
-    """Both lists count, one word per line."""
+    """Both lists are joined, with one word on each line."""
     assert running({"command": ["a", "b"], "args": ["c d"]}).text(FIRST) == "a\nb\nc d"
     assert running({"command": None}).text(FIRST) == ""

@@ -1,4 +1,4 @@
-"""The one table of launchers."""
+"""The table of launchers is the only place that lists them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST = ("spec", "containers", 0)
 @pytest.mark.parametrize("word", launchers.FAMILIES)
 @pytest.mark.parametrize("command", [["{} -np 2 a"], ["{}", "-np", "2", "a"]], ids=["sh", "list"])
 def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) -> None:
-    """In a list of words and in a script: nothing else has to know of it."""
+    """Each is found in a list of words and in a script, without any other table."""
     words = [one.format(word) for one in command]
     words = ["sh", "-c", *words] if len(words) == 1 else words
     (launch,) = Commands(pod(container(command=words))).launches(FIRST)
@@ -24,14 +24,14 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
 
 @pytest.mark.parametrize("word", launchers.FAMILIES)
 def test_a_word_proves_what_its_family_is(word: str) -> None:
-    """Open MPI's own words are a proof; those of another MPI outweigh every other one."""
+    """Open MPI's own words are a proof; a word of another MPI overrides every proof."""
     family = launchers.FAMILIES[word]
     assert bool(judge((), (word, "a"), ()).proof) == (family == "Open MPI")
     assert bool(judge((), (word, "-x", "A", "a"), ()).proof) == (family != "another MPI")
 
 
 def test_every_word_holds_a_stem() -> None:
-    """Else a text that holds it would not be looked into."""
+    """A text without a stem is not searched for launchers."""
     assert all(map(launchers.may_launch, launchers.FAMILIES))
     assert not launchers.may_launch("torchrun --nproc-per-node 8 train.py")
     assert set(launchers.STEMS) == {"mpirun", "mpiexec", "orterun", "prterun"}

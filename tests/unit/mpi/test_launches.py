@@ -12,7 +12,7 @@ FIRST: Path = ("spec", "containers", 0)
 
 
 def running(*command: str) -> Commands:
-    """Take the command of a pod's one container."""
+    """Return the command of a pod with one container."""
     return Commands({"spec": {"containers": [{"command": list(command)}]}})
 
 
@@ -39,12 +39,12 @@ def running(*command: str) -> Commands:
     ],
 )
 def test_why_no_launch_takes_the_flag(script: str, why: str) -> None:
-    """Each reason once; sudo and scripts too large are told of otherwise."""
+    """Each reason is given once; sudo and scripts that are too large are reported elsewhere."""
     assert open_to_flag(running("sh", "-c", script), FIRST, ()) == ([], why)
 
 
 def test_one_that_takes_it_is_enough() -> None:
-    """Then it is said where the flag is, and nothing of the others."""
+    """The result is then the launch that takes the flag, without a reason for the others."""
     (launch,), why = open_to_flag(running("sh", "-c", "mpirun a; orterun b"), FIRST, ())
     assert (launch.words, why) == (("orterun", "b"), "")
     found, why = open_to_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
@@ -55,7 +55,7 @@ def test_one_that_takes_it_is_enough() -> None:
 
 
 def test_the_flag_goes_behind_the_word() -> None:
-    """Into the script or into the list, wherever the launcher stands."""
+    """The flag goes into the script or the list, wherever the launcher is."""
     for command, after in (
         (("orterun", "a"), ["orterun", "-mca", "coll_hcoll_enable", "0", "a"]),
         (("sh", "-c", "orterun a"), ["sh", "-c", "orterun -mca coll_hcoll_enable 0 a"]),
@@ -81,5 +81,5 @@ def test_the_flag_goes_behind_the_word() -> None:
     ],
 )
 def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> None:
-    """Open MPI for sure, with hosts of its own, and no agent that keeps the environment."""
+    """It must be Open MPI for sure, with hosts, and without an agent that keeps the environment."""
     assert forwards_by_ssh(running(*command.split()), FIRST, env) is forwards

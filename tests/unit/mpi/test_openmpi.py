@@ -7,7 +7,7 @@ from webhook.shelltext.argv import Word
 
 
 def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
-    """Judge a command line whose words are separated by blanks; `?` is a word not known."""
+    """Judge a command line, split at blanks; `?` stands for an unknown word."""
     words = [None if word == "?" else word for word in line.split()]
     return Proof() if speaks_of_another(line, env) else judge(front, words, env)
 
@@ -29,12 +29,12 @@ def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
     ],
 )
 def test_proofs(line: str, proof: str) -> None:
-    """The launcher's name or path, or an option that no other launcher takes, is a proof."""
+    """The launcher's name or path, or an option that only Open MPI's launchers take, proves it."""
     assert judged(line) == Proof(proof)
 
 
 def test_proofs_of_the_environment() -> None:
-    """An OMPI_MCA_* of the container or in front of the command is one; our own is none."""
+    """An OMPI_MCA_* variable of the container or the command is a proof, except our own."""
     assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == Proof("OMPI_MCA_btl")
     assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == Proof("OMPI_MCA_pml")
     assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == Proof()
@@ -53,7 +53,7 @@ def test_proofs_of_the_environment() -> None:
     ],
 )
 def test_no_proof(line: str) -> None:
-    """Options count only where they are the launcher's for sure; paths only of the launcher."""
+    """Options count only if they are surely the launcher's, and paths only in its own word."""
     assert judged(line) == Proof()
 
 
@@ -71,7 +71,7 @@ def test_no_proof(line: str) -> None:
     ],
 )
 def test_signs_of_another_mpi(line: str, env: str) -> None:
-    """Any sign of MPICH or Intel MPI outweighs a proof."""
+    """Any sign of MPICH or Intel MPI overrides a proof."""
     assert judged(line, *env.split(), "OMPI_MCA_btl") == Proof()
 
 
@@ -95,7 +95,7 @@ def test_signs_of_another_mpi(line: str, env: str) -> None:
     ],
 )
 def test_obstacles(line: str, obstacle: str) -> None:
-    """What settles hcoll already, or might, keeps its words."""
+    """A command line that settles hcoll, or might, is not changed."""
     assert judged(line).obstacle == obstacle
 
 
@@ -111,12 +111,12 @@ def test_obstacles(line: str, obstacle: str) -> None:
     ],
 )
 def test_no_obstacle(line: str) -> None:
-    """Values of options may be unknown, and the program's words are its own."""
+    """Values of options may be unknown, and the program's own words are not read."""
     assert judged(line) == Proof("-x")
 
 
 def test_ranks_on_other_machines() -> None:
-    """Hosts in options or in the environment mean ssh, unless another agent is named."""
+    """Hosts in options or in the environment mean ssh, unless another agent is set."""
     assert reaches_by_ssh(["mpirun", "-H", "a", "b"], ())
     assert reaches_by_ssh(["mpirun", "b"], ("OMPI_MCA_plm_rsh_args",))
     assert not reaches_by_ssh(["mpirun", "b"], ())

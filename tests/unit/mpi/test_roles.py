@@ -18,7 +18,7 @@ def container(name: str = "main", **fields: Any) -> dict[str, Any]:
 
 
 def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
-    """List the names of the containers that are launchers in a pod with these labels."""
+    """List the names of the launchers in a pod with these labels."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
     return [containers[index]["name"] for index in sorted(launchers_of(pod, Commands(pod)))]
 
@@ -41,7 +41,7 @@ def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
     ],
 )
 def test_roles(labels: Any, env: dict[str, str], role: str | None) -> None:
-    """Operators write labels or a variable; PyTorchJob workers are no MPI workers."""
+    """Operators set labels or a variable; PyTorchJob workers are not MPI workers."""
     assert role_of({"metadata": {"labels": labels}}, container(env=env)) == role
 
 
@@ -58,7 +58,7 @@ def test_roles(labels: Any, env: dict[str, str], role: str | None) -> None:
     ],
 )
 def test_evidence_of_a_container(fields: dict[str, Any]) -> None:
-    """A launcher's word, a hostfile or Open MPI's parameters tell it, whichever MPI it is."""
+    """A launcher's word, a hostfile or Open MPI's parameters are evidence, for any MPI."""
     assert launching(container(**fields)) == ["main"]
 
 
@@ -73,12 +73,12 @@ def test_evidence_of_a_container(fields: dict[str, Any]) -> None:
     ],
 )
 def test_no_evidence(fields: dict[str, Any]) -> None:
-    """What this webhook writes is none, and a worker is none whatever else it has."""
+    """What this webhook writes is not evidence, and a worker is not a launcher in any case."""
     assert launching(container(**fields)) == []
 
 
 def test_labels_speak_of_one_container() -> None:
-    """Of several containers the one with evidence of its own is meant, else the first."""
+    """A label stands for the container with evidence, or for the first one if none has any."""
     plain, proxy = container("plain"), container("proxy")
     mpi = container("mpi", command=["mpirun", "a"])
     assert launching(plain, **{ROLE: "launcher"}) == ["plain"]
@@ -91,7 +91,7 @@ def test_labels_speak_of_one_container() -> None:
 
 @pytest.mark.parametrize("name", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
 def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
-    """Its own env is found in every target at the second look."""
+    """On the second pass, every target has the fabric's own env."""
     pod = {"spec": {"containers": [container(env={name: "launcher"})]}}
     commands = Commands(pod)
     assert launchers_of(pod, commands) == {0}
@@ -109,7 +109,7 @@ def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
     ],
 )
 def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: bool) -> None:
-    """Workers by their role, and whoever runs sshd."""
+    """These are workers by their role, and containers that run sshd."""
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
     path = ("spec", "containers", 0)
     assert starts_without_env(pod, path, Commands(pod), env_of(pod, path)) is starts

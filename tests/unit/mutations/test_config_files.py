@@ -144,7 +144,7 @@ LEFT_OUT = "warned LeftOut"
     ],
 )
 def test_the_text_says_what_the_environment_says(name: str, text: str, told: list[str]) -> None:
-    """User's literals are kept; a variable without one common literal is left out, with a warning."""
+    """User's literals are kept; a variable without one common literal is left out and warned of."""
     draft = decide(PODS[name])
     assert sorted((conf(draft) or "").splitlines()) == sorted(text.splitlines())
     assert [line.strip() for line in codes(draft)] == told

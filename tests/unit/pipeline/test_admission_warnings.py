@@ -12,13 +12,13 @@ def outcome(message: str, container: str = "a", status: Status = "warned") -> Ou
 
 
 def test_a_decision_may_have_none() -> None:
-    """Only `warned` is a warning."""
+    """Only outcomes with status `warned` give a warning."""
     assert single_lines(None, "", []) == ()
     assert single_lines(None, "", [outcome("x", status="skipped")]) == ()
 
 
 def test_why_comes_first() -> None:
-    """Then each warning, with the mutation and the container."""
+    """The decision's reason comes first, then each warning with its mutation and container."""
     assert single_lines(WHY, "no target", [outcome("b"), outcome("c", "")]) == (
         "rdma.lab: NoTarget: no target",
         "rdma.lab: env a: b",
@@ -27,7 +27,7 @@ def test_why_comes_first() -> None:
 
 
 def test_doubles_are_left_out() -> None:
-    """The same sentence about the same container is said once."""
+    """The same sentence about the same container is sent once."""
     assert single_lines(None, "", [outcome("x"), outcome("x"), outcome("x", "b")]) == (
         "rdma.lab: env a: x",
         "rdma.lab: env b: x",
@@ -35,14 +35,14 @@ def test_doubles_are_left_out() -> None:
 
 
 def test_a_warning_is_one_line_of_ascii() -> None:
-    """The API server drops one with control characters."""
+    """The API server drops a warning that contains control characters."""
     assert single_lines(None, "", [outcome("a\nb\tc\x7fd\x00 ü…")]) == (
         "rdma.lab: env a: a?b?c?d? ??",
     )
 
 
 def test_a_long_warning_is_cut() -> None:
-    """At 120 characters, visibly."""
+    """Warnings are cut at 120 characters, with a visible mark."""
     fits = "x" * (LONGEST - len("rdma.lab: env a: "))
     assert single_lines(None, "", [outcome(fits)]) == (f"rdma.lab: env a: {fits}",)
     (cut,) = single_lines(None, "", [outcome(fits + "x")])
@@ -51,7 +51,7 @@ def test_a_long_warning_is_cut() -> None:
 
 
 def test_all_together_stay_below_the_limit() -> None:
-    """Where there are more, the last one says where to read on."""
+    """If there are more, the last one says where to find the rest."""
     lines = single_lines(None, "", [outcome(f"{index:03}" + "x" * 200) for index in range(100)])
     assert lines[-1] == "rdma.lab: more in annotation rdma.lab/status"
     assert len(lines) == 34

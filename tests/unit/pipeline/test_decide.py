@@ -43,7 +43,7 @@ CHAIN = [mutation.name for mutation in MUTATIONS]
 
 
 def answer(decision: Decision) -> tuple[bool, str, str]:
-    """Return what the caller is told."""
+    """Return the parts of a decision that the caller gets."""
     return decision.allowed, decision.reason.code, decision.message
 
 
@@ -58,7 +58,7 @@ def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
 
 
 def closed(decision: Decision) -> dict[str, str]:
-    """Map each mutation that the pipeline closed to the reason."""
+    """Map each mutation that the pipeline skipped for lack of a fabric to its reason code."""
     reasons = ("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing")
     return {
         one.mutation: one.reason.code
@@ -79,14 +79,14 @@ def closed(decision: Decision) -> dict[str, str]:
     ids=case_name,
 )
 def test_a_pod_that_did_not_ask_is_not_touched(manifest: Any) -> None:
-    """Nor is it looked at any further."""
+    """Such a pod is not read any further."""
     assert decide_on(manifest) == Decision(
         allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod=manifest
     )
 
 
 def test_a_mirror_pod_is_not_touched() -> None:
-    """Its kubelet runs the static pod, whatever we write."""
+    """The kubelet runs the static pod whatever the webhook changes in its mirror."""
     manifest = pod(annotations={"kubernetes.io/config.mirror": "hash"})
     decision = decide_on(manifest)
     assert answer(decision) == (
@@ -107,7 +107,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
     ids=case_name,
 )
 def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
-    """Capabilities are invalid there; the status says why nothing was done."""
+    """Capabilities are invalid in such a pod; the status says why nothing was done."""
     decision = decide_on(pod(**spec))
     assert answer(decision) == (
         True,
@@ -123,12 +123,12 @@ def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["linux", None, 5])
 def test_other_systems_are_decided(name: Any) -> None:
-    """Linux is what a pod without a word about it runs on."""
+    """A pod that names no system, or an invalid one, counts as a Linux pod."""
     assert decide_on(pod(os={"name": name})).reason.code == "Patched"
 
 
 def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
-    """For the preview's `what if`."""
+    """The preview uses this to show what opting in would do."""
     manifest = {"spec": {"containers": [gpu()]}}
     decision = decide_on(manifest, context(enable=True))
     assert decision.reason.code == "Patched"
@@ -198,7 +198,7 @@ def test_a_pod_may_be_asked_about_as_if_it_had_opted_in() -> None:
     ids=case_name,
 )
 def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
-    """With a message that names what is wrong; nothing is patched then."""
+    """The message names what is wrong, and nothing is patched."""
     decision = decide_on(manifest)
     assert answer(decision) == (False, code, message)
     assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
@@ -206,7 +206,7 @@ def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
 
 
 def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
-    """The API server reads no such depth either."""
+    """The API server does not read such depth either."""
     deep: Any = 1
     for _ in range(5000):
         deep = [deep]
@@ -219,7 +219,7 @@ def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
 
 
 def test_a_defect_of_ours_is_raised() -> None:
-    """The request is then answered with HTTP 500, so that failurePolicy decides."""
+    """The server then answers with HTTP 500, so that failurePolicy decides."""
     broken: Any = None
     unusable = Context(fabrics=broken, namespace=NamespaceFacts(), inventory=NodeInventory())
     with pytest.raises(AttributeError):
@@ -227,7 +227,7 @@ def test_a_defect_of_ours_is_raised() -> None:
 
 
 def test_the_whole_set_is_applied_in_order() -> None:
-    """The operations of the outcomes in the chain's order, then the status."""
+    """The patch has the outcomes' operations in the mutations' order, and then the status."""
     manifest = pod(gpu(limits={"memory": "64Gi"}))
     before = deepcopy(manifest)
     decision = decide_on(manifest)
@@ -251,7 +251,7 @@ def test_the_whole_set_is_applied_in_order() -> None:
 
 
 def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
-    """Besides any number of warnings."""
+    """A mutation may also warn any number of times."""
     decision = decide_on(pod(gpu("a"), container("b"), gpu("c", limits={"memory": "1Gi"})))
     verdicts = [
         (one.mutation, one.container) for one in decision.outcomes if one.status != "warned"
@@ -261,7 +261,7 @@ def test_exactly_one_verdict_for_each_mutation_and_container() -> None:
 
 
 def test_deciding_again_finds_everything_in_place() -> None:
-    """No operation is left, and the status stays to the byte."""
+    """The second pass adds no operation, and the status stays the same, byte for byte."""
     first = decide_on(defaulted(pod(gpu(limits={"memory": "64Gi"}))))
     second = decide_on(defaulted(first.pod))
     assert answer(second) == (True, "AlreadyPatched", "")
@@ -269,7 +269,7 @@ def test_deciding_again_finds_everything_in_place() -> None:
 
 
 def test_a_status_of_the_user_is_replaced() -> None:
-    """Nobody decides by it, and it would be believed."""
+    """Nothing reads a status that the user wrote, but people would believe it."""
     decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
     assert decision.patch[-1]["op"] == "replace"
     assert "nvlink" not in status(decision)["applied"]
@@ -289,7 +289,7 @@ def test_a_status_of_the_user_is_replaced() -> None:
     ids=("none", "claim"),
 )
 def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason: str) -> None:
-    """Which says so, as does a warning."""
+    """The status and a warning both give the reason."""
     decision = decide_on(manifest)
     assert (decision.allowed, decision.reason.code, len(decision.patch)) == (True, reason, 1)
     assert decision.outcomes == ()
@@ -307,12 +307,12 @@ NEEDING_FABRIC = ["rdma-resources", "networks", "env", "config-files", "placemen
 
 
 def test_with_a_fabric_every_mutation_may_act() -> None:
-    """The first column of the table."""
+    """If the fabric is known, no mutation is closed."""
     assert closed(decide_on(pod())) == {}
 
 
 def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
-    """The second column; the pod's GPU may well belong to a fabric."""
+    """Mutations that need a fabric are closed, although the GPU may belong to one."""
     decision = decide_on(pod(gpu(limits=EFA)))
     assert closed(decision) == dict.fromkeys(NEEDING_FABRIC, "ForeignNIC")
     assert answer(decision) == (
@@ -334,7 +334,7 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
 
 
 def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
-    """The third column."""
+    """Mutations that need a fabric or its NIC are closed."""
     decision = decide_on(pod(unclaimed()))
     assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricUnknown")
     assert answer(decision) == (
@@ -356,7 +356,7 @@ FITS_TWO = "nvidia.com/gpu in container trainer fits north and south: name one w
 
 
 def test_an_ambiguous_fabric_is_as_unknown() -> None:
-    """`onAmbiguous: skip`; the message says how to choose."""
+    """This is `onAmbiguous: skip`; the message says how to choose."""
     decision = decide_on(pod(unclaimed()), context(*TWO))
     assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
     assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
@@ -364,7 +364,7 @@ def test_an_ambiguous_fabric_is_as_unknown() -> None:
 
 
 def test_an_ambiguous_fabric_may_be_denied() -> None:
-    """`onAmbiguous: deny`, but never a pod that has no targets."""
+    """This is `onAmbiguous: deny`, which never denies a pod without targets."""
     deny = context(*TWO, defaults={"on_ambiguous": "deny"})
     assert answer(decide_on(pod(unclaimed()), deny)) == (False, "FabricAmbiguous", FITS_TWO)
     assert decide_on(pod(container()), deny).reason.code == "NoTarget"
@@ -378,7 +378,7 @@ def test_an_ambiguous_fabric_may_be_denied() -> None:
 
 
 def test_a_launcher_gets_env_and_hcoll_only() -> None:
-    """Never a resource or a capability."""
+    """A launcher never gets a resource or a capability."""
     launching = container("launcher", command=MPIRUN)
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
     assert answer(decision) == (True, "Patched", "")
@@ -393,7 +393,7 @@ HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env
 
 
 def test_a_host_network_fabric_is_for_pods_in_it() -> None:
-    """Others are told, and get what needs no fabric, and no memory limit."""
+    """Other pods get a warning and what needs no fabric, and keep their memory limit."""
     decision = decide_on(pod(), context(HOST))
     needing = (*NEEDING_FABRIC, "memory-limit")
     assert closed(decision) == dict.fromkeys(needing, "HostNetworkMissing")
@@ -405,7 +405,7 @@ def test_a_host_network_fabric_is_for_pods_in_it() -> None:
 
 
 def test_a_launcher_needs_no_host_network() -> None:
-    """Its workers do; a pod without targets is not told that it lacks something."""
+    """Its workers need it; a pod without targets gets no warning about it."""
     launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
     assert told(decision, "request") == []
@@ -413,7 +413,7 @@ def test_a_launcher_needs_no_host_network() -> None:
 
 
 def test_a_mutation_may_be_skipped_by_name() -> None:
-    """Before anything else is asked."""
+    """This is checked before everything else."""
     manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
     decision = decide_on(manifest)
     message = "The pod lists the mutation in rdma.lab/skip."
@@ -432,7 +432,7 @@ def test_all_may_be_skipped() -> None:
 
 
 def test_unknown_annotations_are_warned_of() -> None:
-    """They are the pod's own words, so the outcome is `request`'s."""
+    """The warning is about the pod's request, so its outcome is `request`'s."""
     decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
     message = "annotation 'rdma.lab/enabled' is not known (did you mean rdma.lab/enable?)"
     assert told(decision, "request") == [("", "warned", "UnknownAnnotation", message)]
@@ -441,7 +441,7 @@ def test_unknown_annotations_are_warned_of() -> None:
 
 
 def test_an_unknown_namespace_is_warned_of() -> None:
-    """Its default is not used and limits are kept until it is known."""
+    """Until the namespace is known, its default is not used and limits are kept."""
     space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
     decision = decide_on(
         pod(container(command=MPIRUN), annotations={"rdma.lab/containers": "trainer"}),
@@ -461,7 +461,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
 def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
-    """Its annotation says nothing, which would otherwise go unseen; a fabric found is enough."""
+    """A wrong annotation would go unnoticed; if a fabric is found anyway, there is no warning."""
     space = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
     asked = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
     decision = decide_on(asked, context(namespace=space))
@@ -471,21 +471,21 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
 
 
 def test_another_injector_is_warned_of() -> None:
-    """What both webhooks add may be there twice."""
+    """The pod could get what both webhooks add twice."""
     decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
     message = "annotation rdma.ome.io/auto-inject asks another webhook for RDMA too"
     assert told(decision, "request") == [("", "warned", "OtherInjector", message)]
 
 
 def test_an_unknown_fabric_is_denied_also_without_targets() -> None:
-    """Naming what does not exist is a mistake, whatever else the pod has."""
+    """A fabric that does not exist is a mistake, whatever else the pod has."""
     manifest = pod(annotations={"rdma.lab/fabric": "nowhere"})
     manifest["spec"]["containers"] = []
     assert decide_on(manifest).reason.code == "InvalidAnnotation"
 
 
 def test_many_containers_cost_no_more_than_they_must() -> None:
-    """Each has its outcomes; warnings stay within their limit."""
+    """Each container has its outcomes, and the warnings stay within their limit."""
     many = [gpu(f"c{index:04}", env=[{"name": "UCX_TLS", "value": "tcp"}]) for index in range(100)]
     decision = decide_on(pod(*many))
     assert len(told(decision, "ipc-lock")) == 100
@@ -496,7 +496,7 @@ def test_many_containers_cost_no_more_than_they_must() -> None:
 
 @pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
 def test_any_name_of_a_container_will_do(name: str) -> None:
-    """The API server refuses what it does not like; warnings stay one line of ASCII."""
+    """The API server rejects invalid names itself; each warning stays one line of ASCII."""
     decision = decide_on(pod(gpu(name, securityContext={"runAsUser": 5})))
     assert decision.allowed
     (warning,) = decision.warnings
@@ -506,7 +506,7 @@ def test_any_name_of_a_container_will_do(name: str) -> None:
 
 
 def test_two_containers_of_one_name_both_get_the_set() -> None:
-    """The API server refuses such a pod afterwards."""
+    """The API server rejects such a pod afterwards."""
     decision = decide_on(pod(gpu("a"), gpu("a")))
     assert [one["securityContext"] for one in decision.pod["spec"]["containers"]] == [
         {"capabilities": {"add": ["IPC_LOCK"]}}
@@ -516,7 +516,7 @@ def test_two_containers_of_one_name_both_get_the_set() -> None:
 @pytest.mark.parametrize("variable", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
 @pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
 def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
-    """A target by the pod's own choice of a fabric stays one at the second look."""
+    """A pod that names its fabric has the same target on the second pass."""
     env = FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
     where = context(fabric("lab", env=env))
     manifest = pod(
@@ -592,13 +592,13 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
     ids=case_name,
 )
 def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
-    """What no counting can use is refused with its place, whatever its size."""
+    """A quantity that cannot be used is denied with its place, whatever its size."""
     decision = decide_on(manifest, context(ROCE))
     assert (decision.allowed, decision.message) == (False, says)
 
 
 def test_the_largest_quantities_are_counted() -> None:
-    """Two memory limits of 2^63-1 are more than that together, and written as they are."""
+    """The sum of two memory limits of 2^63-1 is larger than that, and is written in full."""
     most = {"limits": {"memory": str(MOST)}}
     manifest = pod(
         gpu("a", limits={"memory": str(MOST)}),
@@ -611,7 +611,7 @@ def test_the_largest_quantities_are_counted() -> None:
 
 
 def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
-    """It would say what nobody has seen; and nothing is left to do by a second call."""
+    """The user's status would be wrong, so it is removed; a second call has nothing to do."""
     preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
     manifest = pod(annotations={STATUS: preset, "note": ""})
     sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
@@ -624,7 +624,7 @@ def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
 
 
 def test_the_longest_status_of_all_has_room() -> None:
-    """Every mutation with all of its reasons: numbers in place of lists are never needed."""
+    """The status has room for every mutation with all its reasons, without shortening a list."""
     loud = {one.name: [r.code for r in one.reasons if not r.quiet] for one in MUTATIONS}
     warned = {**loud, "request": sorted(CODES["request"])}
     body = {"fabric": "x" * 63, "reason": "x" * 32, "applied": CHAIN}

@@ -26,7 +26,7 @@ PRODUCT = "nvidia.com/gpu.product"
 
 
 def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
-    """Examine a pod under the two fabrics."""
+    """Examine a pod with the two fabrics."""
     annotations = manifest["metadata"]["annotations"]
     return examine(manifest, annotations, requests or Requests(), context())
 
@@ -44,13 +44,13 @@ def examined(manifest: PodManifest, requests: Requests | None = None) -> Examine
     ids=case_name,
 )
 def test_some_pods_are_none_for_us(annotations: Any, spec: Any, why: Any) -> None:
-    """A static pod's mirror, and pods for Windows."""
+    """These are mirrors of static pods, and Windows pods."""
     found = ineligible(pod(**spec), annotations)
     assert (found and found.reason) is why
 
 
 def test_a_scope_holds_what_mutations_may_know() -> None:
-    """The targets and the fabric, the namespace, and the pod as it came."""
+    """The scope has the targets, the fabric, the namespace and the pod as it came."""
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     found = examined(manifest)
     scope = found.scope
@@ -65,12 +65,12 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
 
 @pytest.mark.parametrize("written", [None, False, "true", 1], ids=repr)
 def test_only_true_is_the_host_network(written: Any) -> None:
-    """What the API server refuses is none."""
+    """Values that the API server rejects do not count as hostNetwork."""
     assert examined(pod(hostNetwork=written)).scope.host_network is False
 
 
 def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
-    """All containers of a pod run on one node."""
+    """A GPU in a container that is not a target counts: all containers run on one node."""
     manifest = pod(gpu("a"), container("b"))
     found = examined(manifest, Requests(containers=("b",)))
     assert (found.scope.fabric, found.evidence) == (V100, "nvidia.com/v100 in container a")
@@ -79,7 +79,7 @@ def test_a_gpu_beside_the_targets_tells_the_fabric_too() -> None:
 
 
 def test_a_foreign_nic_counts_in_targets_only() -> None:
-    """What a sidecar does with its own NIC is none of our business."""
+    """A sidecar's own NIC does not matter."""
     nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).standing.why is None
     found = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
@@ -103,14 +103,14 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     ids=case_name,
 )
 def test_no_target_is_said_before_no_fabric(manifest: PodManifest, why: Any) -> None:
-    """Nobody asks for the fabric of a pod that gets nothing."""
+    """A pod that gets nothing needs no fabric, so the missing target is reported."""
     found = examined(manifest)
     assert (found.scope.fabric, found.evidence, found.standing.why) == (None, "", why)
     assert found.standing.message
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
-    """A site that forgot to list its GPU's name learns which."""
+    """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).standing.message == (
         "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
@@ -118,7 +118,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
 
 
 def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
-    """As in a preview of a pod that has not opted in."""
+    """It counts even without other annotations, as in a preview of a pod that did not opt in."""
     manifest = pod(gpu())
     manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[]"}
     assert examined(manifest).standing.why is FOREIGN_NIC

@@ -10,7 +10,7 @@ from webhook.pod.manifest import PodManifest, containers_of
 
 
 def using(*names: str) -> PodManifest:
-    """Make a pod with one of each resource."""
+    """Make a pod that requests one of each resource."""
     return pod(container(resources=amounts(dict.fromkeys(names, "1"))))
 
 
@@ -47,7 +47,7 @@ def using(*names: str) -> PodManifest:
     ids=case_name,
 )
 def test_a_foreign_nic_is_found(manifest: PodManifest, nic: str) -> None:
-    """By resource, by annotation, or by the name of a claim."""
+    """It is found by resource, by annotation or by the name of a claim."""
     where = context(
         V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",)
     )

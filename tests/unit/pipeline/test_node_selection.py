@@ -29,12 +29,12 @@ FABRICS = fabrics(NORTH, SOUTH, EAST)
 
 
 def named(*names: str, out: tuple[str, ...] = ()) -> Narrowing:
-    """Write a narrowing."""
+    """Make a narrowing that names `names` and excludes `out`."""
     return Narrowing(frozenset(names), frozenset(out))
 
 
 def expression(operator: str, *values: Any, key: str = PRODUCT) -> dict[str, Any]:
-    """Write one match expression."""
+    """Make one match expression."""
     return {"key": key, "operator": operator, "values": list(values)}
 
 
@@ -57,7 +57,7 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
     ids=case_name,
 )
 def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: set[str]) -> None:
-    """Where it names none, all that it does not exclude are left."""
+    """If it names none, all fabrics that it does not exclude are left."""
     assert narrowing.of(frozenset({"north", "south"})) == left
 
 
@@ -91,7 +91,7 @@ def test_a_narrowing_names_some_and_excludes_others(narrowing: Narrowing, left: 
     ids=case_name,
 )
 def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None:
-    """A label that a fabric knows names it or excludes it; who does not know it stays."""
+    """A label names or excludes a fabric that has its key; other fabrics stay."""
     assert list(from_selector(pod(nodeSelector=selector), FABRICS)) == evidence
 
 
@@ -141,7 +141,7 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
 def test_all_terms_of_the_required_affinity_must_agree(
     terms: Any, narrowing: Narrowing | None
 ) -> None:
-    """Expressions in a term hold together, terms are alternatives; NotIn needs the very values."""
+    """Expressions in a term are ANDed and terms are ORed; NotIn needs the exact values."""
     assert from_affinity(affinity(*terms), FABRICS) == narrowing
 
 
@@ -149,12 +149,12 @@ def test_all_terms_of_the_required_affinity_must_agree(
     "written", [None, {}, [], "x", {"nodeAffinity": None}, {"podAffinity": {}}]
 )
 def test_other_affinity_is_no_evidence(written: Any) -> None:
-    """Only what the scheduler requires of the node."""
+    """Only what the scheduler requires of the node counts."""
     assert from_affinity(pod(affinity=written), FABRICS) is None
 
 
 def test_preferred_affinity_is_no_evidence() -> None:
-    """It permits, it does not choose."""
+    """A preference does not rule out any node."""
     preferred = [{"weight": 1, "preference": {"matchExpressions": [expression("In", "L40")]}}]
     node = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
     assert from_affinity(pod(affinity={"nodeAffinity": node}), FABRICS) is None
@@ -173,7 +173,7 @@ def test_preferred_affinity_is_no_evidence() -> None:
     ids=case_name,
 )
 def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> None:
-    """The whole path: several terms look alike."""
+    """The path is complete, since several terms look alike."""
     place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     with pytest.raises(ShapeError) as raised:
         from_affinity(affinity(*terms), FABRICS)
@@ -219,7 +219,7 @@ HOSTNAME = "kubernetes.io/hostname"
     ids=case_name,
 )
 def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) -> None:
-    """By spec.nodeName or its host name, where every alternative names one."""
+    """A node may be named by spec.nodeName or host name, and must be in every alternative."""
     assert list(from_inventory(manifest, [], FABRICS, INVENTORY)) == evidence
 
 
@@ -235,7 +235,7 @@ def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) 
 def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
     inhabited: set[str], evidence: Any
 ) -> None:
-    """One that is scaled to zero might be the one that is meant."""
+    """A fabric that has no nodes at the moment could be the one that is meant."""
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, inhabited=frozenset(inhabited)
     )
@@ -243,7 +243,7 @@ def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
 
 
 def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
-    """The fabric has nodes, but they offer something else now."""
+    """The fabric has nodes, but they do not offer this GPU resource any more."""
     inventory = NodeInventory(
         by_node=INVENTORY.by_node, by_gpu={}, inhabited=frozenset({"north", "south", "east"})
     )
@@ -251,12 +251,12 @@ def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
 
 
 def test_without_an_inventory_nothing_is_told() -> None:
-    """The preview on a laptop has none."""
+    """A preview on a laptop has no inventory."""
     assert list(from_inventory(pod(nodeName="n1"), [], FABRICS, NodeInventory())) == []
 
 
 def test_a_node_name_of_another_type_is_refused() -> None:
-    """The API server would refuse it too."""
+    """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
         list(from_inventory(pod(nodeSelector={HOSTNAME: 1}), [], FABRICS, INVENTORY))
     assert str(raised.value) == (

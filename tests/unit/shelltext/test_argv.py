@@ -33,7 +33,7 @@ from webhook.shelltext.argv import basename, command_at, script_at
     ],
 )
 def test_wrappers_are_looked_through(front: str) -> None:
-    """The command is the first word behind wrappers, their options, operands and assignments."""
+    """The command is the first word after wrappers, their options, operands and assignments."""
     words = [*front.split(), "mpirun", "-np", "2"]
     assert command_at(words) == len(front.split())
 
@@ -51,12 +51,12 @@ def test_wrappers_are_looked_through(front: str) -> None:
     ],
 )
 def test_options_not_known_end_what_is_known(words: str) -> None:
-    """Behind an unknown option the next word may be its value; a lookup runs nothing."""
+    """The word after an unknown option may be its value; a lookup runs nothing."""
     assert command_at(words.split()) is None
 
 
 def test_words_not_known_end_what_is_known() -> None:
-    """A word that may become any number of words hides the command, except as an operand."""
+    """A word that may expand to any number of words hides the command, except as an operand."""
     assert command_at([None, "mpirun"]) is None
     assert command_at(["env", None, "mpirun"]) is None
     assert command_at(["timeout", None, "mpirun"]) is None
@@ -64,7 +64,7 @@ def test_words_not_known_end_what_is_known() -> None:
 
 
 def test_other_programs_are_commands() -> None:
-    """What is no wrapper is the command, sudo and echo too."""
+    """A program that is not a wrapper is the command, including sudo and echo."""
     assert command_at(["sudo", "mpirun"]) == 0
     assert command_at(["nohup", "echo", "mpirun"]) == 1
     assert command_at(["x", "mpirun"], 1) == 1
@@ -88,18 +88,18 @@ def test_other_programs_are_commands() -> None:
     ],
 )
 def test_the_script_of_a_shell(words: str, at: int | None) -> None:
-    """The script is the first word behind the options, if -c is among them."""
+    """The script is the first word after the options, if -c is one of them."""
     assert script_at(words.split(), 0) == at
 
 
 def test_the_script_of_a_shell_with_unknown_options() -> None:
-    """Options that only a shell knows hide the script."""
+    """An option that only the shell can expand hides the script."""
     assert script_at(["bash", None, "-c", "x"], 0) is None
     assert script_at([None, "-c", "x"], 0) is None
 
 
 def test_a_command_is_known_by_its_last_part() -> None:
-    """A path counts as the program it names."""
+    """A path counts as the program that it names."""
     assert [basename(word) for word in ("/opt/x/mpirun", "mpirun", "x/")] == [
         "mpirun",
         "mpirun",

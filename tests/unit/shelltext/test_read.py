@@ -31,14 +31,14 @@ def read(script: str) -> Script:
 
 
 def words_of(script: str) -> list[tuple[str | None, ...]]:
-    """Return the words of the commands found; the script must have no problem."""
+    """Return the words of the commands found; the script must be readable."""
     found = read(script)
     assert found.problem == ""
     return [command.words for command in found.commands]
 
 
 def test_commands_with_offsets() -> None:
-    """Offsets count characters."""
+    """Offsets count characters, not bytes."""
     assert read("écho ü; mpirun -x A") == Script((Command(("mpirun", "-x", "A"), (14, 17, 19)),))
 
 
@@ -72,7 +72,7 @@ def test_commands_with_offsets() -> None:
     ],
 )
 def test_commands_wherever_they_stand(script: str) -> None:
-    """Lists, loops, functions, substitutions run commands; text and comments do not."""
+    """Lists, loops, functions and substitutions run commands; text and comments do not."""
     assert [words for words in words_of(script) if words[0] == "mpirun"] == [("mpirun", "a")]
 
 
@@ -88,7 +88,7 @@ def test_commands_wherever_they_stand(script: str) -> None:
     ],
 )
 def test_text_is_no_command(script: str) -> None:
-    """A script without a command that holds a sought word has none."""
+    """A script has no commands if none of them contains a sought word."""
     assert words_of(script) == []
 
 
@@ -129,12 +129,12 @@ def test_text_is_no_command(script: str) -> None:
     ],
 )
 def test_words_as_the_program_gets_them(written: str, meant: str | None) -> None:
-    """Quotes are removed, an expansion that stays one word is kept, any other is not known."""
+    """Quotes are removed, an expansion to one word is kept, and any other one is unknown."""
     assert words_of(f"mpirun {written} z") == [("mpirun", meant, "z")]
 
 
 def test_words_behind_redirections() -> None:
-    """A redirection may stand anywhere between the words of a command."""
+    """Redirections may stand anywhere between the words of a command."""
     assert words_of("mpirun a >log b 2>&1 c") == [("mpirun", "a", "b", "c")]
     assert words_of("mpirun a <<E b\nx\nE\n") == [("mpirun", "a", "b")]
     assert words_of("mpirun a <<E >log b\nx\nE\n") == [("mpirun", "a", "b")]
@@ -249,7 +249,7 @@ def test_words_behind_redirections() -> None:
     ],
 )
 def test_what_is_unclear_is_left_alone(script: str) -> None:
-    """What bash rejects, and what shells may read differently, ends the reading."""
+    """Reading stops at what bash rejects, and at what shells may read differently."""
     assert read(f"mpirun x\n{script}") == Script(problem=UNCLEAR)
 
 
@@ -330,14 +330,14 @@ def test_what_is_unclear_is_left_alone(script: str) -> None:
     ],
 )
 def test_what_is_clear(script: str) -> None:
-    """Each of these runs one launcher with a word."""
+    """Each of these scripts runs one launcher with one word."""
     words = [words for words in words_of(script) if "mpirun" in words]
     assert len(words) == 1
     assert (words[0][-1] or "").strip() == "a"
 
 
 def test_a_word_that_is_two_to_a_shell() -> None:
-    """Brackets are no quotes."""
+    """Brackets do not quote, so the blank between them separates two words."""
     assert words_of("mpirun [ ]") == [("mpirun", "[", "]")]
 
 
@@ -361,19 +361,19 @@ def test_a_word_that_is_two_to_a_shell() -> None:
     ],
 )
 def test_what_is_too_much_is_left_alone(script: str, problem: str) -> None:
-    """Length, nesting, sought words, and how often the scanner stops are bounded."""
+    """Length, nesting, the number of sought words and the scanner's steps are bounded."""
     assert read(script) == Script(problem=problem)
 
 
 def test_just_within_bounds() -> None:
-    """64 levels are read."""
+    """Scripts exactly at the bounds are read, such as one with 64 levels."""
     assert words_of("( " * 64 + "mpirun a" + " )" * 64) == [("mpirun", "a")]
     assert len(words_of("mpirun;" * PLACES)) == PLACES
     assert words_of("x" * (LARGEST - 9) + "\nmpirun a") == [("mpirun", "a")]
 
 
 def test_the_bounds_are_the_pods() -> None:
-    """All scripts share them; an equal script costs nothing, and asking again says the same."""
+    """All scripts of a pod share them; reading an equal script again is free and gives the same."""
     scripts = Scripts(SOUGHT)
     large = "mpirun a\n" + "# x\n" * 3000
     assert scripts.read(large).commands
@@ -390,7 +390,7 @@ def test_the_bounds_are_the_pods() -> None:
 
 
 def test_only_short_scripts_are_remembered() -> None:
-    """From one pod to the next: 16 scripts, none of more than 4,096 characters."""
+    """The cache across pods holds 16 scripts of at most 4,096 characters each."""
     short, long = f"mpirun {'a' * (SHORT - 7)}", f"mpirun {'a' * (SHORT - 6)}"
     assert read(short) is read(short)
     assert read(long) is not read(long)
@@ -398,7 +398,7 @@ def test_only_short_scripts_are_remembered() -> None:
 
 
 def test_insertion() -> None:
-    """A blank keeps the last digit of what is inserted from becoming a descriptor."""
+    """A blank is added so that the inserted text's last digit does not become a descriptor."""
     assert insert_after("é mpirun a; mpirun", [18, 8], " 0") == "é mpirun 0 a; mpirun 0"
     assert insert_after("mpirun>log", [6], " 0") == "mpirun 0 >log"
     assert insert_after("mpirun<in", [6], " 0") == "mpirun 0 <in"
@@ -412,7 +412,7 @@ CRASH = (
 
 
 def test_a_script_that_killed_the_process() -> None:
-    """At these 1.5 KB a C parser read behind its input; bash rejects them, and so do we."""
+    """A C parser read past the end of these 1.5 KB; bash rejects them, and so does the webhook."""
     script = "\ta[é" * 300 + "\nmpirun x"
     ran = subprocess.run(
         [sys.executable, "-c", CRASH % script], capture_output=True, text=True, check=False
@@ -421,7 +421,7 @@ def test_a_script_that_killed_the_process() -> None:
 
 
 def calls(script: str) -> int:
-    """Count the calls of functions, ours and Python's own, that reading a script takes."""
+    """Count the function calls, Python's own included, that reading a script takes."""
     counted = 0
 
     def count(_frame: FrameType, event: str, _arg: object) -> None:
@@ -431,7 +431,7 @@ def calls(script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        shell_read._read(script, SOUGHT)  # not from memory
+        shell_read._read(script, SOUGHT)  # bypasses the cache
     finally:
         sys.setprofile(before)
     return counted
@@ -523,16 +523,16 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_work_is_linear(shape: str) -> None:
-    """Twice the length takes at most twice the calls."""
+    """Twice the length takes at most twice the function calls."""
     once, twice = (calls("mpirun x\n" + shape * times) for times in (400, 800))
     assert twice <= 2 * once + 40
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_work_within_a_run_is_linear(shape: str) -> None:
-    """Regular expressions never go back.
+    """Regular expressions do not backtrack.
 
-    Sixteen times the length takes at most 96 times the processor's time; squared it were 256.
+    Sixteen times the length takes at most 96 times the CPU time; quadratic work would take 256.
     """
     seconds = []
     for times in (250, 4000):

@@ -1,4 +1,4 @@
-"""Documents that nobody would write but to keep a preview busy, of any size."""
+"""Documents of any size that only an attacker would write, to keep a preview busy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _outer(n: int) -> str:
     return f"apiVersion: v1\nkind: L\nmetadata:\n  annotations:\n{keys}items:\n{pods}"
 
 
-#: Name → documents with `n` of something.
+#: Name → a function that makes a document with `n` of something.
 MANY: dict[str, Callable[[int], str]] = {
     "containers in block style": _each(_POD + "  containers:\n", _BLOCK),
     "containers in block style, CRLF": lambda n: MANY["containers in block style"](n).replace(
@@ -83,7 +83,7 @@ MANY["variables"] = _each(
     "    - {name: aN, value: b}\n",
 )
 
-#: Documents that mean far more than they hold.
+#: Short documents that expand to very long ones.
 EXPANDING = {
     "text behind aliases": _CONFIG_MAP
     + f"  a: &a '{'kind: containers: apiVersion: ' * 4000}'\n"

@@ -1,4 +1,4 @@
-"""Reading documents: what is read, how it is divided, and each refusal in one line."""
+"""Tests of reading documents: values, division of a stream, and one line for each refusal."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from webhook.yamltext.documents import DOCUMENT_LIMITS, joined, read_documents
 
 
 def refusal(data: bytes | str) -> str:
-    """Return the message with which an input is refused."""
+    """Return the message for an input that cannot be read."""
     with pytest.raises(DocumentError) as caught:
         read_documents(data, "pod.yaml")
     return str(caught.value)
 
 
 def value_of(text: str) -> Any:
-    """Return the value of a text's only document."""
+    """Return the value of the only document in a text."""
     (document,) = read_documents(text)
     return document.value
 
 
 def test_a_stream_is_divided_without_loss() -> None:
-    """Comments, markers and empty documents belong to one of the parts; indexes count them."""
+    """Comments, markers and empty documents stay in one of the parts; indexes count them all."""
     text = "# first\n---\na: 1\n# end\n---\n---\n# third\nb: 2\n...\n---\n"
     one, three = read_documents(text, "x.yaml")
     assert (one.index, one.line, one.value) == (0, 3, {"a": 1})
@@ -36,25 +36,25 @@ def test_a_stream_is_divided_without_loss() -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "~\n", b"\xef\xbb\xbf\n"])
 def test_an_input_without_documents_gives_none(text: str | bytes) -> None:
-    """Empty documents are skipped; whether none at all is a mistake is for the caller to say."""
+    """Empty documents are skipped; the caller decides whether having none is a mistake."""
     assert read_documents(text) == []
 
 
 def test_json_is_read_as_json() -> None:
-    """JSON has escapes that YAML has not."""
+    """JSON has escapes that YAML lacks."""
     (document,) = read_documents(b'\xef\xbb\xbf\n{"a": "\\ud83d\\ude00", "b": 1.0}')
     assert document.value == {"a": "\U0001f600", "b": 1.0}
     assert (document.line, document.syntax) == (2, "json")
 
 
 def test_what_begins_like_json_may_be_yaml() -> None:
-    """A flow mapping is YAML; so are two JSON documents with a marker between."""
+    """A flow mapping is YAML, and so are two JSON documents with a marker between them."""
     assert value_of("{a: b}") == {"a": "b"}
     assert [d.value for d in read_documents('{"a": 1}\n---\n{"b": 2}')] == [{"a": 1}, {"b": 2}]
 
 
 def test_scalars_mean_what_they_mean_to_kubectl() -> None:
-    """An unquoted annotation is a boolean, a date a string, a key a string; tags are heeded."""
+    """An unquoted `yes` is a boolean, dates and keys are strings, and tags are respected."""
     text = (
         "a: yes\nb: 2024-01-01\nc: 1:30\nd: !!binary aGk=\ne: 'no'\nf: !!str 1\n"
         "1: x\ntrue: x\ng: !mine v\nh: !!float 2\ni: ! 3\n1.5: x\n"
@@ -66,7 +66,7 @@ def test_scalars_mean_what_they_mean_to_kubectl() -> None:
 
 
 def test_aliases_are_shared_and_merges_are_merged() -> None:
-    """An own key wins over a merged one, the first merged mapping over the next."""
+    """A mapping's own key wins over merged ones, and an earlier merged mapping over a later one."""
     value = value_of(
         "a: &a {w: 1, x: 1}\nb: &b {x: 2, z: 2}\nc: *a\n"
         "d: {<<: [*a, *b], w: 0}\ne: {<<: *b}\n'<<': {k: 1}\n"
@@ -78,13 +78,13 @@ def test_aliases_are_shared_and_merges_are_merged() -> None:
 
 
 def test_an_alias_can_be_a_key() -> None:
-    """As everything else in YAML can."""
+    """An alias may stand for a key like any other node."""
     assert value_of("a: &k name\n*k : 1\n") == {"a": "name", "name": 1}
     assert value_of("&k name: *k\n") == {"name": "name"}
 
 
 def test_a_repeated_key_is_told_with_its_line() -> None:
-    """The last one counts, as for kubectl, which does not tell."""
+    """The last one counts, as for kubectl, which does not report it."""
     (document,) = read_documents("a: 1\nspec:\n  x: 1\n  x: 2\n", "pod.yaml")
     assert document.value == {"a": 1, "spec": {"x": 2}}
     (problem,) = document.problems
@@ -95,7 +95,7 @@ def test_a_repeated_key_is_told_with_its_line() -> None:
 
 
 def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
-    """Keys of other objects, and strings that are no keys, do not count."""
+    """The same key in other objects, and strings that are not keys, do not count."""
     text = '{"a": {"b": 1,\n "b": ["a", {"a": 2}]},\n "c": "b", "\\u0001a": 1, "\\u0001a": 1}'
     (document,) = read_documents(text, "pod.json")
     assert [problem.partition(" stands")[0] for problem in document.problems] == [
@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(data: bytes | str, message: 
     [("- a\n", "a list (['a'])"), ("hello", "a string ('hello')"), ("3", "a number (3)")],
 )
 def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
-    """A list of objects is no Kubernetes object either."""
+    """A list of objects is not a Kubernetes object either."""
     assert refusal(f"a: 1\n---\n\n{text}") == (
         "pod.yaml: document 2, line 4: a Kubernetes object, which is a mapping, is wanted here, "
         f"but this is {kind}"
@@ -158,19 +158,19 @@ def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
     ],
 )
 def test_a_template_must_be_rendered_first(text: str) -> None:
-    """What breaks at `{{` is most probably a Helm template."""
+    """An error at `{{` most likely means that the text is a Helm template."""
     assert refusal(text).endswith(
         "(this is a template: render it first, for instance with `helm template`)"
     )
 
 
 def test_a_template_in_a_string_is_text() -> None:
-    """Argo fills these in itself."""
+    """Argo expands templates in strings itself."""
     assert value_of('a: "{{workflow.name}}"\n') == {"a": "{{workflow.name}}"}
 
 
 def test_a_tab_is_explained() -> None:
-    """The parser's own words do not name it."""
+    """The parser's own message does not mention the tab."""
     assert refusal("a:\n\t- b\n").endswith(
         "cannot start any token (a tab cannot indent YAML: use spaces)"
     )
@@ -185,13 +185,13 @@ def test_deep_nesting_is_refused_before_it_hurts(text: str) -> None:
 
 
 def test_aliases_count_for_the_depth() -> None:
-    """Else each anchor could add its own 200 levels to those of the alias in it."""
+    """Otherwise each anchor could add 200 levels to those of the alias in it."""
     deep = "a: &a " + "[" * 150 + "]" * 150 + "\nb: " + "[" * 60 + "*a" + "]" * 60
     assert refusal(deep) == "pod.yaml: document 1, line 2: nested deeper than 200 levels"
 
 
 def test_an_alias_bomb_is_refused() -> None:
-    """Nine lines would make a billion values."""
+    """Nine lines would expand to a billion values."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     assert refusal("\n".join(lines)) == (
@@ -200,13 +200,13 @@ def test_an_alias_bomb_is_refused() -> None:
 
 
 def test_many_values_are_refused() -> None:
-    """They would take seconds, and memory by the gigabyte."""
+    """They would take seconds, and gigabytes of memory."""
     assert "more than 200000 values" in refusal("a: [" + "1," * 200_000 + "]")
     assert "more than 200000 values" in refusal('{"a": [' + "1," * 200_000 + "1]}")
 
 
 def test_a_long_input_is_refused() -> None:
-    """One byte over 8 MiB is one too many."""
+    """8 MiB are read, and one more byte is too many."""
     assert (
         refusal(b"#" * (DOCUMENT_LIMITS.octets + 1))
         == "pod.yaml: longer than 8 MiB, which is not read"
@@ -215,7 +215,7 @@ def test_a_long_input_is_refused() -> None:
 
 
 def test_a_number_of_thousands_of_digits_is_refused() -> None:
-    """Python refuses to convert it; a string of them stays one."""
+    """Python cannot convert such a number."""
     assert "a number that cannot be read" in refusal('{"a": ' + "1" * 5000 + "}")
 
 
@@ -230,5 +230,5 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
     ],
 )
 def test_texts_are_joined_by_one_marker(texts: list[str], whole: str) -> None:
-    """A part of a stream has its own marker; the parts of one stream give back the stream."""
+    """A marker is added only where there is none; the parts of a stream join to that stream."""
     assert joined(texts) == whole

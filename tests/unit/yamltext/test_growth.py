@@ -1,4 +1,4 @@
-"""No document keeps a preview busy: reading, deciding and writing grow with what is sent."""
+"""Reading, deciding and writing grow with the document, so that none keeps a preview busy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)
 
 
 def previewed(written: str, *, with_diff: bool = True) -> None:
-    """Read a text, decide, and write the answer in every form."""
+    """Read a text, decide, and write the answer in every format."""
     with suppress(DocumentError):
         documents = read_documents(written, "f.yaml")
         report = preview_documents(documents, OPTIONS)
@@ -40,23 +40,23 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
-    """Whatever an input has many of, nothing is compared with each other: lines of Python run."""
+    """Items are never compared with each other, as the count of executed lines shows."""
     small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
-    previewed(small)  # what is computed once, is
+    previewed(small)  # fills the caches
     twice, once = (lines(partial(previewed, one, with_diff=False)) for one in (large, small))
     assert twice <= DOUBLE * once
 
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
-    """Nor in C: neither the parser's, nor that of a search in a text, nor the diff's."""
+    """This includes work in C: the parser, searching texts and the diff."""
     small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
     assert fourfold(partial(previewed, small), partial(previewed, large)) < FOURFOLD
 
 
 @pytest.mark.parametrize("every", [1, 7])
 def test_a_diff_of_long_texts_grows_with_them(every: int) -> None:
-    """Short texts are for difflib, which is cubic; those of more than a thousand lines are not."""
+    """Texts of over a thousand lines are not left to difflib, which is cubic."""
 
     def changed(count: int) -> int:
         before = "#\n" * count
@@ -68,13 +68,13 @@ def test_a_diff_of_long_texts_grows_with_them(every: int) -> None:
 
 @pytest.mark.parametrize("name", hostile.EXPANDING)
 def test_aliases_count_as_much_as_they_mean(name: str) -> None:
-    """A text is as long as with its aliases written out, and 8 MiB are read."""
+    """The limit of 8 MiB applies to a text with its aliases expanded."""
     with pytest.raises(DocumentError, match="longer than 8 MiB with aliases expanded"):
         read_documents(hostile.EXPANDING[name], "f.yaml")
 
 
 def test_an_alias_of_a_little_is_read() -> None:
-    """The bound is on what they mean together, not on how many there are."""
+    """The bound is on the aliases' total length, not on their number."""
     (document,) = read_documents(f"kind: A\nx: [&a {'y' * 1000}, {'*a, ' * 1000}]\n")
     assert sum(map(len, document.value["x"])) == 1_001_000
 
@@ -88,26 +88,26 @@ def test_an_alias_of_a_little_is_read() -> None:
     ],
 )
 def test_directives_are_refused(written: str, line: int) -> None:
-    """The parser compares each %TAG with all before it, in one call; so it gets none."""
+    """The parser compares each %TAG with all earlier ones, in one call, so it never gets any."""
     told = f"line {line}: directives .* are not read: remove the line"
     with pytest.raises(DocumentError, match=told):
         read_documents(written, "f.yaml")
 
 
 def test_a_percent_sign_inside_a_string_is_no_directive() -> None:
-    """A folded line of a quoted string may begin with it, and is read as it was."""
+    """A folded line of a quoted string may begin with a percent sign; it is read as usual."""
     (document,) = read_documents('a: "b\n%c"\nd: |\n  x\n  %y\ne: 5%\n')
     assert document.value == {"a": "b %c", "d": "x\n%y\n", "e": "5%"}
 
 
 def test_many_directives_are_refused_at_once() -> None:
-    """Fifty thousand of them took four seconds in one call that nothing could interrupt."""
+    """Fifty thousand directives took four seconds in one call that could not be interrupted."""
     written = "a: 1\n...\n" + "".join(f"%TAG !a{number}! tag:x,2000:\n" for number in range(20_000))
     assert lines(partial(previewed, written)) < 500
 
 
 def test_an_answer_is_bounded() -> None:
-    """What would be longer is refused before it is whole, in words that tell what to do."""
+    """A longer answer is refused before it is complete, and the message says what to do."""
     documents = read_documents(hostile.MANY["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
@@ -118,7 +118,7 @@ def test_an_answer_is_bounded() -> None:
 
 
 def test_many_notes_are_counted() -> None:
-    """In text two hundred are shown; -o json has all."""
+    """Text shows two hundred of them; `-o json` has all."""
     report = Report(notes=tuple(f"ConfigMap a{at}: says {at}" for at in range(250)))
     assert report_text(report).count("says") == 200
     assert "50 more notes, which -o json has" in report_text(report)

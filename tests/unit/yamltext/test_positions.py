@@ -1,4 +1,4 @@
-"""Lines of offsets: those that an editor shows, in little memory."""
+"""Tests of line numbers: they match those of an editor, and take little memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.yamltext.positions import LineIndex
 def test_a_line_ends_with_a_newline_only(
     text: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every offset, the end included, wherever the blocks begin."""
+    """This holds at every offset, including the end, wherever the blocks begin."""
     monkeypatch.setattr(positions, "_BLOCK", block)
     index = LineIndex(text)
     found = [index.line(offset) for offset in range(len(text) + 1)]

@@ -1,4 +1,4 @@
-"""Plain scalars as kubectl reads them, and values written so that they read the same."""
+"""Plain scalars are read as by kubectl, and values are written so that they read the same."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from webhook.yamltext.scalars import kubectl_value, literal_value
     ],
 )
 def test_words_and_numbers_are_what_go_yaml_makes_of_them(text: str, value: object) -> None:
-    """The YAML 1.1 booleans, octal numbers, underscores and exponents of go-yaml v2 count."""
+    """go-yaml v2 has YAML 1.1 booleans, octal numbers, underscores and exponents."""
     found = kubectl_value(text)
     assert (found, type(found)) == (value, type(value))
 
@@ -69,13 +69,13 @@ def test_words_and_numbers_are_what_go_yaml_makes_of_them(text: str, value: obje
     ],
 )
 def test_dates_times_and_quantities_stay_strings(text: str) -> None:
-    """PyYAML would make a date, 90 minutes and more of these; kubectl does not."""
+    """PyYAML would make a date or 90 minutes of some of these; kubectl does not."""
     assert kubectl_value(text) == text
 
 
 @pytest.mark.parametrize("text", [".inf", "-.INF", ".NaN"])
 def test_infinities_are_refused(text: str) -> None:
-    """JSON has no such number, so the API server cannot be sent one."""
+    """JSON has no infinity, so it cannot be sent to the API server."""
     with pytest.raises(ValueError, match="no number that JSON has"):
         kubectl_value(text)
 
@@ -96,13 +96,13 @@ def test_infinities_are_refused(text: str) -> None:
     ],
 )
 def test_a_fabrics_file_keeps_what_kubectl_converts(text: str, to_kubectl: object) -> None:
-    """The one cannot be turned back into its text; the other is what the API server gets."""
+    """A converted value loses its text, which a fabrics file needs; kubectl sends the value."""
     assert (literal_value(text), kubectl_value(text)) == (text, to_kubectl)
 
 
 @pytest.mark.parametrize("text", ["", "~", "Null", "true", "false", "0", "-12", "9" * 18, "a"])
 def test_most_words_are_the_same_to_both(text: str) -> None:
-    """Null, true, false, decimal integers, and what is a string to everybody."""
+    """These are null, true, false, decimal integers, and strings in every dialect."""
     assert (literal_value(text), type(literal_value(text))) == (
         kubectl_value(text),
         type(kubectl_value(text)),
@@ -142,12 +142,12 @@ def test_most_words_are_the_same_to_both(text: str) -> None:
     ],
 )
 def test_scalars_are_quoted_where_they_could_be_mistaken(value: object, text: str) -> None:
-    """Plain where every reader agrees, single quotes around JSON, else double quotes."""
+    """Plain where all readers agree, in single quotes around JSON, else in double quotes."""
     assert inline(value) == text  # type: ignore[arg-type]
 
 
 def test_colons_are_quoted_in_flow_collections() -> None:
-    """Some readers take `a:b` for an entry there."""
+    """Some readers take `a:b` for an entry in a flow collection."""
     assert inline("mlx5_0:1", flow=True) == '"mlx5_0:1"'
 
 
@@ -166,5 +166,5 @@ def test_colons_are_quoted_in_flow_collections() -> None:
     ],
 )
 def test_literal_blocks_are_for_plain_lines(text: str, header: str | None) -> None:
-    """What a literal block would change (leading spaces, control characters) is quoted instead."""
+    """Text that a literal block would change (leading spaces, control characters) is quoted."""
     assert literal_header(text) == header

@@ -1,4 +1,4 @@
-"""A patch in the text of a document: what it touches, and that the rest stays to the byte."""
+"""Tests of patching a document's text: what changes, and that every other byte stays."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from webhook.yamltext.edit.splice import Spliced, splice
 
 
 def add(path: str, value: Any) -> PatchOp:
-    """Make an operation that adds."""
+    """Make an `add` operation."""
     return {"op": "add", "path": path, "value": value}
 
 
 def replace(path: str, value: Any) -> PatchOp:
-    """Make an operation that replaces."""
+    """Make a `replace` operation."""
     return {"op": "replace", "path": path, "value": value}
 
 
 def remove(path: str) -> PatchOp:
-    """Make an operation that removes."""
+    """Make a `remove` operation."""
     return {"op": "remove", "path": path}
 
 
 def spliced(text: str, *ops: PatchOp) -> Spliced:
-    """Apply operations to a text's only document; the result reads as the patched value."""
+    """Apply operations to a text's only document, and check that the result reads as patched."""
     (document,) = read_documents(text)
     result = splice(document, patched(document.value, [((), ops)]))
     (after,) = read_documents(result.text)
@@ -38,18 +38,18 @@ def spliced(text: str, *ops: PatchOp) -> Spliced:
 
 
 def check(before: str, after: str, *ops: PatchOp) -> None:
-    """Check that the operations make one text of the other, without a warning."""
+    """Check that the operations turn one text into the other, without a warning."""
     assert spliced(dedent(before), *ops) == Spliced(dedent(after), plain=False, warning="")
 
 
 def test_nothing_to_do_leaves_the_text() -> None:
-    """Also where an operation writes what is there already."""
+    """It also stays if an operation writes the value that is there."""
     check("a:   1 # one\n", "a:   1 # one\n")
     check("a:   1 # one\n", "a:   1 # one\n", replace("/a", 1))
 
 
 def test_keys_are_added_below_the_last_one() -> None:
-    """In the indentation of the mapping, with the value's own lines below."""
+    """They get the mapping's indentation, with the lines of their values below."""
     check(
         """\
         spec:
@@ -115,7 +115,7 @@ def test_comments_deeper_than_the_new_line_stay_where_they_belong() -> None:
 
 
 def test_items_are_put_in_front_above_the_comments() -> None:
-    """The comment above the first item stays with it."""
+    """The comment above the first item stays directly above it."""
     check(
         """\
         env:
@@ -140,7 +140,7 @@ def test_items_are_put_in_front_above_the_comments() -> None:
 
 
 def test_a_list_in_a_list_is_edited() -> None:
-    """Where the first dash does not begin its line."""
+    """This works even if a list's first dash is not at the beginning of its line."""
     check(
         "a:\n- - 1\n  - 2\n- - 3\n",
         "a:\n- - 0\n  - 1\n  - 2\n  - 9\n- - 4\n",
@@ -151,7 +151,7 @@ def test_a_list_in_a_list_is_edited() -> None:
 
 
 def test_entries_are_removed_with_their_lines() -> None:
-    """Comments of others stay; a key beside a dash leaves the dash."""
+    """Comments on other entries stay; a key on the line of a dash is removed without the dash."""
     check(
         """\
         limits:
@@ -202,12 +202,12 @@ def test_entries_are_removed_with_their_lines() -> None:
 
 
 def test_the_first_entry_of_a_document_is_removed() -> None:
-    """There is no line above it."""
+    """The first entry has no line above it."""
     check("a: 1\nb: 2\n", "b: 2\n", remove("/a"))
 
 
 def test_the_last_entry_is_removed_and_another_is_added() -> None:
-    """The added line takes the place of the removed one, at every level."""
+    """The added line replaces the removed one, at every level."""
     check(
         "a:\n  b:\n    c: 1\n    memory: 1Gi\nd: 1\n",
         "a:\n  b:\n    c: 1\n    e: 2\n  f: 3\nd: 1\n",
@@ -218,24 +218,24 @@ def test_the_last_entry_is_removed_and_another_is_added() -> None:
 
 
 def test_what_becomes_empty_is_written_empty() -> None:
-    """A key without lines below would be null."""
+    """A key with nothing below it would be null."""
     check("a:\n  b: 1\nc:\n- 1\nd: {e: 1}\n", "a: {}\nc: []\nd: {}\n",
           remove("/a/b"), remove("/c/0"), remove("/d/e"))  # fmt: skip
 
 
 def test_everything_removed_leaves_an_empty_mapping() -> None:
-    """A document stays a mapping."""
+    """The document is still a mapping."""
     check("# c\na: 1\n# d\n", "# c\n{}\n# d\n", remove("/a"))
 
 
 def test_everything_can_be_replaced() -> None:
-    """Comments around stay."""
+    """The comments around it stay."""
     check("# c\na: 1\n# d\n", "# c\nb: 2\n# d\n", remove("/a"), add("/b", 2))
 
 
 @pytest.mark.parametrize("empty", ["", " null", " ~", " {}", " []"])
 def test_empty_values_are_filled_in_block_style(empty: str) -> None:
-    """The comment behind stays on the line of the key."""
+    """A trailing comment stays on the line of the key."""
     check(f"a:{empty} # c\nb: 1\n", "a: # c\n  c: 1\nb: 1\n", replace("/a", {"c": 1}))
     check(f"a:{empty} # c\nb: 1\n", "a: # c\n- c: 1\nb: 1\n", replace("/a", [{"c": 1}]))
     check(f"a:{empty} # c\nb: 1\n", 'a: "1" # c\nb: 1\n', replace("/a", "1"))
@@ -243,7 +243,7 @@ def test_empty_values_are_filled_in_block_style(empty: str) -> None:
 
 
 def test_values_of_one_kind_become_another() -> None:
-    """Lines below the key go and come."""
+    """Lines below the key are added or removed as needed."""
     check(
         """\
         a:
@@ -278,7 +278,7 @@ def test_values_of_one_kind_become_another() -> None:
 
 
 def test_words_of_a_script_are_edited_in_their_line() -> None:
-    """The other lines of a literal block stay, blank ones with spaces, too."""
+    """The other lines of a literal block stay, even blank ones that contain spaces."""
     check(
         "a:\n  - |  # script\n     set -e\n\n     mpirun -np 2 \\\n       x\n   \n\nb: 1\n",
         "a:\n  - |  # script\n     set -e\n\n     mpirun -m a 0 -np 2 \\\n       x\n   \n\nb: 1\n",
@@ -300,12 +300,12 @@ def test_words_of_a_script_are_edited_in_their_line() -> None:
     ],
 )
 def test_lines_of_a_literal_block_come_and_go(new: str, after: str) -> None:
-    """Where the kind of block does not fit any more, it is written anew."""
+    """If the style of the block no longer fits, the value is written anew."""
     check("a: |\n  1\n  2\n", after, replace("/a", new))
 
 
 def test_words_of_a_folded_script_are_edited_in_their_line() -> None:
-    """Folding is undone by counting characters that are no white space."""
+    """The position in the text is found by counting characters other than white space."""
     check(
         "a: >-\n  mpirun -np 2\n  -x A\n  run\nb: mpirun\n"
         "  -np 2\nc: one\n  two\nd: >\n  one\n  two",
@@ -319,14 +319,14 @@ def test_words_of_a_folded_script_are_edited_in_their_line() -> None:
 
 
 def test_a_folded_script_that_changes_otherwise_is_written_anew() -> None:
-    """So is one where a word, put in, would mean something else, or a line of its own."""
+    """It is also written anew if an inserted word would change the meaning or needs its own line."""
     check("a: >\n  one\n  two\n", "a: |\n  one  two\n", replace("/a", "one  two\n"))
     check("a: >-\n  one\n  two\n", "a: one\n", replace("/a", "one"))
     check("a: >\n  one\n  two\n", "a: |\n  one\n  x two\n", replace("/a", "one\nx two\n"))
 
 
 def test_flow_collections_stay_flow_collections() -> None:
-    """New strings take quotes where their neighbours have them."""
+    """New strings are quoted if their neighbors are."""
     check(
         """\
         command: ["sh", "-c"] # run
@@ -357,7 +357,7 @@ def test_flow_collections_stay_flow_collections() -> None:
 
 
 def test_flow_collections_over_several_lines() -> None:
-    """Each entry gets its own line where they have; tabs are no trouble here."""
+    """Each entry gets its own line if the others have one; tabs do not matter here."""
     check(
         "a: {\n  b: 1, # one\n\tc: [\n    x,\n  ]\n}\n",
         "a: {\n  b: 1, # one\n\tc: [\n    w,\n    x,\n    z,\n  ],\n  d: {e: 1}\n}\n",
@@ -368,13 +368,13 @@ def test_flow_collections_over_several_lines() -> None:
 
 
 def test_everything_of_a_flow_collection_is_replaced_in_place() -> None:
-    """Where nothing of it stays."""
+    """This works even if none of its entries stays."""
     check("a: {b: [1], c: {d: 1}}\n", "a: {b: [2, 3], c: {e: 1}}\n",
           replace("/a/b", [2, 3]), replace("/a/c", {"e": 1}))  # fmt: skip
 
 
 def test_windows_line_ends_stay() -> None:
-    """New lines have them as well, in literal blocks, too."""
+    """New lines have them too, including those in literal blocks."""
     check(
         "a:\r\n  b: 1\r\n  d: |+\r\n    x\r\nc:\r\n- 1\r\n",
         "a:\r\n  d: |+\r\n    x\r\n  e: |\r\n    1\r\n    2\r\nc:\r\n- 0\r\n- 1\r\n- 2\r\n",
@@ -387,7 +387,7 @@ def test_windows_line_ends_stay() -> None:
 
 @pytest.mark.parametrize("tail", ["", "\n", "\n\n", "  # c", "\n# c\n", "\n# c", "\n...\n---\n"])
 def test_the_end_of_a_text(tail: str) -> None:
-    """A last line without an end gets one only where another follows."""
+    """A last line without a line break gets one only if another line follows."""
     below, _, after = tail.partition("\n")
     broken = f"\n{after}" if "\n" in tail else ""
     check(f"---\na:\n  b: 1{tail}", f"---\na:\n  b: 1{below}\n  c: 2\nd: 3{broken}",
@@ -395,7 +395,7 @@ def test_the_end_of_a_text(tail: str) -> None:
 
 
 def test_an_alias_is_replaced_by_what_it_becomes() -> None:
-    """The anchor's own place is edited, the alias written out."""
+    """An edit of the anchor is made in place, while an edited alias is written out."""
     check(
         "a: &s x\nb: *s\nc: [*s]\n",
         "a: &s x\nb: z\nc: [z]\n",
@@ -411,7 +411,7 @@ def test_an_alias_is_replaced_by_what_it_becomes() -> None:
 
 
 def test_merged_entries_are_overridden() -> None:
-    """`<<` stays; what changes of it is written out beside it."""
+    """`<<` stays, and a changed entry is written out next to it."""
     check(
         "a: &r {x: {v: 1}, w: 1}\nb:\n  <<: *r\n",
         "a: &r {x: {v: 1}, w: 1}\nb:\n  <<: *r\n  x:\n    v: 2\n",
@@ -420,7 +420,7 @@ def test_merged_entries_are_overridden() -> None:
 
 
 def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
-    """An edit of the one would be an edit of both; comments around the document stay."""
+    """An edit of the anchor would also change its alias; comments around the document stay."""
     text = "# head\n---\na: &r\n  x: 1 # one\nb: *r # the same\n# tail\n"
     assert spliced(text, add("/a/w", "2")) == Spliced(
         "# head\n---\n# written anew, without its comments and layout: aliases or unusual syntax "
@@ -432,7 +432,7 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
 
 
 def test_a_merged_entry_cannot_be_removed_without_writing_anew() -> None:
-    """YAML has no word for it; a flow mapping behind the marker gets its own lines."""
+    """YAML cannot express it; a flow mapping on the line of the marker gets its own lines."""
     result = spliced("--- {a: &r {x: 1, w: 1}, b: {<<: *r, z: 1}}\n", remove("/b/x"))
     assert result.plain
     assert result.text.startswith("---\n# written anew")
@@ -440,18 +440,18 @@ def test_a_merged_entry_cannot_be_removed_without_writing_anew() -> None:
 
 
 def test_explicit_keys_are_written_anew() -> None:
-    """`? key` is legal, and nobody writes it."""
+    """`? key` is valid YAML, but hardly anybody writes it."""
     assert spliced("? a\n: b\nc: 1\n", remove("/a")).plain
 
 
 def test_of_a_repeated_key_the_last_one_is_edited() -> None:
-    """It is the one that counts; removing the key removes both."""
+    """The last one counts; removing the key removes both."""
     check("a: 1\nb: 1\na: 2\n", "a: 1\nb: 1\na: 3\n", replace("/a", 3))
     check("a: 1\nb: 1\na: 2\n", "b: 1\n", remove("/a"))
 
 
 def test_json_is_edited_in_place() -> None:
-    """Each entry on its own line where the others are, indented JSON inside."""
+    """An entry gets its own line if the others have one, and its value is indented JSON."""
     check(
         '{\n  "a": {"b": 1, "m": "x"},\n  "c": [\n    "d"\n  ]\n}\n',
         '{\n  "a": {"b": 1, "n": [1]},\n  "c": [\n    "d",\n    "true"\n  ],\n'
@@ -471,12 +471,12 @@ def test_json_is_edited_in_place() -> None:
     ],
 )
 def test_json_with_escapes_that_yaml_lacks_is_dumped(before: str, after: str) -> None:
-    """With the same indentation; no comment can be lost, so there is no warning."""
+    """The indentation is kept, and there is no warning, since JSON has no comments to lose."""
     assert spliced(before, add("/b", 1)) == Spliced(after, plain=True, warning="")
 
 
 def test_pods_are_patched_where_they_stand() -> None:
-    """Pointers begin at the pod; several pods of one document are patched at once."""
+    """Pointers begin at the pod; several pods of one document are patched together."""
     text = dedent(
         """\
         kind: List
@@ -516,7 +516,7 @@ def test_pods_are_patched_where_they_stand() -> None:
 
 
 def test_inserted_words_that_occur_later_again_do_not_move_others() -> None:
-    """`-mca` is often there already, for something else."""
+    """For example, `-mca` is often there already, for another parameter."""
     check(
         "a:\n- mpirun\n- -np # how many\n- -mca\n- pml\n- ob1\n",
         'a:\n- mpirun\n- -mca\n- coll\n- "0"\n- -np # how many\n- -mca\n- pml\n- ucx\n',
@@ -528,7 +528,7 @@ def test_inserted_words_that_occur_later_again_do_not_move_others() -> None:
 
 
 def test_items_of_one_name_are_the_same_item() -> None:
-    """A variable that changes beside others that come and go keeps its lines."""
+    """A variable that changes keeps its lines while others are added and removed."""
     check(
         "env:\n- name: A # a\n  value: x\n- name: B\n- name: C\n",
         "env:\n- name: A # a\n  value: z\n- name: D\n- name: E\n",
@@ -541,12 +541,12 @@ def test_items_of_one_name_are_the_same_item() -> None:
 
 
 def test_comments_at_the_very_end_are_passed() -> None:
-    """The last line of the text may be such a comment."""
+    """A new item comes after them, even if the text ends with such a comment."""
     check("a:\n- b: 1\n  # c: 2", "a:\n- b: 1\n  # c: 2\n- d", add("/a/-", "d"))
 
 
 def test_lists_too_long_to_compare_are_still_right() -> None:
-    """Thousands of items that change in two places are written anew between these."""
+    """If thousands of items change in two places, all those between them are written anew."""
     items = "".join(f"- {number}\n" for number in range(1500))
     result = spliced(f"a:\n{items}", replace("/a/1", -1), add("/a/1400", "x"))
     assert not result.plain

@@ -1,4 +1,4 @@
-"""The one reader of YAML: what it counts, and where it says that a text goes wrong."""
+"""Tests of the YAML reader that all others use: what it counts, and where errors are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMITS = TextLimits(octets=20, nodes=8, depth=3)
 
 
 def failure(text: str) -> UnreadableTextError:
-    """Return the error of a text that cannot be read."""
+    """Return the error for a text that cannot be read."""
     with pytest.raises(UnreadableTextError) as caught:
         list(roots_of(text, LIMITS))
     return caught.value
@@ -41,7 +41,7 @@ def failure(text: str) -> UnreadableTextError:
     ],
 )
 def test_a_limit_is_told_where_it_is_exceeded(text: str, exceeded: str, offset: int) -> None:
-    """Aliases count as what they stand for; a collection counts where it begins."""
+    """Aliases count as what they stand for; a collection counts at its beginning."""
     if not exceeded:
         assert list(roots_of(text, LIMITS))
         return
@@ -60,14 +60,14 @@ def test_a_limit_is_told_where_it_is_exceeded(text: str, exceeded: str, offset: 
     ],
 )
 def test_an_alias_needs_an_anchor_that_is_complete(text: str, message: str) -> None:
-    """Of the same document; of two of one name it means the later one (YAML 1.1, 3.2.2.2)."""
+    """It must be in the same document; the later of two equal ones counts (YAML 1.1, 3.2.2.2)."""
     error = failure(text)
     assert isinstance(error, AliasError)
     assert (str(error), error.anchor, error.offset) == (message, "a", text.index("*a"))
 
 
 def test_a_mistake_is_told_with_what_was_being_read() -> None:
-    """In the parser's words; a text that breaks off does so on the line behind its last one."""
+    """The words are the parser's; an incomplete text fails on the line after its last one."""
     error = failure("a:\n  [1")
     assert isinstance(error, NotYamlError)
     assert str(error) == "not YAML: did not find expected ',' or ']'"
@@ -77,7 +77,7 @@ def test_a_mistake_is_told_with_what_was_being_read() -> None:
 
 @pytest.mark.parametrize("text", ["a: \x07", "a: \ud800"])
 def test_a_character_that_yaml_forbids_has_no_place(text: str) -> None:
-    """The parser does not give one; who wants one looks before it."""
+    """The parser does not report one; callers look for the character beforehand."""
     error = failure(text)
     assert isinstance(error, NotYamlError)
     assert (error.line, error.offset) == (None, None)
