@@ -1,4 +1,4 @@
-"""Fabrics files for tests, as small as they can be."""
+"""Fabrics files for tests, as small as possible."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from webhook.fabric.records import Fabric
 
 
 def fabric(name: str = "ib", **fields: Any) -> dict[str, Any]:
-    """Build a fabric without anything to find, but for what the fields say."""
+    """Make a fabric that has no findings except those of `fields`."""
     plain = {"name": name, "resources": [{"name": "rdma/ib"}], "hcas": ["mlx5_0"]}
     return {key: value for key, value in {**plain, **fields}.items() if value != ...}
 
 
 def roce(**fields: Any) -> dict[str, Any]:
-    """Build an Ethernet fabric without anything to find."""
+    """Make an Ethernet fabric that has no findings."""
     return fabric(**{"linkLayer": "Ethernet", "networks": ["lab/roce"], **fields})
 
 
 def sriov(**fields: Any) -> dict[str, Any]:
-    """Build an SR-IOV fabric without anything to find."""
+    """Make an SR-IOV fabric that has no findings."""
     resources = [{"name": "example.com/vf", "network": "lab/vf"}]
     return fabric(**{"mode": "sr-iov", "hcas": [], "resources": resources, **fields})
 
 
 def text(*fabrics: Any, **top: Any) -> str:
-    """Write a file; JSON is YAML."""
+    """Write a fabrics file as JSON, which is YAML too."""
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
     return json.dumps({**head, "fabrics": list(fabrics), **top})
 
 
 def findings(written: str) -> list[tuple[str, str, str]]:
-    """Load a file and list what is found: severity, path, message."""
+    """Load a file and list its findings: severity, path, message."""
     try:
         found = parse_fabrics(written, "fabrics.yaml").findings
     except InvalidConfiguration as error:
@@ -43,5 +43,5 @@ def findings(written: str) -> list[tuple[str, str, str]]:
 
 
 def compiled(**fields: Any) -> Fabric:
-    """Compile one fabric that has nothing worse than warnings."""
+    """Compile one fabric that has no errors."""
     return parse_fabrics(text(fabric(**fields)), "fabrics.yaml").fabrics.fabrics["ib"]

@@ -1,4 +1,4 @@
-"""Fabrics files that nobody would write but to keep a server busy, of any size."""
+"""Fabrics files of any size that only an attacker would write, to keep a server busy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _ITEMS = f"{HEAD}fabrics:\n"
 
 
 def _each(unit: str) -> Callable[[int], str]:
-    """Write many fabrics, `N` being the number of each."""
+    """Make a function that writes `n` fabrics; `N` stands for the number of each."""
     return lambda n: _ITEMS + "".join(unit.replace("N", str(place)) for place in range(n))
 
 
 def _list(head: str, item: str) -> Callable[[int], str]:
-    """Write one fabric with a long list or mapping, `N` being the number of each line."""
+    """Make a function that writes one fabric with a list or mapping of `n` lines."""
     return lambda n: ONE + head + "".join(item.replace("N", str(place)) for place in range(n))
 
 
@@ -23,7 +23,7 @@ def _flow(head: str, item: str, tail: str) -> Callable[[int], str]:
     return lambda n: head + ",".join(item.replace("N", str(place)) for place in range(n)) + tail
 
 
-#: Name → the file with `n` of something, a few values each.
+#: Name → a function that makes a file with `n` of something, with few values each.
 MANY: dict[str, Callable[[int], str]] = {
     "fabrics on one GPU resource": _each("- {name: fN, resources: [{name: rdma/r}]}\n"),
     "fabrics told apart": _each("- {name: fN, match: {gpuProducts: [pN]}}\n"),
@@ -74,7 +74,7 @@ MANY: dict[str, Callable[[int], str]] = {
     "comments": lambda n: ONE + "#\n" * n,
 }
 
-#: Name → a file with `n` characters in one place; twice `{}` for a long word.
+#: Name → a function that makes a file with about `n` characters in one place.
 LONG: dict[str, Callable[[int], str]] = {
     name: lambda n, form=form, word=word: form.replace("WORD", word * (n // len(word)))  # type: ignore[misc]
     for name, form, word in (
@@ -105,7 +105,7 @@ LONG: dict[str, Callable[[int], str]] = {
     )
 }
 
-#: Files that mean far more than they hold.
+#: Short files that expand to very long ones.
 EXPANDING = {
     "a long name a thousand times": (
         f"{_ITEMS}- {{name: &s {'x' * 500_000}}}\n" + "- {name: *s}\n" * 1000

@@ -1,4 +1,4 @@
-"""From a checked file to the records that a decision uses."""
+"""Tests of compiling a checked file to the records that decisions use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 
 
-#: Every field that a fabric can have, but for those that need names of HCAs.
+#: Every field that a fabric can have, except those that need names of HCAs.
 OWN_DEVICES = fabric(
     "h100",
     match={
@@ -49,18 +49,18 @@ OWN_DEVICES = fabric(
     nodeSelector={"zone": "a"},
     env={"NCCL_DEBUG": "WARN"},
 )
-#: And those.
+#: The fields that need names of HCAs, in valid combinations.
 NAMED_HCAS: list[dict[str, Any]] = [
     {"hcas": ["mlx5_4"], "qos": QOS},
     {"hcas": ..., "excludeHcas": ["mlx5_bond_0"]},
     {"hcas": ..., "hcaPrefixes": ["ibp"]},
 ]
-#: What only the rules look at.
+#: Fields that only the rules read.
 CHECKED_ONLY = {"rateGbps"}
 
 
 def test_every_field_of_a_fabric_makes_a_difference() -> None:
-    """The fields are those of the model, and without one of them the record is another."""
+    """These are all fields of the model, and without any one of them the record differs."""
     known = {field.alias for field in FabricEntry.model_fields.values()}
     assert known == {"name", *OWN_DEVICES, *(key for given in NAMED_HCAS for key in given)}
     for key in OWN_DEVICES.keys() - {"name"} - CHECKED_ONLY:
@@ -79,7 +79,7 @@ def _loaded(entry: dict[str, Any]) -> Fabric | None:
 
 
 def test_every_field_reaches_its_record() -> None:
-    """A file with everything in it is compiled field by field, and indexed."""
+    """A file with every field is compiled field by field, and indexed."""
     written = text(
         OWN_DEVICES,
         defaults={
@@ -141,7 +141,7 @@ def test_every_field_reaches_its_record() -> None:
 
 
 def test_a_file_without_fields_has_the_documented_defaults() -> None:
-    """What the file leaves out is as in the records' own defaults, but for the GPU resource."""
+    """Fields that are left out get the records' defaults, except the GPU resource."""
     assert parse_fabrics(text({"name": "ib"}), "f.yaml").fabrics.fabrics["ib"] == Fabric(
         name="ib", gpu_resources=frozenset({"nvidia.com/gpu"})
     )
@@ -218,20 +218,20 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
     ],
 )
 def test_the_environment_is_rendered_per_library(fields: dict[str, object], env: FabricEnv) -> None:
-    """Names go to the libraries that are listed; a name in `env` is not rendered besides."""
+    """Variables are set for the listed libraries; a name that is in `env` is not set again."""
     assert compiled(**fields).env == env
 
 
 @pytest.mark.parametrize("written", ["0x8001", "0x0001", 1, 0x8001])
 def test_a_partition_key_loses_its_membership_bit(written: object) -> None:
-    """UCX_IB_PKEY is the 15-bit key in hexadecimal, however the administrator writes it."""
+    """UCX_IB_PKEY is the 15-bit key in hexadecimal, whatever form the administrator uses."""
     assert compiled(qos={"pkey": written}, libraries=["ucx"]).env.ucx == (
         ("UCX_IB_PKEY", "0x0001"),
     )
 
 
 def test_the_hash_is_that_of_the_meaning() -> None:
-    """Order of keys, comments and written defaults do not change it; a value does."""
+    """The order of keys, comments and explicit defaults do not change the hash; a value does."""
     plain = text(fabric(socketInterface="eth0"))
     turned = json.dumps(dict(reversed(json.loads(plain).items())), indent=1) + "\n# a comment\n"
     spelt = text(fabric(socketInterface="eth0", mode="shared-device", sharedMemory=None))

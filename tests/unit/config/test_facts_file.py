@@ -1,4 +1,4 @@
-"""The facts file: what kubectl prints, in any of its forms, and nothing else."""
+"""The facts file may be what kubectl prints, in any of its formats, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ OBJECTS: list[dict[str, Any]] = [
 
 
 def load(tmp_path: Path, content: str) -> Facts:
-    """Load facts out of a text."""
+    """Load facts from a text."""
     path = tmp_path / "facts"
     path.write_text(content)
     return load_facts(path)
 
 
 def test_all_forms_give_the_same_facts(tmp_path: Path) -> None:
-    """A List, typed lists without kinds inside, and documents, as JSON or YAML, are the same."""
+    """A List, typed lists whose items have no kind, and documents are equal, as JSON or YAML."""
     expected = Facts.from_objects(OBJECTS)
     listed = {"apiVersion": "v1", "kind": "List", "items": OBJECTS}
     typed = [
@@ -60,7 +60,7 @@ def test_all_forms_give_the_same_facts(tmp_path: Path) -> None:
 
 
 def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
-    """A date as a label is a string, as it is in the cluster."""
+    """A date in a label is a string, as it is in the cluster."""
     assert load(tmp_path, NAMESPACE).namespace("lab").labels == {
         "rdma.lab/enable": "true",
         "since": "2024-01-01",
@@ -86,7 +86,7 @@ def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
     ],
 )
 def test_anything_else_is_one_clear_error(tmp_path: Path, content: str, said: str) -> None:
-    """What is no list of these objects is refused, saying what it is."""
+    """The error says what the text is instead of a list of these objects."""
     with pytest.raises(InvalidConfiguration) as caught:
         load(tmp_path, content)
     text = str(caught.value)

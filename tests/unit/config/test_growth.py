@@ -1,4 +1,4 @@
-"""No fabrics file keeps a server busy: the work grows with the file, and little is said."""
+"""The work and the findings are bounded by the file's size, so that none keeps a server busy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTERS = 30_000
 
 
 def judged(written: str) -> tuple[int, More, str]:
-    """Load a file; return how many findings are shown, how many not, and the error."""
+    """Load a file; return how many findings are shown, how many are not, and the error."""
     try:
         loaded = parse_fabrics(written, "f.yaml")
     except InvalidConfiguration as error:
@@ -27,29 +27,29 @@ def judged(written: str) -> tuple[int, More, str]:
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_twice_as_many_is_twice_the_work(name: str) -> None:
-    """Whatever a file has many of, no rule compares each with each: lines of Python run."""
+    """No rule compares items of a file with each other, as the count of executed lines shows."""
     small, large = (hostile.MANY[name](count) for count in (_FEW, 2 * _FEW))
-    judged(small)  # what is computed once, is
+    judged(small)  # fills the caches
     assert lines(partial(judged, large)) <= DOUBLE * lines(partial(judged, small))
 
 
 @pytest.mark.parametrize("name", hostile.MANY)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
-    """Nor does a C function that a rule calls, or the parser, or a set that grows."""
+    """This includes C functions that rules call, the parser, and growing sets."""
     small, large = (hostile.MANY[name](count) for count in (2 * _FEW, 8 * _FEW))
     assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
 
 
 @pytest.mark.parametrize("name", hostile.LONG)
 def test_a_longer_word_is_that_much_more_work(name: str) -> None:
-    """No word is searched for a similar one, or matched with backtracking, whatever its length."""
+    """No word of any length is compared with similar ones or matched with backtracking."""
     small, large = (hostile.LONG[name](count) for count in (_LETTERS, 4 * _LETTERS))
     assert fourfold(partial(judged, small), partial(judged, large)) < FOURFOLD
 
 
 @pytest.mark.parametrize("name", [*hostile.MANY, *hostile.LONG])
 def test_little_is_said_of_much(name: str) -> None:
-    """At most a hundred findings, each of at most a few hundred characters."""
+    """There are at most a hundred findings, each with at most a few hundred characters."""
     written = hostile.MANY[name](5 * _FEW) if name in hostile.MANY else hostile.LONG[name](_LETTERS)
     shown, _, said = judged(written)
     assert shown <= MOST
@@ -58,25 +58,25 @@ def test_little_is_said_of_much(name: str) -> None:
 
 @pytest.mark.parametrize("name", hostile.EXPANDING)
 def test_aliases_count_as_much_as_they_mean(name: str) -> None:
-    """A file is as large as with its aliases written out; over the limits it is refused."""
+    """The limits apply to a file with its aliases expanded."""
     _, _, said = judged(hostile.EXPANDING[name])
     assert said.startswith("f.yaml:")
     assert "holds more than" in said
 
 
 def test_what_is_not_shown_is_counted() -> None:
-    """Errors go before warnings, whatever their lines; both are counted."""
+    """Errors are shown before warnings, whatever their lines; the rest of both is counted."""
     warned = [fabric(f"f{number}", resources=[]) for number in range(150)]
     wrong = [fabric("A", match={"gpuProducts": [f"a{number}"]}) for number in range(3)]
     shown, more, said = judged(text(*warned, *wrong))
 
     assert (shown, more) == (MOST, More(errors=0, warnings=207))
-    assert said.count("\n") == 4  # three names, of which two are those of others
+    assert said.count("\n") == 4  # three names, two of which other fabrics have too
     assert more.text() == "and 207 more warnings"
 
 
 def test_an_error_tells_how_many_more_there_are() -> None:
-    """The text of the error is what the log, `/readyz` and the Event show."""
+    """The error's text is also in the log, in `/readyz` and in the Event."""
     _, more, said = judged(text(*(fabric("A") for _ in range(200))))
     assert more.errors == 299
     assert said.splitlines()[-1] == "f.yaml: and 299 more errors"
@@ -84,13 +84,13 @@ def test_an_error_tells_how_many_more_there_are() -> None:
 
 
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
-    """They hinder nothing."""
+    """Warnings do not make a file unusable."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
     assert (len(loaded.findings), loaded.more) == (MOST, More(warnings=19))
 
 
 def test_several_rivals_are_told_once() -> None:
-    """A fabric that shares its GPU with many says so in one line, naming the first of them."""
+    """A fabric that shares its GPU resource with many has one finding, which names the first."""
     same = "too: give both gpuProducts or nodeLabels with one key and different values"
     told = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert told == [
@@ -120,7 +120,7 @@ def test_several_rivals_are_told_once() -> None:
 def test_which_labels_tell_fabrics_apart(
     one: dict[str, object], other: dict[str, object], *, apart: bool
 ) -> None:
-    """One label with values that the other fabric has not is enough; globs match values."""
+    """One label whose values the other fabric lacks is enough; globs match values."""
     file = text(
         fabric("a", match={"nodeLabels": one}),
         fabric("z", match={"gpuResources": ["x.io/gpu"]}),
@@ -130,7 +130,7 @@ def test_which_labels_tell_fabrics_apart(
 
 
 def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
-    """Fifty different globs are compared with values; more are told, and taken to fit."""
+    """At most fifty different globs are compared with values; beyond, a warning says so."""
     globs = [f"v{number}-*" for number in range(52)]
     file = text(
         fabric(pin="always", nodeSelector={"k": "x"}, match={"nodeLabels": {"k": globs}}),
@@ -151,7 +151,7 @@ def test_a_label_that_no_value_can_have_is_not_searched() -> None:
 
 
 def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
-    """Its own fabric's devices are none of another's, also where they come first."""
+    """A fabric's own devices do not count, even if they come first."""
     file = text(
         fabric("a", match={"gpuProducts": ["A"]}, hcas=[], excludeHcas=["ibp1"]),
         fabric("b", match={"gpuProducts": ["B"]}, hcas=[], hcaPrefixes=["ibp", "ibp"]),
@@ -174,26 +174,26 @@ def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
     ],
 )
 def test_directives_are_refused(written: str, line: int) -> None:
-    """The parser compares each %TAG with all before it, so none gets to its parser."""
+    """The parser compares each %TAG with all earlier ones, so it never gets any."""
     told = f"f.yaml:{line}: directives (%YAML, %TAG and others) are not read: remove the line"
     assert judged(written)[2] == told
 
 
 @pytest.mark.parametrize("inside", ["--- |\n%x\n", '--- "\n%x"\n', "--- a\n%b\n"])
 def test_a_percent_sign_inside_a_string_is_no_directive(inside: str) -> None:
-    """There the words are the string's; what is said is that a string is no mapping."""
+    """There the percent sign belongs to a string, and the error is about something else."""
     assert "directives" not in judged(inside)[2]
 
 
 def test_many_directives_are_refused_at_once() -> None:
-    """Fifty thousand of them took libyaml four seconds in one call."""
+    """Fifty thousand directives took libyaml four seconds in one call."""
     written = "".join(f"%TAG !a{number}! tag:x,2000:\n" for number in range(20_000))
     assert "directives" in judged(written)[2]
     assert lines(partial(judged, written)) < 500
 
 
 def test_a_file_is_bounded() -> None:
-    """1 MiB, and so many values and fabrics that all rules look at all of them within a second."""
+    """The limits are 1 MiB, and as many values and fabrics as all rules check within a second."""
     values = f"{hostile.ONE}x: [{'a,' * 35_000}]"
     fabrics = hostile.MANY["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
@@ -202,7 +202,7 @@ def test_a_file_is_bounded() -> None:
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
-    """They are ambiguous, which is a warning each; a hundred of those are shown."""
+    """They are ambiguous, which gives a warning for each, of which a hundred are shown."""
     loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
     assert loaded.more == More(warnings=3999 - MOST)

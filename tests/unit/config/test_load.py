@@ -1,4 +1,4 @@
-"""Loading a fabrics file: everything that is wrong at once, in our words, with lines."""
+"""Tests of loading a fabrics file, which reports all errors at once, in our words, with lines."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 
 
 def refused(written: str) -> str:
-    """Return what is said of a file that cannot be used."""
+    """Return the error text for a file that cannot be used."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
     return str(caught.value)
 
 
 def test_every_error_is_told_with_file_line_path_value_and_remedy() -> None:
-    """One run shows all errors, in the order of the lines; warnings are kept apart."""
+    """One run shows all errors in the order of their lines; warnings are kept separate."""
     written = (
         HEAD
         + """\
@@ -92,14 +92,14 @@ fabrics:
 
 
 def told(written: str) -> list[tuple[str, str, int | None]]:
-    """Return severity, path and line of all that is found in a file that cannot be used."""
+    """Return severity, path and line of all findings in a file that cannot be used."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
     return [(found.severity, found.path, found.line) for found in caught.value.findings]
 
 
 def test_an_unknown_field_hides_nothing() -> None:
-    """Rules look at a fabric, and compare it with others, as if an unknown field were not there."""
+    """Rules check a fabric, and compare it with others, as if it had no unknown field."""
     assert told(SEVERAL) == [
         ("error", "fabrics[0].rack", 5),
         ("error", "fabrics[0].hcas[0]", 7),
@@ -112,14 +112,14 @@ def test_an_unknown_field_hides_nothing() -> None:
 
 
 def test_without_its_unknown_fields_a_file_has_the_same_findings() -> None:
-    """Each rule speaks once, whether or not there are unknown fields."""
+    """Each rule reports once, whether or not there are unknown fields."""
     cleaned = "\n".join(line for line in SEVERAL.splitlines() if "rack" not in line)
     known = [(severity, path) for severity, path, _ in told(SEVERAL) if not path.endswith("rack")]
     assert [(severity, path) for severity, path, _ in told(cleaned)] == known
 
 
 def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> None:
-    """With a wrong value in the same fabric, only rules that look at values one by one speak."""
+    """If the same fabric has a wrong value too, only rules for single values are applied."""
     assert told(SEVERAL.replace("pin: always", "pin: true")) == [
         ("error", "fabrics[0].rack", 5),
         ("error", "fabrics[0].hcas[0]", 7),
@@ -129,13 +129,13 @@ def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> No
 
 
 def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
-    """The base manifests ship `fabrics: []`: no findings, and no fabric."""
+    """The base manifests have `fabrics: []`, which gives no finding and no fabric."""
     loaded = parse_fabrics(HEAD + "fabrics: []\n", "f.yaml")
     assert (loaded.findings, dict(loaded.fabrics.fabrics)) == ((), {})
 
 
 def test_findings_stand_in_the_order_of_lines_and_paths() -> None:
-    """Errors and warnings by line, those of one line by path."""
+    """Errors and warnings are sorted by line, and by path within a line."""
     devices = ", ".join(["ib0", *(f"mlx5_{number}" for number in range(1, 10)), "ib1", "MLX5_0-1"])
     written = (
         HEAD
@@ -165,7 +165,7 @@ fabrics:
 
 
 def test_warnings_come_with_the_fabrics() -> None:
-    """A file with warnings only is used; they have lines too."""
+    """A file that has only warnings is used, and its warnings have lines too."""
     written = HEAD + "fabrics:\n- name: ib\n  hcas: [mlx5_0]\n"
     assert parse_fabrics(written, "f.yaml").findings == (
         Finding(
@@ -242,7 +242,7 @@ def test_warnings_come_with_the_fabrics() -> None:
     ],
 )
 def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> None:
-    """Where the file as a whole is wrong, nothing is said of its fields."""
+    """If the file as a whole is wrong, nothing is reported about its fields."""
     assert refused(written) == said
 
 
@@ -336,12 +336,12 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
     ],
 )
 def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:
-    """A wrong type, choice, range or name is told with its value and what would do."""
+    """A wrong type, choice, range or name is reported with its value and the allowed values."""
     assert findings(text(fabric(**fields))) == [("error", *said)]
 
 
 def test_scalars_are_strings_where_strings_are_wanted() -> None:
-    """`NCCL_CROSS_NIC: 1`, `enabled: true` and a name of digits need no quotes."""
+    """`NCCL_CROSS_NIC: 1`, `enabled: true` and a numeric name need no quotes."""
     written = text(
         fabric("100", env={"A": 1, "B": True}, match={"nodeLabels": {"gpu": True}}),
     )
@@ -351,14 +351,14 @@ def test_scalars_are_strings_where_strings_are_wanted() -> None:
 
 
 def test_null_is_as_absent() -> None:
-    """`sharedMemory: null` and a key without a value are as if they were not there."""
+    """`sharedMemory: null` and a key without a value count as unset."""
     written = HEAD + "defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n"
     loaded = parse_fabrics(written, "f.yaml").fabrics
     assert loaded == parse_fabrics(HEAD + "fabrics: [{name: ib}]", "f.yaml").fabrics
 
 
 def test_the_file_is_named_as_it_was_given(tmp_path: Path) -> None:
-    """Messages begin with the path, so that editors can jump."""
+    """Messages begin with the path as given, so that editors can jump to the line."""
     path = tmp_path / "fabrics.yaml"
     path.write_text("a: 1")
     with pytest.raises(InvalidConfiguration, match=f"^{path}:1: apiVersion: is missing"):

@@ -1,4 +1,4 @@
-"""Forms of names."""
+"""Tests of the forms that names must have."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ from webhook.config import names
     ],
 )
 def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
-    """Each form takes what its system takes, to the byte, and nothing else."""
+    """Each form accepts exactly what its system accepts, byte for byte."""
     assert callable(check)
     assert [name for name in good if not check(name)] == []
     assert [name for name in bad if check(name)] == []
@@ -92,5 +92,5 @@ def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
 def test_a_device_is_split_from_its_port(
     written: str, split: tuple[str, int | None] | None
 ) -> None:
-    """`name[:port]` with ports from 1 to 254, as InfiniBand numbers them."""
+    """The form is `name[:port]`, with ports from 1 to 254, as InfiniBand numbers them."""
     assert names.split_hca(written) == split

@@ -1,4 +1,4 @@
-"""docs/configuration.md cannot drift from the models and the rules."""
+"""docs/configuration.md always matches the models and the rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = DOCS / "configuration.md"
 
 
 def shape(field: dict[str, Any]) -> str:
-    """Write a field's type as people do."""
+    """Write a field's type for readers of the page."""
     if "$ref" in field:
         return "mapping"
     if "enum" in field or "const" in field:
@@ -37,7 +37,7 @@ def shape(field: dict[str, Any]) -> str:
 
 
 def field_table() -> str:
-    """Write the table of all fields out of the schema."""
+    """Write the table of all fields from the schema."""
     schema = json_schema()
     found = {"": schema}
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
@@ -54,7 +54,7 @@ def field_table() -> str:
 
 
 def default(part: dict[str, Any], name: str) -> str:
-    """Write a field's default; nothing for one that has none to speak of."""
+    """Write a field's default; nothing if there is none worth showing."""
     if name in part.get("required", []):
         return "required"
     value = part["properties"][name].get("default")
@@ -65,7 +65,7 @@ def default(part: dict[str, Any], name: str) -> str:
 
 
 def rule_table() -> str:
-    """Write the table of all rules out of their docstrings."""
+    """Write the table of all rules from their docstrings."""
     lines = ["| | what is told | why |", "|---|---|---|"]
     for rule in RULES:
         first, _, rest = (inspect.getdoc(rule.check) or "").partition("\n\n")
@@ -78,7 +78,7 @@ def rule_table() -> str:
 
 @pytest.mark.parametrize(("name", "table"), [("fields", field_table), ("rules", rule_table)])
 def test_the_tables_are_up_to_date(name: str, table: Any) -> None:
-    """Every field and every rule is in the reference, as the code says it."""
+    """The page describes every field and every rule as the code does."""
     page = PAGE.read_text(encoding="utf-8")
     begin, end = f"<!-- {name}: ", f"<!-- end of {name} -->"
     start = page.index("\n", page.index(begin)) + 1
@@ -89,7 +89,7 @@ def test_the_tables_are_up_to_date(name: str, table: Any) -> None:
 
 
 def test_the_pages_example_works() -> None:
-    """The first YAML of the page is a file without findings."""
+    """The first YAML on the page is a fabrics file without findings."""
     page = PAGE.read_text(encoding="utf-8")
     example = page.partition("```yaml\n")[2].partition("```")[0]
     assert parse_fabrics(example, "f.yaml").findings == ()
@@ -97,11 +97,11 @@ def test_the_pages_example_works() -> None:
     with pytest.raises(Exception, match="rdma/rdma-v100") as caught:
         parse_fabrics(broken, "fabrics.yaml")
     place, _, said = str(caught.value).partition(": ")
-    assert f"{place}: error: {said}" in page  # as check-config marks it
+    assert f"{place}: error: {said}" in page  # in check-config's format
 
 
 def test_the_pages_links_lead_somewhere() -> None:
-    """Every relative link of the page is a file or a folder."""
+    """Every relative link on the page leads to a file or a folder."""
     targets = re.findall(r"\]\(([^)#:]+)\)", PAGE.read_text(encoding="utf-8"))
     assert [target for target in targets if not (DOCS / target).exists()] == []
     assert len(targets) >= 6

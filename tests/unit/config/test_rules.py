@@ -1,4 +1,4 @@
-"""Every rule, by what it says of the smallest file that breaks it (rules.txt)."""
+"""Tests of every rule by the findings of the smallest file that breaks it (rules.txt)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.config.rules import RULES, Rule
 
 EXPECTED = Path(__file__).with_name("rules.txt")
 
-#: Rule → files that break it, and no other rule.
+#: Rule → files that break only this rule.
 BROKEN = {
     "fabric_names": [
         text(fabric("V100_IB")),
@@ -259,7 +259,7 @@ BROKEN = {
 
 
 def said() -> str:
-    """Write what is found in every file, each rule under its name."""
+    """Write the findings of every file, under the name of its rule."""
     blocks = []
     for name, files in BROKEN.items():
         found = [item for file in files for item in findings(file)]
@@ -270,7 +270,7 @@ def said() -> str:
 
 
 def test_a_broken_rule_is_told_with_path_value_and_remedy() -> None:
-    """What every rule says is in rules.txt; UPDATE_GOLDEN=1 writes it again, to be read."""
+    """rules.txt has every rule's findings; UPDATE_GOLDEN=1 rewrites it, for review."""
     if os.environ.get("UPDATE_GOLDEN"):
         EXPECTED.write_text(said(), encoding="utf-8")
     assert said() == EXPECTED.read_text(encoding="utf-8")
@@ -278,7 +278,7 @@ def test_a_broken_rule_is_told_with_path_value_and_remedy() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.check.__name__)
 def test_every_rule_has_its_own_files(rule: Rule) -> None:
-    """A file listed for a rule gets findings of its severity only."""
+    """A file listed for a rule has only findings of the rule's severity."""
     for file in BROKEN[rule.check.__name__]:
         assert {severity for severity, _, _ in findings(file)} == {rule.severity}
 
@@ -354,15 +354,15 @@ FINE = {
 
 @pytest.mark.parametrize("name", FINE)
 def test_what_works_is_not_told(name: str) -> None:
-    """A file that works is loaded without a finding."""
+    """Each of these files is loaded without a finding."""
     assert parse_fabrics(FINE[name], "fabrics.yaml").findings == ()
 
 
 def test_rules_speak_of_what_pydantic_understood() -> None:
-    """A wrong field hides no wrong value beside it, and a wrong value makes no false finding.
+    """A wrong field does not hide another wrong value, and causes no false finding.
 
-    Rules that compare fields say nothing of a fabric with a wrong value: here RoCE would seem to
-    lack a network. A field that nobody knows keeps them from nothing: `pin` of the third fabric.
+    Rules that compare fields skip a fabric with a wrong value: here RoCE would seem to lack a
+    network. They do not skip one with an unknown field, hence `pin` of the third fabric.
     """
     written = text(
         roce(name="A", networks="lab/roce", socketInterface="=eth0"),
@@ -396,7 +396,7 @@ def test_rules_speak_of_what_pydantic_understood() -> None:
 
 
 def test_two_fabrics_may_share_an_alias() -> None:
-    """The lab's V100 and A100 fabrics both rename `rdma/hca`; the pod's fabric decides to what."""
+    """The lab's V100 and A100 fabrics both rename `rdma/hca`, each to its own resource."""
     file = text(
         fabric(
             "a",

@@ -1,4 +1,4 @@
-"""The shipped JSON Schema: up to date, and of one mind with the loader."""
+"""Tests of the shipped JSON Schema: it is up to date, and agrees with the loader."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ EXAMPLES = sorted((CONFIG / "examples").glob("*.yaml"))
 
 
 def fits(written: str) -> bool:
-    """Whether the schema takes a file."""
+    """Return whether a file is valid under the schema."""
     validator = jsonschema.Draft202012Validator(json_schema())
     return validator.is_valid(json.loads(written))
 
 
 def test_the_shipped_schema_is_up_to_date() -> None:
-    """fabrics.schema.json is what the models say; `make schema` writes it."""
+    """fabrics.schema.json is generated from the models; `make schema` writes it."""
     assert SHIPPED.read_text(encoding="utf-8") == schema_text(), "stale: run make schema"
 
 
 def test_the_schema_is_valid_and_describes_every_field() -> None:
-    """It is draft 2020-12, and every field has a description for an editor's hover."""
+    """It is valid under draft 2020-12, and every field has a description for an editor to show."""
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -46,7 +46,7 @@ def test_the_schema_is_valid_and_describes_every_field() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_loaded_without_a_finding(path: Path) -> None:
-    """Each shipped example is right, names the schema in its first line, and says what it is."""
+    """Each shipped example is valid, names the schema in its first line, and describes itself."""
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# yaml-language-server: $schema=../fabrics.schema.json"
     assert (path.parent / "../fabrics.schema.json").is_file()
@@ -57,7 +57,7 @@ def test_the_examples_are_loaded_without_a_finding(path: Path) -> None:
 
 
 def test_there_is_an_example_for_each_kind_of_cluster() -> None:
-    """The documentation sends people to these files."""
+    """The documentation links to these files."""
     assert [path.stem for path in EXAMPLES] == [
         "cloud-boolean",
         "h100-eight-rails",
@@ -78,7 +78,7 @@ def test_there_is_an_example_for_each_kind_of_cluster() -> None:
     ],
 )
 def test_the_schema_takes_what_the_loader_takes(written: str) -> None:
-    """An editor does not underline what works, or what breaks a rule beyond types."""
+    """An editor underlines neither a valid file nor one that only breaks a rule beyond types."""
     assert fits(written)
 
 
@@ -98,7 +98,7 @@ def test_the_schema_takes_what_the_loader_takes(written: str) -> None:
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(fields: dict[str, Any]) -> None:
-    """Unknown fields, types, choices and ranges are underlined while they are typed."""
+    """Editors underline unknown fields and wrong types, choices and ranges while one types."""
     written = text(fabric(**fields))
     with pytest.raises(InvalidConfiguration):
         parse_fabrics(written, "f.yaml")

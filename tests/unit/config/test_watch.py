@@ -1,4 +1,4 @@
-"""Hot reload: what is taken, what is kept, and what is said."""
+"""Tests of hot reload: which content is used, which is kept, and what is reported."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from webhook.config.watch import ConfigWatch
 
 
 def watch(path: Path) -> ConfigWatch:
-    """Watch a file with a clock that ticks once per good configuration: 1.0, 2.0, ..."""
+    """Watch a file, with a clock that ticks at each good configuration: 1.0, 2.0, ..."""
     ticks = count(1)
     return ConfigWatch(path, clock=lambda: float(next(ticks)))
 
 
 def state(of: ConfigWatch) -> tuple[list[str] | None, int, float | None, str]:
-    """Return what a server looks at."""
+    """Return what a server reads from the watch."""
     names = list(of.loaded.fabrics.fabrics) if of.loaded else None
     return names, of.generation, of.loaded_at, of.error
 
 
 def swap(folder: Path, number: int, content: str) -> None:
-    """Change a mounted ConfigMap as the kubelet does: a new folder, and `..data` renamed over."""
+    """Change a mounted ConfigMap as the kubelet does: a new folder, then a renamed `..data`."""
     version = folder / f"..2026_01_01_{number}"
     version.mkdir()
     (version / "fabrics.yaml").write_text(content)
@@ -35,7 +35,7 @@ def swap(folder: Path, number: int, content: str) -> None:
 
 
 def test_a_changed_file_is_taken_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
-    """Each new content counts once, with the time it was taken."""
+    """Each new content counts once, with the time when it was loaded."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
     config = watch(path)
@@ -49,7 +49,7 @@ def test_a_changed_file_is_taken_and_an_unchanged_one_is_not(tmp_path: Path) -> 
 
 
 def test_a_configmap_swap_is_seen(tmp_path: Path) -> None:
-    """The kubelet renames a symlink two levels above the content; the path stays the same."""
+    """The kubelet renames a symlink two levels above the file, whose path stays the same."""
     swap(tmp_path, 1, text(fabric("a")))
     (tmp_path / "fabrics.yaml").symlink_to("..data/fabrics.yaml")
     config = watch(tmp_path / "fabrics.yaml")
@@ -60,7 +60,7 @@ def test_a_configmap_swap_is_seen(tmp_path: Path) -> None:
 
 
 def test_an_editors_rename_and_the_same_size_and_time_are_seen(tmp_path: Path) -> None:
-    """Bytes are compared, so neither an inode, nor a size, nor a time can hide a change."""
+    """Content is compared, so the same inode, size or time cannot hide a change."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
     os.utime(path, (1, 1))
@@ -75,7 +75,7 @@ def test_an_editors_rename_and_the_same_size_and_time_are_seen(tmp_path: Path) -
 
 
 def test_a_bad_file_keeps_the_last_good_one(tmp_path: Path) -> None:
-    """The error is told once, stays until the file is good, and goes with the old content too."""
+    """The error is reported once and stays until the file is good, even with its old content."""
     path = tmp_path / "fabrics.yaml"
     good = text(fabric("a"))
     path.write_text(good)
@@ -92,7 +92,7 @@ def test_a_bad_file_keeps_the_last_good_one(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing_for_a_moment_changes_nothing(tmp_path: Path) -> None:
-    """The same content coming back is no new generation; a bad one coming back is told again."""
+    """If the same content comes back, it is not a new generation."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
     config = watch(path)
@@ -121,7 +121,7 @@ def test_a_start_without_a_good_file_is_no_end(tmp_path: Path, content: bytes | 
 
 
 def test_whatever_is_raised_polling_goes_on(tmp_path: Path) -> None:
-    """A path that no system takes, or a fault of our own, is an error text and no end."""
+    """A path that the system rejects, or a defect, becomes an error text, and polling goes on."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
     config = watch(path)

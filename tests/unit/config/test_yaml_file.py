@@ -1,4 +1,4 @@
-"""The YAML reader: what stays a string, and what ends with one clear error."""
+"""Tests of the YAML reader: which values stay strings, and which errors it reports."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from webhook.yamltext.tree import roots_of
 
 
 def read(text: str, **limits: int) -> Any:
-    """Read the only document of a text."""
+    """Read the only document in a text."""
     (document,) = parse_yaml(text, "f.yaml", LIMITS._replace(**limits))
     return document.data
 
 
 def problem(text: str, **limits: int) -> str:
-    """Return what is said of a text that cannot be read."""
+    """Return the error for a text that cannot be read."""
     with pytest.raises(InvalidConfiguration) as caught:
         parse_yaml(text, "f.yaml", LIMITS._replace(**limits))
     return str(caught.value)
@@ -54,7 +54,7 @@ def problem(text: str, **limits: int) -> str:
     ],
 )
 def test_what_is_no_plain_word_of_json_stays_a_string(word: str) -> None:
-    """A device named `on`, a date, a time and an octal number are the text that was written."""
+    """A device named `on`, a date, a time and an octal number keep their text."""
     assert read(f"a: {word}\n{word}: a") == {"a": word, word: "a"}
 
 
@@ -76,13 +76,13 @@ def test_what_is_no_plain_word_of_json_stays_a_string(word: str) -> None:
     ],
 )
 def test_plain_words_of_json_are_values(written: str, value: object) -> None:
-    """Truth values, decimal numbers and null are read as such, unless quoted or tagged !!str."""
+    """Booleans, decimal numbers and null are read as such, unless quoted or tagged !!str."""
     found = read(f"a: {written}")["a"]
     assert (found, type(found)) == (value, type(value))
 
 
 def test_lines_are_those_of_keys_and_items() -> None:
-    """A path leads to the line of its key or item, an unknown one to what is around it."""
+    """A path leads to the line of its key or item; an unknown path, to that of its parent."""
     text = "# head\na: 1\nb:\n  - x\n  - c: >\n      y\n    d: &d\n      e: 1\nf: *d\n"
     (document,) = parse_yaml(text, "f.yaml", LIMITS)
     paths: dict[tuple[str | int, ...], int] = {
@@ -93,7 +93,7 @@ def test_lines_are_those_of_keys_and_items() -> None:
 
 
 def test_aliases_are_read() -> None:
-    """An alias is its anchor's value, within one document."""
+    """An alias has the value of its anchor, within one document."""
     assert read("a: &x [1, {b: 2}]\nc: *x\n&k d: *x") == {
         "a": [1, {"b": 2}],
         "c": [1, {"b": 2}],
@@ -103,7 +103,7 @@ def test_aliases_are_read() -> None:
 
 
 def test_a_quoted_merge_key_is_a_key() -> None:
-    """As every word in quotes is what it looks like."""
+    """A quoted word is always a plain string."""
     assert read("'<<': {a: 1}") == {"<<": {"a": 1}}
 
 
@@ -155,12 +155,12 @@ def test_a_quoted_merge_key_is_a_key() -> None:
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(text: str, said: str) -> None:
-    """Broken, ambiguous or hostile YAML ends with one clear error, or one for each repetition."""
+    """Broken, ambiguous or hostile YAML gives one clear error, or one for each repeated key."""
     assert problem(text) == said
 
 
 def test_values_are_counted_with_aliases_as_often_as_used() -> None:
-    """Ten anchors of ten aliases each are 10^10 values, and refused before any is walked."""
+    """Ten anchors of ten aliases each would be 10^10 values, and are refused without a walk."""
     bomb = "a0: &a0 [x]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
     assert problem(bomb) == "f.yaml:6: holds more than 35,000 values"
@@ -169,24 +169,24 @@ def test_values_are_counted_with_aliases_as_often_as_used() -> None:
 
 
 def test_values_are_counted_where_they_stand() -> None:
-    """The line is that of the value which is one too many, also where that is a list."""
+    """The line is that of the first value beyond the limit, even if that is a list."""
     assert problem("- 1\n- [\n  2]\n", nodes=2) == "f.yaml:2: holds more than 2 values"
 
 
 def test_aliases_count_for_the_depth() -> None:
-    """A list of lists of lists may not be deeper by anchors than it may be by brackets."""
+    """Anchors cannot nest lists deeper than brackets can."""
     deeper = "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 200))
     assert problem(f"a0: &a0 [x]\n{deeper}") == "f.yaml:100: is nested deeper than 100 levels"
 
 
 def test_a_mistake_below_an_anchor_is_told_once() -> None:
-    """However often its aliases are used."""
+    """It is reported once, however often the aliases are used."""
     said = "f.yaml:1: 'b' stands here and on line 1: remove one"
     assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == said
 
 
 def _peak(call: Callable[[], object]) -> int:
-    """Return the most memory, in bytes, that a call has at a time."""
+    """Return the peak memory of a call, in bytes."""
     tracemalloc.start()
     try:
         call()
@@ -196,14 +196,17 @@ def _peak(call: Callable[[], object]) -> int:
 
 
 def test_the_tree_goes_as_the_data_comes() -> None:
-    """The facts of a large cluster are 150 MB of text; both together would take a third more."""
+    """The tree is freed while it is converted.
+
+    The facts of a large cluster are 150 MB of text; keeping both would take a third more memory.
+    """
     text = "".join(f"- name: n{at}\n  labels: {{a: x{at}, b: y{at}}}\n" for at in range(500))
     tree = _peak(lambda: list(roots_of(text, LIMITS)))
     assert _peak(lambda: parse_yaml(text, "f.yaml", LIMITS)) < 1.15 * tree
 
 
 def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
-    """A byte order mark is passed over; another encoding is told with the line and the byte."""
+    """A byte order mark is skipped; another encoding is an error with the line and the byte."""
     path = tmp_path / "f"
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9")
     assert decode(read_file(path, LIMITS), "f") == "a: é"
@@ -212,7 +215,7 @@ def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
 
 
 def test_what_is_no_readable_file_is_told(tmp_path: Path) -> None:
-    """A missing file, a directory, a pipe, too large a file: one clear error each, and no hang."""
+    """A missing file, a directory, a pipe or a large file gives one clear error, and no hang."""
     pipe, large = tmp_path / "pipe", tmp_path / "large"
     os.mkfifo(pipe)
     large.write_bytes(b"12345")

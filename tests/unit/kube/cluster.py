@@ -1,4 +1,4 @@
-"""An API server in memory, as far as lists and watches need it."""
+"""An API server in memory, with what lists and watches need."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ QUOTAS = "/api/v1/resourcequotas"
 
 
 def namespace(name: str, **metadata: Any) -> dict[str, Any]:
-    """Make a Namespace as it stands in a list: without its kind."""
+    """Make a Namespace as an item of a list, which has no kind."""
     return {"metadata": {"name": name, **metadata}}
 
 
 def limit_range(name: str = "sizes", space: str = "lab", **limit: Any) -> dict[str, Any]:
-    """Make a LimitRange; without a limit one that requires nothing."""
+    """Make a LimitRange; without a limit, it requires nothing."""
     limits = [{"type": "Container", **limit}]
     return {"metadata": {"name": name, "namespace": space}, "spec": {"limits": limits}}
 
@@ -33,7 +33,7 @@ def quota(name: str = "team", space: str = "lab", **hard: str) -> dict[str, Any]
 
 
 class Stream:
-    """A watch, which a test ends or breaks."""
+    """A watch that a test ends or breaks."""
 
     def __init__(self, query: Query, silence: float) -> None:
         self.query, self.silence = query, silence
@@ -41,7 +41,7 @@ class Stream:
         self.closed = False
 
     def send(self, *events: Any) -> None:
-        """Send events; None ends the watch, an exception breaks it."""
+        """Send events; None ends the watch, and an exception breaks it."""
         for event in events:
             self._waiting.put(event)
 
@@ -52,21 +52,21 @@ class Stream:
             yield event
 
     def interrupt(self) -> None:
-        """End it, as the other end's silence does."""
+        """End the watch with an error, as a silent connection does."""
         self.send(ClusterError("the connection was closed"))
 
     def close(self) -> None:
-        """Note that it was given back."""
+        """Record that the watch was closed."""
         self.closed = True
 
 
 class Cluster:
-    """Objects by path; what is done to them goes to the watches that are open."""
+    """Objects by path; each change is sent to the open watches."""
 
     def __init__(self, page: int = 500) -> None:
         self.asked: list[tuple[str, Query]] = []
         self.streams: dict[str, list[Stream]] = {}
-        #: What the next requests end in, the first first.
+        #: The errors that the next requests raise, in order.
         self.failures: list[Exception] = []
         self.version = 100
         self._page = page
@@ -87,7 +87,7 @@ class Cluster:
         self._tell(path, "DELETED", item)
 
     def forget(self, path: str, *items: dict[str, Any]) -> None:
-        """Have other objects than the watches were told of: their events are lost."""
+        """Replace all objects without sending events, as if the events were lost."""
         self.version += 1
         self._objects[path] = {_key(item): item for item in items}
 
@@ -107,7 +107,7 @@ class Cluster:
         return {"metadata": metadata, "items": items[start:end]}
 
     def stream(self, path: str, query: Query, silence: float) -> Stream:
-        """Begin a watch."""
+        """Start a watch."""
         self._ask(path, query)
         stream = Stream(query, silence)
         self.streams.setdefault(path, []).append(stream)
@@ -137,7 +137,7 @@ def bookmark(version: int) -> dict[str, Any]:
 
 
 def gone(code: int = 410) -> dict[str, Any]:
-    """Make the event that a watch ends with where the version is too old."""
+    """Make the event that ends a watch whose version is too old."""
     return {"type": "ERROR", "object": {"code": code, "message": "too old\nresource version"}}
 
 

@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 
 
 class Api:
-    """An API server that creates, or fails in these ways first."""
+    """An API server that creates objects, after these failures."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
@@ -25,7 +25,7 @@ class Api:
         self.open.set()
 
     def create(self, path: str, body: dict[str, Any]) -> bool:
-        """Create it."""
+        """Create an object."""
         self.asked += 1
         assert self.open.wait(20)
         if self.failures:
@@ -35,12 +35,12 @@ class Api:
 
 
 def events_on(api: Api, lost: list[str], pause: float = 0.0) -> PodEvents:
-    """Make the events of a pod."""
+    """Return the events of a pod."""
     return PodEvents(POD, lambda: api, lambda: iter([pause] * 100), lost.append)
 
 
 def test_an_event_is_about_the_pod() -> None:
-    """In the namespace of the pod, which the API demands."""
+    """It is in the pod's namespace, as the API requires."""
     assert event(POD, BROKEN, NOW) == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -63,7 +63,7 @@ def test_an_event_is_about_the_pod() -> None:
 
 
 def test_the_name_says_whether_it_is_the_same_event() -> None:
-    """Another occasion or note is another event; another time is not."""
+    """Another occasion or note makes another event; another time does not."""
     later = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
     names = [
         event(POD, warned, now)["metadata"]["name"]
@@ -79,14 +79,14 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
 
 
 def test_a_long_note_is_cut_to_what_kubernetes_takes() -> None:
-    """Bytes are counted, and no character is cut in two."""
+    """The limit is in bytes, and no character is cut in two."""
     note = event(POD, BROKEN._replace(note="ä" * LONGEST), NOW)["note"]
     assert note.endswith("ä...")
     assert LONGEST - 2 <= len(note.encode()) <= LONGEST
 
 
 def test_it_is_told_until_it_is_there() -> None:
-    """In a thread; a defect of ours is tried again too."""
+    """It is sent in a thread; after a defect it is sent again too."""
     api, lost = Api(ClusterError("cannot reach it"), ValueError("ours")), list[str]()
     events_on(api, lost).warn(BROKEN)
     until(lambda: len(api.created) == 1)
@@ -95,7 +95,7 @@ def test_it_is_told_until_it_is_there() -> None:
 
 
 def test_what_cannot_be_told_is_given_up() -> None:
-    """And the log is told why; the next one is tried all the same."""
+    """The log says why, and the next event is still sent."""
     api, lost = Api(*[ClusterError("forbidden")] * ATTEMPTS), list[str]()
     events = events_on(api, lost)
     events.warn(BROKEN)
@@ -106,7 +106,7 @@ def test_what_cannot_be_told_is_given_up() -> None:
 
 
 def test_only_what_is_newest_is_told() -> None:
-    """What was wrong meanwhile has been repaired, or is wrong in another way."""
+    """An older problem has been repaired meanwhile, or has changed."""
     api, lost = Api(ClusterError("cannot reach it")), list[str]()
     api.open.clear()
     events = events_on(api, lost, pause=20.0)

@@ -17,7 +17,7 @@ from webhook.kube.requests import Reads
 
 
 class Running:
-    """A feed that runs on a cluster in memory."""
+    """A running feed on a cluster in memory."""
 
     def __init__(self, cluster: Cluster, refusals: int = 0) -> None:
         self.connections = 0
@@ -41,7 +41,7 @@ class Running:
         return self._cluster
 
     def until(self, wanted: int) -> list[str]:
-        """Take until so many batches came; return of what resource they are."""
+        """Take batches until `wanted` of them came; return their resources."""
         taken: list[str] = []
         while len(taken) < wanted:
             assert self.woken.acquire(timeout=300)
@@ -50,7 +50,7 @@ class Running:
 
 
 def test_each_kind_delivers_its_list_and_its_events() -> None:
-    """All over one connection."""
+    """All kinds use the same connection."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
     with Running(cluster) as running:
@@ -62,7 +62,7 @@ def test_each_kind_delivers_its_list_and_its_events() -> None:
 
 
 def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
-    """And is not woken for what has been taken."""
+    """There is one wake-up for all waiting batches, and none for those already taken."""
     cluster = Cluster()
     with Running(cluster) as running:
         running.until(3)
@@ -75,7 +75,7 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
 
 
 def test_without_a_connection_it_tries_again() -> None:
-    """A token may not be mounted yet."""
+    """For example, the token may not be mounted yet."""
     with Running(Cluster(), refusals=2) as running:
         running.until(3)
     assert running.connections == 3

@@ -27,7 +27,7 @@ ANNOTATIONS = {
 
 
 def test_where_the_kinds_are() -> None:
-    """Each in the whole cluster, as RBAC names it."""
+    """Each kind is watched in the whole cluster, under the name that RBAC uses."""
     assert [kind.path for kind in KINDS] == [
         "/api/v1/namespaces",
         "/api/v1/limitranges",
@@ -36,7 +36,7 @@ def test_where_the_kinds_are() -> None:
 
 
 def test_a_namespace_is_two_values() -> None:
-    """The level of Pod Security that it enforces, and its fabric."""
+    """They are the enforced Pod Security level and the fabric."""
     item = namespace("lab", labels=LABELS, annotations=ANNOTATIONS)
     assert NAMESPACES.project(item) == NamespaceFacts(
         name="lab",
@@ -55,7 +55,7 @@ def test_a_namespace_is_two_values() -> None:
     ],
 )
 def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None:
-    """A decision is the same with the whole namespace and with what is kept of it."""
+    """A decision is the same with the whole namespace as with the kept values."""
     item = namespace("lab", labels=labels, annotations=annotations)
     asked = pod(gpu(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"})))
     whole, kept = (
@@ -66,7 +66,7 @@ def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None
 
 
 def test_of_rules_the_sentence_is_kept_that_decisions_say() -> None:
-    """And nothing of those that require no memory limit."""
+    """For a rule that requires no memory limit, nothing is kept."""
     assert LIMIT_RANGES.project(limit_range(max={"memory": "1Gi"})) == (
         "LimitRange sizes sets max.memory"
     )

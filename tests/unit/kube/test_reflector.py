@@ -27,7 +27,7 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 
 
 class Watching:
-    """A reflector whose attempts a test makes one by one, each with events set beforehand."""
+    """A reflector whose attempts a test makes one by one, each with prepared events."""
 
     def __init__(self, cluster: Cluster, kind: Kind = kinds.NAMESPACES) -> None:
         self.cluster = cluster
@@ -42,7 +42,7 @@ class Watching:
         self.delivered.append(changes)
 
     def attempt(self, *events: Any) -> list[list[Change]]:
-        """List and watch, with these events, and return what is delivered."""
+        """List and watch with these events, and return what is delivered."""
         self.delivered.clear()
         begin = self.cluster.stream
 
@@ -57,7 +57,7 @@ class Watching:
         return self.delivered
 
     def asked(self) -> list[str]:
-        """Say in a word each what was asked since the last call."""
+        """List the requests since the last call, each as `list` or `watch VERSION`."""
         words = [
             f"watch {q['resourceVersion']}" if "watch" in q else "list"
             for _, q in self.cluster.asked
@@ -67,12 +67,12 @@ class Watching:
 
 
 def names(changes: list[Change]) -> dict[str, bool]:
-    """Return name → whether something is kept of it."""
+    """Return name → whether anything is kept for it."""
     return {name: kept is not None for (_, name), kept in changes}
 
 
 def test_a_list_comes_first_and_then_the_events_since() -> None:
-    """The list is delivered at once, even an empty one; the watch begins at its version."""
+    """The list is delivered at once, even if it is empty; the watch begins at its version."""
     watching = Watching(Cluster())
     assert watching.attempt() == [[]]
     assert watching.asked() == ["list", "watch 100"]
@@ -84,7 +84,7 @@ def test_a_list_comes_first_and_then_the_events_since() -> None:
 
 
 def test_a_long_list_is_read_in_pages() -> None:
-    """Each as large as it is asked for; none with a resourceVersion, which might be an old one."""
+    """Each page has the requested size; no request has a resourceVersion, which could be old."""
     cluster = Cluster(page=2)
     cluster.put(NAMESPACES, *(namespace(name) for name in "abcde"))
     watching = Watching(cluster)
@@ -101,7 +101,7 @@ def test_a_long_list_is_read_in_pages() -> None:
 
 
 def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
-    """Bookmarks tell a silent watch from a dead one; not all watches end at once."""
+    """Bookmarks tell a quiet watch from a dead one; timeouts vary, so that watches end apart."""
     watching = Watching(Cluster())
     watching.attempt()
     watch = watching.cluster.watch(NAMESPACES)
@@ -113,7 +113,7 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
 
 
 def test_events_are_delivered_where_they_matter() -> None:
-    """What changes nothing that is kept is dropped here; each event moves the version on."""
+    """A change to nothing that is kept is not delivered, but each event advances the version."""
     watching = Watching(Cluster())
     quiet = namespace("a", labels={"team": "x"}, resourceVersion="7")
     enforcing = namespace("a", labels={"pod-security.kubernetes.io/enforce": "baseline"})
@@ -132,7 +132,7 @@ def test_events_are_delivered_where_they_matter() -> None:
 
 
 def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
-    """It becomes of consequence, and then is not any more."""
+    """A limit that matters is added, and then removed again."""
     watching = Watching(Cluster(), kinds.LIMIT_RANGES)
     watching.cluster.put(LIMIT_RANGES, limit_range())
     delivered = watching.attempt(
@@ -153,7 +153,7 @@ def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
     ids=str,
 )
 def test_after_a_failure_everything_is_listed_again(failure: Exception) -> None:
-    """The API server may be another one by then, in which the version means nothing."""
+    """The next API server may be another one, where the version has no meaning."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101))
     watching.asked()
@@ -165,7 +165,7 @@ def test_after_a_failure_everything_is_listed_again(failure: Exception) -> None:
 
 
 def test_a_watch_that_ends_goes_on_where_it_was() -> None:
-    """Nothing is listed again; a bookmark counts as much as an event."""
+    """Nothing is listed again; a bookmark advances the version as an event does."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101), bookmark(110))
     watching.asked()
@@ -175,7 +175,7 @@ def test_a_watch_that_ends_goes_on_where_it_was() -> None:
 
 
 def test_an_error_in_the_stream_lists_again() -> None:
-    """It is the last event of a watch; what was missed is found by comparing."""
+    """An error ends the watch; comparing with the new list finds what was missed."""
     watching = Watching(Cluster())
     a, b, c = namespace("a"), namespace("b"), namespace("c")
     watching.cluster.put(NAMESPACES, a, b)
@@ -192,7 +192,7 @@ def test_an_error_in_the_stream_lists_again() -> None:
 
 
 def test_a_forgotten_version_is_listed_at_once() -> None:
-    """As after a restart of the API server: no failure, and no pause; but only once."""
+    """After a restart of the API server this needs no pause and is not a failure, but only once."""
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101))
     watching.asked()
@@ -209,7 +209,7 @@ def test_a_forgotten_version_is_listed_at_once() -> None:
 
 
 def test_pages_that_expire_are_read_again_from_the_first() -> None:
-    """A continue token lives for minutes; what is held meanwhile stays."""
+    """A continue token is valid for minutes; known objects are kept meanwhile."""
     watching = Watching(Cluster(page=1))
     watching.cluster.put(NAMESPACES, namespace("a"), namespace("b"))
     watching.cluster.failures += [refused(410)]
@@ -218,7 +218,7 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
 
 
 def test_problems_are_told_until_they_are_over() -> None:
-    """A refusal in one line; a defect by its type alone, with the exception for the log."""
+    """A refusal is one line; a defect has only its type, and the exception is kept for the log."""
     watching = Watching(Cluster())
     reflector = watching.reflector
     watching.cluster.failures += [ClusterError("cannot reach it"), ValueError("secret")]
@@ -234,7 +234,7 @@ def test_problems_are_told_until_they_are_over() -> None:
 
 
 class Paced:
-    """A reflector that runs, and the pauses that it makes, without their time."""
+    """A running reflector whose pauses are recorded but take no time."""
 
     def __init__(self, cluster: Cluster, attempts: int) -> None:
         self.now = 0.0
@@ -256,7 +256,7 @@ class Paced:
 
 
 def test_pauses_grow_and_begin_anew_after_a_watch_that_held() -> None:
-    """An API server that is gone is not asked in a loop, nor one that ends each watch at once."""
+    """The API server is not called in a tight loop while it is gone or ends each watch at once."""
     cluster = Cluster()
     cluster.failures += [ClusterError("gone")] * 100
     paced = Paced(cluster, 5)
@@ -267,7 +267,7 @@ def test_pauses_grow_and_begin_anew_after_a_watch_that_held() -> None:
 
 
 def test_a_watch_that_held_is_followed_at_once() -> None:
-    """The pauses of before are over."""
+    """The pauses start again from the shortest."""
     cluster = Cluster()
     paced = Paced(cluster, 5)
     held = [0.0, STEADY, 0.0, STEADY + 1, 0.0]
@@ -282,7 +282,7 @@ def test_a_watch_that_held_is_followed_at_once() -> None:
 
 
 def test_it_ends_while_it_waits_for_events() -> None:
-    """Without waiting for the next one, and without calling it a failure."""
+    """It does not wait for the next event, and does not count it as a failure."""
     cluster = Cluster()
     listed: list[Any] = []
     reflector = Reflector(

@@ -16,22 +16,22 @@ MAX: Any = {"max": {"memory": "1Gi"}}
 
 
 def put(kind: Kind, *items: dict[str, Any]) -> Batch:
-    """Deliver objects."""
+    """Make a batch that delivers objects."""
     return kind, [Change(key_of(item), kind.project(item) or None) for item in items]
 
 
 def gone(kind: Kind, *items: dict[str, Any]) -> Batch:
-    """Deliver that they are deleted."""
+    """Make a batch that deletes objects."""
     return kind, [Change(key_of(item), None) for item in items]
 
 
 def test_before_anything_came_every_namespace_is_unknown() -> None:
-    """There is a source; it has just not said anything."""
+    """There is a source of facts, which has delivered nothing yet."""
     assert Assembly().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
 
 
 def test_rules_and_namespaces_come_in_any_order() -> None:
-    """A rule alone makes no namespace."""
+    """A rule alone does not make its namespace known."""
     assembly = Assembly()
     assert assembly.take([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
     assert assembly.facts == Facts(complete=True)
@@ -42,7 +42,7 @@ def test_rules_and_namespaces_come_in_any_order() -> None:
 
 
 def test_facts_are_new_only_where_something_changed() -> None:
-    """Those of before stay as they were, and so does every other namespace."""
+    """Earlier facts do not change, and neither does any other namespace."""
     assembly = Assembly()
     assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))])
     before = assembly.facts
@@ -58,7 +58,7 @@ def test_facts_are_new_only_where_something_changed() -> None:
 
 
 def test_what_is_deleted_is_forgotten() -> None:
-    """A rule with its namespace, in either order; another rule of it stays."""
+    """A rule and its namespace may be deleted in either order; other rules stay."""
     assembly = Assembly()
     strict, team = limit_range(**MAX), quota(limits_memory="1Ti")
     both = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
@@ -90,7 +90,7 @@ STEP = st.tuples(
 
 @given(st.lists(st.lists(STEP, max_size=6), max_size=8))
 def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
-    """Whatever came and went, in whatever batches: as if all that is left had been read at once."""
+    """After any batches, the facts are those of reading all remaining objects at once."""
     assembly = Assembly()
     there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
     for batch in batches:
@@ -102,7 +102,7 @@ def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
             delivered.append((gone if how is None else put)(kind, item))
             there.pop(key, None)
             if how is not None:
-                # As a list with kinds has it, and with what is kept of it.
+                # A list of mixed kinds names the kind of each object.
                 there[key] = {**item, "kind": KIND_NAMES[kind.resource]}
         changed = assembly.take(delivered)
         now = assembly.facts.namespaces

@@ -73,13 +73,13 @@ def only(text: str, **options: Any) -> Preview:
 
 
 def namespaces(**labels: dict[str, str]) -> Facts:
-    """Know these namespaces and no other."""
+    """Make facts that know these namespaces and no other."""
     known = {name: NamespaceFacts(name=name, labels=found) for name, found in labels.items()}
     return Facts(namespaces=known, complete=True)
 
 
 def test_a_template_is_placed_and_decided() -> None:
-    """Where it stands, whose it is, and what `decide` says of it."""
+    """The preview has the template's place and object, and the decision on it."""
     preview = only(DEPLOYMENT)
     assert (preview.source, preview.line, preview.document) == ("input.yaml", 2, 0)
     assert (preview.kind, preview.namespace, preview.name) == ("Deployment", "lab", "trainer")
@@ -95,26 +95,26 @@ def test_a_template_is_placed_and_decided() -> None:
 def test_the_namespace_is_the_objects_own_then_the_options(
     text: str, given: str | None, namespace: str
 ) -> None:
-    """As for kubectl, which refuses -n where it contradicts the object."""
+    """An object's own namespace wins; kubectl would reject a -n that contradicts it."""
     options = {} if given is None else {"namespace": given}
     assert only(text, **options).namespace == namespace
 
 
 def test_without_facts_nothing_is_known_nor_held_against_the_namespace() -> None:
-    """The call is open; the decision is that of a known namespace."""
+    """It is open whether the webhook is called; the decision is that for a known namespace."""
     preview = only(DEPLOYMENT)
     assert preview.called is None
     assert "NamespaceUnknown" not in {one.reason.code for one in preview.decision.outcomes}
 
 
 def test_given_labels_settle_the_call() -> None:
-    """`--namespace-label rdma.lab/enable=true` stands for the namespace's own."""
+    """`--namespace-label rdma.lab/enable=true` stands for the namespace's own label."""
     assert only(DEPLOYMENT, namespace_labels={"rdma.lab/enable": "true"}).called is True
     assert only(DEPLOYMENT, namespace_labels={"team": "x"}).called is False
 
 
 def test_given_labels_lie_over_those_of_the_facts() -> None:
-    """What is given wins, what is not given stays."""
+    """A given label overrides the one in the facts; the others stay."""
     facts = namespaces(lab={"rdma.lab/enable": "true"})
     assert only(DEPLOYMENT, facts=facts).called is True
     assert only(DEPLOYMENT, facts=facts, namespace_labels={"team": "x"}).called is True
@@ -122,14 +122,14 @@ def test_given_labels_lie_over_those_of_the_facts() -> None:
 
 
 def test_a_namespace_that_the_facts_lack_is_unknown() -> None:
-    """Then the limit is kept, and the decision says so."""
+    """Then the memory limit is kept, and the decision says so."""
     preview = only(DEPLOYMENT, facts=namespaces(other={}))
     assert preview.called is None
     assert "NamespaceUnknown" in {one.reason.code for one in preview.decision.outcomes}
 
 
 def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> None:
-    """It asks what would be if this pod had opted in."""
+    """`--enable` shows what would happen if the pod had opted in."""
     labels = {"rdma.lab/enable": "true"}
     assert only(POD, namespace_labels=labels).decision.reason.code == "NotOptedIn"
     supposed = only(POD, namespace_labels=labels, enable=True)
@@ -138,13 +138,13 @@ def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> N
 
 @pytest.mark.parametrize("metadata", ["[]", "x", "{annotations: []}", "{annotations: 5}"])
 def test_enable_leaves_a_misshapen_pod_to_the_decision(metadata: str) -> None:
-    """It is denied for its shape."""
+    """The decision denies it for its shape."""
     text = f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {{containers: []}}\n"
     assert not only(text, enable=True).decision.allowed
 
 
 def review(**request: Any) -> str:
-    """Wrap the pod into an AdmissionReview."""
+    """Wrap the pod in an AdmissionReview."""
     (pod,) = read_documents(POD)
     whole = {"uid": "1", "operation": "CREATE", "namespace": "lab", "object": pod.value, **request}
     return json.dumps(
@@ -153,7 +153,7 @@ def review(**request: Any) -> str:
 
 
 def test_an_admission_review_is_a_call() -> None:
-    """Its namespace counts, whatever the options say."""
+    """The review's namespace counts, whatever the options say."""
     preview = only(review(), namespace="other", enable=True)
     assert (preview.namespace, preview.name, preview.path) == ("lab", "one", "request.object")
     assert preview.called is True
@@ -165,34 +165,34 @@ def test_an_admission_review_is_a_call() -> None:
 def test_an_admission_review_that_nobody_sends_is_no_call(
     request_: dict[str, Any], because: str
 ) -> None:
-    """The webhook is registered for the creation of pods; half a review is an error."""
+    """The webhook is registered for the creation of pods only; an incomplete review is an error."""
     preview = only(review(**request_), enable=True)
     assert preview.called is False
     assert because in preview.called_because
 
 
 def test_a_document_without_templates_is_noted() -> None:
-    """It is never passed over in silence."""
+    """A document is never skipped without a note."""
     report = report_on(f"{SERVICE}---\napiVersion: v1\nkind: List\nitems: []\n")
     assert report.previews == ()
     assert report.notes == ("Service lab/web: no pod template", "List: no pod template")
 
 
 def test_documents_are_counted_over_all_inputs() -> None:
-    """Empty ones are left out, so that the number is that of the document in `-o yaml`."""
+    """Empty documents are not counted, so that the numbers match those of `-o yaml`."""
     documents = [*read_documents(f"{SERVICE}---\n---\n{POD}"), *read_documents(DEPLOYMENT)]
     report = preview_documents(documents, PreviewOptions(fabrics=FABRICS))
     assert [preview.document for preview in report.previews] == [1, 2]
 
 
 def test_what_is_no_kubernetes_object_is_refused() -> None:
-    """One line names document and line."""
+    """The error is one line with the document and the line."""
     with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: no Kubernetes "):
         report_on(f"{SERVICE}---\nreplicas: 3\n")
 
 
 def test_a_pod_that_only_seems_to_have_opted_in_is_given_a_hint() -> None:
-    """Nobody else can tell: the webhook is not called for it."""
+    """Only the preview can say so, since the webhook is not called for such a pod."""
     seeming = DEPLOYMENT.replace("rdma.lab/enable", "rdma.lab/enabled")
     assert "did you mean rdma.lab/enable?" in only(seeming).hint
     assert only(seeming, enable=True).hint == ""
@@ -200,13 +200,13 @@ def test_a_pod_that_only_seems_to_have_opted_in_is_given_a_hint() -> None:
 
 
 def test_a_fabrics_file_is_refused() -> None:
-    """It is no manifest, and easily given for one."""
+    """It is not a manifest, but is easily mistaken for one."""
     with pytest.raises(DocumentError, match=r"^input.yaml: line 2: this is a fabrics file"):
         report_on("# ours\nkind: FabricConfiguration\n")
 
 
 def test_a_repeated_key_is_noted() -> None:
-    """A strict reader would refuse it; the API server drops one of the two."""
+    """A strict reader would reject it; the API server drops one of the two."""
     (note,) = report_on(POD.replace("  name: one\n", "  name: one\n  name: two\n")).notes
     assert note.startswith(
         "input.yaml: document 1, line 5: the key name stands there a second time"
@@ -220,7 +220,7 @@ def both(**options: Any) -> tuple[list[Document], Report]:
 
 
 def test_the_patch_of_a_document_applies_to_the_document() -> None:
-    """Its pointers begin at the document, so that any RFC 6902 tool takes it."""
+    """Its pointers begin at the document, so that any RFC 6902 tool can apply it."""
     documents, report = both()
     service, deployment, pod = patches(documents, report)
     assert (service, pod) == ([], [])
@@ -229,7 +229,7 @@ def test_the_patch_of_a_document_applies_to_the_document() -> None:
 
 
 def test_the_text_of_a_document_keeps_comments_and_order() -> None:
-    """Reading it again gives the patched document; what is not patched stays to the byte."""
+    """Reading it gives the patched documents; unpatched ones stay the same, byte for byte."""
     documents, report = both()
     texts = [rewritten.text for rewritten in rewrite(documents, report)]
     assert (texts[0], texts[2]) == (documents[0].text, documents[2].text)
@@ -240,7 +240,7 @@ def test_the_text_of_a_document_keeps_comments_and_order() -> None:
 
 
 def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
-    """Add what the API server adds before admission: a missing request is the limit."""
+    """Add what the API server adds before admission: a missing request equals the limit."""
     pod = deepcopy(pod)
     for container in pod["spec"]["containers"]:
         resources = container.get("resources", {})
@@ -250,7 +250,7 @@ def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def comparable(pod: dict[str, Any]) -> dict[str, Any]:
-    """Read the status, which is compared by its content."""
+    """Parse the status, so that it is compared by content."""
     pod = deepcopy(pod)
     annotations = pod["metadata"]["annotations"]
     annotations["rdma.lab/status"] = json.loads(annotations["rdma.lab/status"])

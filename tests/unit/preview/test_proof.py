@@ -1,4 +1,4 @@
-"""A preview shows the pod that another library makes of the operations, or nothing."""
+"""A preview shows the pod that another library makes with the operations, or nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ items:
 
 
 def decided(pod: PodManifest, *ops: PatchOp) -> Decision:
-    """Make the decision for a pod, with operations that may be others."""
+    """Make a decision with this pod and these operations, which may not match."""
     return Decision(allowed=True, reason=PATCHED, pod=pod, patch=ops)
 
 
@@ -58,7 +58,7 @@ def containers_of(value: Any) -> set[int]:
 
 
 def test_the_pod_that_is_shown_is_made_by_jsonpatch() -> None:
-    """Of what came in, with the operations that go out; it shares nothing with the decision."""
+    """It is made from the input and the patch, and shares nothing with the decision's pod."""
     (document,) = read_documents(SHARING)
     report = preview_documents([document], OPTIONS)
     (one,) = report.previews
@@ -72,7 +72,7 @@ def test_the_pod_that_is_shown_is_made_by_jsonpatch() -> None:
 
 
 def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
-    """There is nothing to prove, and nothing is copied."""
+    """There is nothing to prove, so nothing is copied."""
     (document,) = read_documents("apiVersion: v1\nkind: Pod\nspec: {containers: []}\n")
     report = preview_documents([document], PreviewOptions(fabrics=OPTIONS.fabrics))
     assert report.previews[0].pod is document.value
@@ -89,13 +89,13 @@ def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
     ids=["another value", "another type", "more", "less"],
 )
 def test_operations_that_make_another_pod_are_a_defect(op: PatchOp, pod: PodManifest) -> None:
-    """`true`, `1` and `1.0` are three values."""
+    """Values are compared with their types: `true`, `1` and `1.0` differ."""
     with pytest.raises(UnprovenPatchError):
         proven_pod({}, decided(pod, op))
 
 
 def test_a_change_without_an_operation_is_a_defect() -> None:
-    """The API server would not make it."""
+    """The API server would not make such a change."""
     with pytest.raises(UnprovenPatchError):
         proven_pod({}, decided({"a": 1}))
 
@@ -110,13 +110,13 @@ def test_a_change_without_an_operation_is_a_defect() -> None:
     ids=lambda op: str(op["op"]),
 )
 def test_operations_that_do_not_apply_are_a_defect(op: PatchOp) -> None:
-    """As for the API server, which would refuse the pod."""
+    """The API server would reject the pod."""
     with pytest.raises((jsonpatch.JsonPatchException, jsonpatch.JsonPointerException)):
         proven_pod({}, decided({"a": 1}, op))
 
 
 def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The editor's value is made by code of ours, so it is held against the proven one."""
+    """Our own code makes the editor's value, so it is compared with the proven one."""
     documents = read_documents(SHARING)
     report = preview_documents(documents, OPTIONS)
     assert rewrite(documents, report)
@@ -127,7 +127,7 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", [one.name for one in SERVED])
 def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A 500 with its trace for the log, and no preview: neither the pod nor the rest."""
+    """The answer is a 500 with a trace for the log, and shows no pod at all."""
 
     def broken(*given: Any) -> Any:
         return decide(*given)._replace(pod={"metadata": {"name": "hunter2"}})

@@ -1,4 +1,4 @@
-"""Reports, built by hand: one pod of each fate."""
+"""Reports built by hand, with one pod for each kind of result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def outcome(
     *ops: PatchOp,
     quiet: bool = False,
 ) -> Outcome:
-    """One outcome; its reason code follows from its status."""
+    """Make an outcome whose reason code follows from its status."""
     code = {"applied": "Added", "already": "Present", "skipped": "NotNeeded"}.get(status, "Odd")
     return Outcome(mutation, container, status, Reason(code, "", quiet=quiet), message, ops)
 
 
 def patched(*outcomes: Outcome, **more: Any) -> Decision:
-    """Decide for fabric v100-ib with these outcomes, and a patch of their operations."""
+    """Make a decision for fabric v100-ib with these outcomes and their operations as patch."""
     ops = tuple(op for one in outcomes for op in one.ops)
     given: dict[str, Any] = {
         "allowed": True,
@@ -41,17 +41,17 @@ def patched(*outcomes: Outcome, **more: Any) -> Decision:
 
 
 def not_opted_in() -> Decision:
-    """Leave a pod that did not ask."""
+    """Make a decision for a pod that did not opt in."""
     return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod={})
 
 
 def denied(message: str = "two fabrics") -> Decision:
-    """Refuse a pod."""
+    """Make a decision that denies a pod."""
     return Decision(allowed=False, reason=CONFLICT, message=message, pod={"spec": {}})
 
 
 def preview(decision: Decision, **more: Any) -> Preview:
-    """Put a decision into Deployment lab/trainer of train.yaml, with what else is given."""
+    """Make the preview of Deployment lab/trainer in train.yaml with this decision."""
     given: dict[str, Any] = {
         "source": "train.yaml",
         "line": 1,

@@ -14,7 +14,7 @@ VALIDATOR = Draft202012Validator(json.loads(form_schema()))
 
 
 def test_the_form_of_a_patched_pod() -> None:
-    """Every key of it, as documented."""
+    """It has every key that is documented."""
     assert form(Report(previews=(preview(APPLIED),), notes=("a note",))) == {
         "decisions": [
             {
@@ -59,12 +59,12 @@ def test_the_form_of_a_patched_pod() -> None:
     ],
 )
 def test_every_form_keeps_to_the_schema(report: Report) -> None:
-    """Read back from its text, as a program does."""
+    """It is parsed from its text, as a program would do."""
     VALIDATOR.validate(json.loads(form_text(report)))
 
 
 def test_the_schema_is_one_and_describes_every_key() -> None:
-    """A key that the schema does not name would be refused, so it is complete."""
+    """The schema rejects a key that it does not describe, so it is complete."""
     Draft202012Validator.check_schema(json.loads(form_schema()))
     broken = form(Report(previews=(preview(APPLIED),)))
     broken["decisions"][0]["more"] = 1
@@ -72,7 +72,7 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
 
 
 def test_the_text_is_readable_json_that_ends_a_line() -> None:
-    """Other scripts stay as they are; numbers of any size are written."""
+    """Letters of other scripts are not escaped, and numbers of any size are written."""
     big = 10**30
     report = Report(previews=(preview(patched(pod={"x": ["ü", big]})),))
     text = form_text(report)

@@ -3,13 +3,13 @@ from webhook.render.report import Report, asides
 
 
 def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
-    """A denial does that, and nothing else."""
+    """Only a denial does that."""
     assert not Report(previews=(preview(not_opted_in()), preview(patched()))).denied
     assert Report(previews=(preview(patched()), preview(denied()))).denied
 
 
 def test_a_path_is_written_as_people_write_it() -> None:
-    """A pod itself has the path ""."""
+    """The path of a bare pod is empty."""
     assert (
         preview(patched(), steps=("items", 0, "spec", "template")).path == "items[0].spec.template"
     )
@@ -17,7 +17,7 @@ def test_a_path_is_written_as_people_write_it() -> None:
 
 
 def test_asides_tell_what_a_patch_cannot() -> None:
-    """Denials, warnings, a webhook that is not called, and notes, in the order of the input."""
+    """Denials, warnings, webhooks that are not called, and notes come in the order of the input."""
     previews = (
         preview(denied("two fabrics")),
         preview(patched(warnings=("rdma.lab: ipc-lock trainer: not root",)), steps=()),
@@ -33,7 +33,7 @@ def test_asides_tell_what_a_patch_cannot() -> None:
 
 
 def test_asides_say_once_what_holds_for_many() -> None:
-    """With the names of the first of them, and after some notes only how many more there are."""
+    """The first names are listed and the rest counted; so are notes beyond the first few."""
     pods = [
         preview(patched(), steps=(), name=name, called=False, called_because="no label")
         for name in "abcde"
@@ -56,7 +56,7 @@ def test_asides_say_once_what_holds_for_many() -> None:
 
 
 def test_asides_tell_what_only_looks_like_opting_in() -> None:
-    """In an output for programs, too."""
+    """They do so even in outputs for programs."""
     hinted = preview(not_opted_in(), hint="it is a label")
     assert list(asides(Report(previews=(hinted,)))) == [
         ("warning", "Deployment lab/trainer spec.template: it is a label")

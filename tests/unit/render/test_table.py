@@ -6,7 +6,7 @@ from webhook.render.table import Column, Sheet, Span, lines_of
 
 
 def wrapped(words: str, width: int) -> list[str]:
-    """Return the lines of a text."""
+    """Return the lines of a wrapped text."""
     return [words[start:end] for start, end in lines_of(words, width)]
 
 
@@ -27,12 +27,12 @@ def wrapped(words: str, width: int) -> list[str]:
 def test_lines_are_broken_between_words_and_long_words_are_cut(
     words: str, lines: list[str]
 ) -> None:
-    """Eight columns here; an ideograph takes two."""
+    """The width is eight columns, of which an ideograph takes two."""
     assert wrapped(words, 8) == lines
 
 
 def test_a_paragraph_hangs_under_its_sign() -> None:
-    """The second line begins where the words of the first do."""
+    """The second line is aligned with the words of the first."""
     sheet = Sheet(20)
     sheet.paragraph(Span("some words, "), Span("more words"), sign=Span("!"), indent=2)
     sheet.blank()
@@ -40,7 +40,7 @@ def test_a_paragraph_hangs_under_its_sign() -> None:
 
 
 def test_colours_follow_their_words_over_a_line_break() -> None:
-    """Each line is painted on its own, so that a pager can cut anywhere."""
+    """Each line has its own color codes, so that a pager can cut anywhere."""
     sheet = Sheet(9, colour=True)
     sheet.paragraph(Span("red and "), Span("green words", "green"))
     assert sheet.text == "red and\n\x1b[32mgreen\x1b[0m\n\x1b[32mwords\x1b[0m\n"
@@ -51,7 +51,7 @@ ROWS = [[Span("a"), Span("one, two", "green"), Span("because of these reasons")]
 
 
 def test_a_table_gives_the_last_column_what_is_left() -> None:
-    """A column that has a greatest width is wrapped in it."""
+    """A column with a maximum width is wrapped."""
     sheet = Sheet(36)
     sheet.table(COLUMNS, ROWS, indent=2)
     assert sheet.text == (
@@ -63,7 +63,7 @@ def test_a_table_gives_the_last_column_what_is_left() -> None:
 
 
 def test_a_table_too_narrow_to_read_is_written_as_paragraphs() -> None:
-    """One word a line helps nobody."""
+    """A column with one word on each line is hard to read."""
     sheet = Sheet(24)
     sheet.table(COLUMNS, ROWS, indent=2)
     assert sheet.text == "  a one, two: because of\n  these reasons\n  b b: b\n"

@@ -10,12 +10,12 @@ ADDED = outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP)
 
 
 def shown(*previews: Preview, width: int = 100, notes: tuple[str, ...] = ()) -> str:
-    """Render these previews without colours."""
+    """Render these previews without colors."""
     return report_text(Report(previews=previews, notes=notes), width=width)
 
 
 def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
-    """Fabric and evidence stand in the verdict; what had nothing to do is one line."""
+    """Fabric and evidence are in the verdict; mutations with nothing to do share one line."""
     decision = patched(
         ADDED,
         outcome("ipc-lock", "trainer", "warned", "the container is not root"),
@@ -37,19 +37,19 @@ def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
 
 
 def test_containers_of_which_the_same_is_said_share_a_row() -> None:
-    """Ten equal workers are one row."""
+    """Ten equal workers have one row."""
     rows = [outcome("env", name, "applied", "NCCL_IB_HCA", OP) for name in ("a", "b")]
     assert "    env       a, b       applied  NCCL_IB_HCA\n" in shown(preview(patched(*rows)))
 
 
 def test_an_outcome_for_the_whole_pod_says_so() -> None:
-    """The container "" is the pod."""
+    """An outcome without a container is about the whole pod."""
     row = outcome("networks", "", "applied", "net1 appended", OP)
     assert "    networks  (pod)      applied  net1 appended\n" in shown(preview(patched(row)))
 
 
 def test_a_pod_that_did_not_ask_is_told_how_to() -> None:
-    """The annotation's place is named as it is in the document."""
+    """The path of the annotation is the one in the document."""
     lines = shown(preview(not_opted_in(), called=False, steps=()), width=200).splitlines()
     assert lines[1] == (
         '  ○ not opted in: add rdma.lab/enable: "true" to metadata.annotations,'
@@ -59,18 +59,18 @@ def test_a_pod_that_did_not_ask_is_told_how_to() -> None:
 
 
 def test_a_refused_pod_says_why() -> None:
-    """The denial's message is what the user would get from kubectl."""
+    """The denial's message is the one that kubectl would show."""
     assert "  ✘ denied: two fabrics\n" in shown(preview(denied()))
 
 
 def test_an_allowed_pod_without_a_change_is_unchanged() -> None:
-    """A status annotation alone is no change that anyone would notice."""
+    """A status annotation alone does not count as a change."""
     unchanged = patched(outcome("env", "a", "skipped", "no fabric"), fabric=None, message="none")
     assert "  ○ unchanged: none\n" in shown(preview(unchanged))
 
 
 def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
-    """Without a fabric, most mutations say the same."""
+    """Without a fabric, most mutations have the same reason."""
     unknown = Reason("FabricUnknown", "")
     held = [Outcome(name, "", "skipped", unknown, "no fabric") for name in ("env", "networks")]
     decision = patched(ADDED, *held, reason=unknown, fabric=None, message="no fabric")
@@ -86,7 +86,7 @@ HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.")
 
 
 def held(*others: Outcome) -> Decision:
-    """Decide for a fabric of the host's network where the pod is not in it."""
+    """Decide for a fabric that needs hostNetwork and a pod without it."""
     message = "no RDMA: fabric v100-ib needs hostNetwork"
     names = ("env", "networks")
     return patched(
@@ -97,7 +97,7 @@ def held(*others: Outcome) -> Decision:
 
 
 def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
-    """`patched` without more would contradict the rows; the warning is counted, not repeated."""
+    """`patched` alone would contradict the rows; the warning is counted but not repeated."""
     assert shown(preview(held(ADDED)), width=120) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
         "  ✔ patched in part for fabric v100-ib (nvidia.com/v100 in container trainer): no RDMA: "
@@ -124,7 +124,7 @@ def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
 def test_where_the_webhook_is_not_called_all_is_only_what_would_be(
     decision: Decision, verdict: str, counted: str
 ) -> None:
-    """A decision is worth nothing where nobody asks for it, and is counted apart."""
+    """Such a decision has no effect, so it is counted separately."""
     seen = shown(preview(decision, called=False, called_because="because"), width=200).splitlines()
     assert seen[1] == f"  {verdict}"
     assert seen[-1].startswith(f"1 pod: 1 {counted}")
@@ -135,7 +135,7 @@ def test_where_the_webhook_is_not_called_all_is_only_what_would_be(
 
 
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
-    """Without facts it holds for every pod; one that did not ask has other worries."""
+    """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
     way = "(--namespace-label rdma.lab/enable=true or --facts FILE tells)"
     assert shown(*pods, width=200).splitlines()[-2] == (
@@ -157,7 +157,7 @@ POD_SECURITY = Reason("PodSecurity", "The namespace refuses it.")
 
 
 def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
-    """One row says why; the summary counts the warning."""
+    """One row says why, and the summary counts the warning."""
     decision = patched(
         Outcome("ipc-lock", "a", "skipped", POD_SECURITY, "the namespace refuses it: label it"),
         Outcome("ipc-lock", "a", "warned", POD_SECURITY, "no IPC_LOCK: the namespace refuses it"),
@@ -174,7 +174,7 @@ def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
 
 
 def test_a_warning_that_says_more_than_its_skipped_row_has_its_own() -> None:
-    """Nothing that a user must know is lost."""
+    """The user gets to see both."""
     decision = patched(
         Outcome("env", "a", "skipped", POD_SECURITY, "envFrom may hold them"),
         Outcome("env", "a", "warned", POD_SECURITY, "put UCX_NET_DEVICES into env by hand"),
@@ -186,12 +186,12 @@ def test_a_warning_that_says_more_than_its_skipped_row_has_its_own() -> None:
 
 
 def test_where_the_webhook_is_called_nothing_is_said_of_it() -> None:
-    """The ordinary case needs no line."""
+    """The usual case needs no line."""
     assert "because" not in shown(preview(patched(ADDED), called_because="because"))
 
 
 def test_notes_and_an_input_without_pods_are_told() -> None:
-    """What holds no pods is never passed over in silence, and is named in one line."""
+    """Objects without pods are never skipped silently, and share one line."""
     notes = ("Service a: no pod template", "TrainJob b: from a runtime", "Role c: no pod template")
     assert shown(notes=notes) == (
         "note: TrainJob b: from a runtime\n"
@@ -201,7 +201,7 @@ def test_notes_and_an_input_without_pods_are_told() -> None:
 
 
 def test_notes_that_say_the_same_share_a_line() -> None:
-    """Of many names the first are enough: -o json has all."""
+    """If there are many names, only the first are listed; `-o json` has all."""
     many = tuple(f"Service s{number}: no pod template" for number in range(14))
     notes = ("TrainJob a: from a runtime", "TrainJob b: from a runtime", *many)
     first, second, _ = shown(notes=notes, width=300).splitlines()
@@ -210,19 +210,19 @@ def test_notes_that_say_the_same_share_a_line() -> None:
 
 
 def test_an_object_without_a_name_is_shown_by_its_namespace() -> None:
-    """A template may have a generated name only."""
+    """A template may have only a generated name."""
     assert shown(preview(patched(ADDED), name="")).startswith("Deployment in lab  spec.template")
 
 
 def test_the_summary_counts_each_fate() -> None:
-    """Alphabetical, so that two runs compare."""
+    """Kinds of results are sorted by name, so that two runs can be compared."""
     fates = [patched(ADDED), denied(), not_opted_in(), patched(ADDED)]
     summary = shown(*map(preview, fates)).splitlines()[-1]
     assert summary == "4 pods: 1 denied, 1 not opted in, 2 patched"
 
 
 def test_escape_sequences_and_markup_of_a_document_reach_no_terminal() -> None:
-    """A name is data: neither the terminal nor rich's markup may obey it."""
+    """Neither the terminal nor rich's markup interprets a name."""
     seen = shown(preview(denied("[red]a\x1b]0;b\u202ec\n[/red]"), name="\x1b[2J"))
     assert "lab/\\x1b[2J  " in seen
     assert "denied: [red]a\\x1b]0;b\\u202ec\\n[/red]\n" in seen
@@ -230,21 +230,21 @@ def test_escape_sequences_and_markup_of_a_document_reach_no_terminal() -> None:
 
 @pytest.mark.parametrize("width", [1, 40, 80, 140])
 def test_no_line_is_wider_than_asked(width: int) -> None:
-    """Long words are folded; below 40 columns nothing can be read, so 40 it is."""
+    """Long words are folded; widths below 40 columns count as 40, since they are unreadable."""
     decision = patched(outcome("rdma-resources", "c" * 63, "applied", "m" * 300, OP))
     lines = shown(preview(decision, name="n" * 253), width=width).splitlines()
     assert max(map(len, lines)) <= max(width, 40)
 
 
 def test_colours_come_only_where_asked() -> None:
-    """A pipe gets plain text."""
+    """By default there are none, for pipes."""
     report = Report(previews=(preview(patched(ADDED)),))
     assert "\x1b" not in report_text(report)
     assert "\x1b[32mapplied" in report_text(report, colour=True)
 
 
 def test_a_warning_of_another_reason_keeps_its_row() -> None:
-    """However alike the words are: who looks for the code must find it."""
+    """This holds even for similar words, so that every code can be found."""
     same, other = Reason("NonRoot", ""), Reason("UserNamespace", "")
     left = Outcome("ipc-lock", "trainer", "skipped", same, "does nothing: not root")
     for reason, rows in ((same, 1), (other, 2)):

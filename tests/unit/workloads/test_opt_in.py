@@ -12,32 +12,32 @@ WHERE = "spec.template.metadata.annotations"
 
 
 def deployment(own: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
-    """Build a Deployment with these metadata, and with those of its pod template."""
+    """Make a Deployment with this metadata, and with that of its pod template."""
     spec = {"template": {"metadata": template, "spec": {"containers": []}}}
     metadata = {"name": "trainer", **own}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def hint(own: dict[str, Any], template: dict[str, Any]) -> str:
-    """Return what is said of the one template."""
+    """Return the hint for the only template."""
     value = deployment(own, template)
     (found,) = templates_of(value)
     return OptInHints(value).of(found)
 
 
 def test_what_does_not_look_like_opting_in_needs_no_hint() -> None:
-    """Other annotations are nobody's mistake."""
+    """Other annotations and labels are not mistakes."""
     for key in ("team", "rdma.lab/fabric", "rdma.lab/disable", "x.io/enable", "sidecar/enabled"):
         assert hint({"labels": {key: "true"}}, {"annotations": {key: "true"}}) == ""
 
 
 def test_a_pod_that_says_false_is_told_so() -> None:
-    """It is what the user wrote, and the line to change."""
+    """The hint quotes the line that the user has to change."""
     assert hint({}, {"annotations": {ENABLE: "false"}}) == f'{WHERE} says {ENABLE}: "false"'
 
 
 def test_a_label_of_the_pod_is_no_annotation() -> None:
-    """The namespace wants a label of this name, the pod an annotation."""
+    """The namespace needs a label of this name, the pod an annotation."""
     assert hint({}, {"labels": {ENABLE: "true"}}) == (
         "rdma.lab/enable stands in spec.template.metadata.labels: on a pod it is an annotation"
     )
@@ -51,7 +51,7 @@ def test_a_label_of_the_pod_is_no_annotation() -> None:
     ],
 )  # fmt: skip
 def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
-    """Kubernetes takes any key, and nobody calls the webhook for this one."""
+    """Kubernetes accepts any key, and the webhook is not called for this one."""
     assert hint({}, {"annotations": {key: "true"}}) == (
         f"{key!r} in {WHERE} means nothing (did you mean rdma.lab/enable?)"
     )
@@ -59,7 +59,7 @@ def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
 
 @pytest.mark.parametrize("field", ["annotations", "labels"])
 def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
-    """The most common mistake: the first metadata of the file."""
+    """The most common mistake is to use the first metadata in the file."""
     assert hint({field: {ENABLE: "true"}}, {}) == (
         f"rdma.lab/enable stands in metadata.{field} of Deployment trainer, which reaches no pod: "
         f"it counts in {WHERE} only"
@@ -67,7 +67,7 @@ def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
 
 
 def test_a_template_around_the_template_is_named_by_its_path() -> None:
-    """A CronJob has a template of Jobs, which have templates of pods; the nearest is told."""
+    """A CronJob has a template of Jobs, which has a template of pods; the nearest one is named."""
     job = deployment({}, {})
     metadata = {"annotations": {"rdma.lab/enabled": "true"}}
     value = {
@@ -85,7 +85,7 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
 
 @pytest.mark.parametrize("metadata", [None, 5, [], {"annotations": 5, "labels": []}])
 def test_any_shape_is_searched_without_complaint(metadata: Any) -> None:
-    """Nothing is known of a document but that it is JSON."""
+    """A document may be any JSON."""
     value = deployment({}, metadata)
     value["metadata"] = metadata
     assert OptInHints(value).of(templates_of(value)[0]) == ""

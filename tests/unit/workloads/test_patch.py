@@ -1,4 +1,4 @@
-"""Patches in the value of a document whose pods may share parts, as aliases of YAML do."""
+"""Tests of patching documents whose pods may share parts, as YAML aliases do."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def names(value: Any) -> list[list[str]]:
 
 
 def test_two_pods_that_share_an_anchor_each_get_a_variable_once() -> None:
-    """What they share is copied, and the document as it was read stays as it was."""
+    """Shared parts are copied, and the original document does not change."""
     (document,) = read_documents(TWO_PODS)
     assert names(patched(document.value, BOTH)) == [["HOME", "NCCL_DEBUG"]] * 2
     assert names(document.value) == [["HOME"]] * 2
 
 
 def test_in_place_they_would_get_it_twice() -> None:
-    """Why `patched` is not jsonpatch, which edits the one list that both pods have."""
+    """This is why `patched` does not use jsonpatch, which edits the one list of both pods."""
     (document,) = read_documents(TWO_PODS)
     whole = [
         {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in BOTH for op in ops
@@ -57,7 +57,7 @@ def test_in_place_they_would_get_it_twice() -> None:
 
 
 def test_what_is_not_patched_is_not_copied() -> None:
-    """The editor of the text passes over what is the same object."""
+    """The text editor skips parts that are the same object."""
     value: dict[str, Any] = {"a": {"x": 1}, "b": [{"y": [1]}, {"z": 2}]}
     made = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
     assert made == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}

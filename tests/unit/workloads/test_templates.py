@@ -1,4 +1,4 @@
-"""Pod templates are found by shape, and what only looks like one is told."""
+"""Pod templates are found by shape, and what only looks like one is noted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from webhook.yamltext.documents import read_documents
 
 
 def pod(name: str = "trainer") -> dict[str, Any]:
-    """Build what every pod template has."""
+    """Make the part that every pod template has."""
     return {"spec": {"containers": [{"name": name, "image": "x"}]}}
 
 
 def workload(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
-    """Build an object of a kind that holds pods."""
+    """Make an object of a kind that holds pods."""
     metadata = {"name": name, **metadata}
     return {"apiVersion": "x.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def outside(places: str) -> str:
-    """Return what a note says of containers in places that are no pod template."""
+    """Return a note's text about containers at places that are not pod templates."""
     return (
         f"a container outside any pod template at {places}: not edited here, "
         "the pods made from it are patched at admission"
@@ -31,19 +31,19 @@ def outside(places: str) -> str:
 
 
 def found(value: Any) -> list[tuple[str, str, str, str | None]]:
-    """List where templates are found and what they are said to belong to."""
+    """List the templates by path, with kind, name and namespace of their objects."""
     return [(dotted(t.path), t.kind, t.name, t.namespace) for t in templates_of(value)]
 
 
 def test_a_bare_pod_is_the_document_itself() -> None:
-    """Its path is empty and the mapping is not a copy."""
+    """Its path is empty, and the pod is the same object as the document."""
     value = workload("Pod", "p", pod()["spec"], namespace="lab")
     assert found(value) == [("", "Pod", "p", "lab")]
     assert templates_of(value)[0].pod is value
 
 
 def test_templates_of_kinds_that_nobody_listed() -> None:
-    """At any depth, in the order of the document, each with the object around it."""
+    """They are found at any depth, in the order of the document, each with its owner."""
     value = workload(
         "Fleet", "f", {"roles": [{"template": pod()}, {"template": pod()}], "last": {"t": pod()}}
     )
@@ -55,7 +55,7 @@ def test_templates_of_kinds_that_nobody_listed() -> None:
 
 
 def test_the_nearest_object_is_named_and_takes_the_namespace_from_around() -> None:
-    """A Job in a wrapper is a Job; items of a List have their own names."""
+    """A Job in a wrapper is named as a Job; items of a List have their own names."""
     job = workload("Job", "j", {"template": pod()})
     wrapper = workload("AppWrapper", "w", {"components": [{"template": job}]}, namespace="lab")
     value = {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, wrapper, job]}
@@ -66,13 +66,13 @@ def test_the_nearest_object_is_named_and_takes_the_namespace_from_around() -> No
 
 
 def test_a_generated_name_will_do() -> None:
-    """Jobs are often made without a name of their own."""
+    """Jobs often have only a generated name."""
     value = workload("Job", "", {"template": pod()}, generateName="train-")
     assert found(value) == [("spec.template", "Job", "train-", None)]
 
 
 def test_a_template_that_calls_itself_a_pod_belongs_to_what_is_around() -> None:
-    """Some kinds spell out apiVersion and kind of the pod in the template."""
+    """Some kinds require apiVersion and kind of the pod in the template."""
     inner = {"apiVersion": "v1", "kind": "Pod", **pod()}
     assert found(workload("ElasticJob", "e", {"template": inner})) == [
         ("spec.template", "ElasticJob", "e", None)
@@ -81,14 +81,14 @@ def test_a_template_that_calls_itself_a_pod_belongs_to_what_is_around() -> None:
 
 @pytest.mark.parametrize("spec", [{"containers": {"name": "main"}}, {"nodeName": "x"}, None, 5])
 def test_a_pod_without_a_list_of_containers_is_a_pod(spec: Any) -> None:
-    """A dash was forgotten: the decision says so, where passing it over would say nothing."""
+    """A dash may be missing: the decision then says so, while skipping the pod would hide it."""
     value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
     assert found(value) == [("", "Pod", "p", None)]
     assert found({"apiVersion": "v1", "kind": "List", "items": [value]})[0][0] == "items[0]"
 
 
 def test_a_template_without_a_list_of_containers_is_a_template() -> None:
-    """By its key; elsewhere such a mapping may be anything."""
+    """The key `template` makes it one; elsewhere such a mapping may be anything."""
     spec = {"containers": {"name": "main"}}
     assert found(workload("Job", "j", {"template": {"spec": spec}}))[0][0] == "spec.template"
     assert found(workload("Job", "j", {"other": {"spec": spec}})) == []
@@ -96,7 +96,7 @@ def test_a_template_without_a_list_of_containers_is_a_template() -> None:
 
 @pytest.mark.parametrize("spec", [{"containers": None}, {}, None])
 def test_missing_containers_are_noted(spec: Any) -> None:
-    """They are no error to us, but one to the API server."""
+    """They are not an error for the preview, but the API server rejects such a pod."""
     pod = workload("Pod", "p", spec)
     assert notes_of(pod) == [
         "Pod p: spec.containers is missing: the API server refuses a pod without containers"
@@ -104,14 +104,14 @@ def test_missing_containers_are_noted(spec: Any) -> None:
 
 
 def test_nothing_is_found_inside_a_pod() -> None:
-    """A pod within a pod's spec is data of that pod."""
+    """A pod inside another pod's spec is data of that pod."""
     outer = pod()
     outer["spec"]["x"] = {"template": pod()}
     assert found({"template": outer}) == [("template", "", "", None)]
 
 
 def test_of_a_review_only_the_new_object_is_searched() -> None:
-    """The old one is not what is decided on; the request says the namespace."""
+    """The decision is about the new object; the namespace is the request's."""
     value = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -125,7 +125,7 @@ def test_of_a_review_only_the_new_object_is_searched() -> None:
 
 
 def test_metadata_and_status_hold_no_pods() -> None:
-    """What an API server adds to an object is not searched."""
+    """The fields that an API server adds to an object are not searched."""
     value = workload("Job", "j", {}) | {"status": {"t": pod()}}
     value["metadata"]["managedFields"] = [pod()]
     assert found(value) == []
@@ -133,14 +133,14 @@ def test_metadata_and_status_hold_no_pods() -> None:
 
 @pytest.mark.parametrize("kind", ["MiniCluster", "ServingRuntime"])
 def test_containers_right_under_another_kind_are_no_template(kind: str) -> None:
-    """The metadata beside them is not that of the pods."""
+    """The metadata next to them is not the pods' metadata."""
     value = workload(kind, "m", {"containers": [{"image": "a"}, {"image": "b", "command": "x"}]})
     assert found(value) == []
     assert notes_of(value) == [f"{kind} m: {outside('spec.containers[1]')}"]
 
 
 def test_containers_alike_make_one_note() -> None:
-    """One sentence for a kind of place, with the first of them."""
+    """Each kind of place has one note, with the first place of that kind."""
     services = {name: {"podSpec": {"mainContainer": {"image": "x", "env": []}}} for name in "abc"}
     value = workload("Graph", "g", {"services": services, "runner": {"image": "x", "name": "r"}})
     assert notes_of(value) == [
@@ -150,7 +150,7 @@ def test_containers_alike_make_one_note() -> None:
 
 
 def test_a_train_job_has_no_template() -> None:
-    """Its partial containers are laid over those of a runtime, which has the template."""
+    """Its partial containers are merged into those of a runtime, which has the template."""
     patches = [{"template": pod()}]
     value = workload("TrainJob", "t", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
     assert found(value) == []
@@ -160,7 +160,7 @@ def test_a_train_job_has_no_template() -> None:
 
 
 def test_a_manifest_written_as_text_is_told() -> None:
-    """It may be a template of another language; it is never edited."""
+    """The text may be a template in another language, so it is never edited."""
     text = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n  x:\n    containers: []\n"
     value = {
         "apiVersion": "v1",
@@ -176,7 +176,7 @@ def test_a_manifest_written_as_text_is_told() -> None:
 
 
 def test_ordinary_objects_need_no_note() -> None:
-    """A pod's own containers, and fields that happen to be called image, are no surprise."""
+    """A pod's own containers, and fields that happen to be called image, need no note."""
     assert notes_of(workload("Job", "j", {"template": pod()})) == []
     assert notes_of(workload("Driver", "d", {"image": "x", "name": "y"})) == []
     assert notes_of({"image": "x", "command": "y"}) == []
@@ -199,7 +199,7 @@ def test_what_is_no_kubernetes_object_is_told_with_its_line(text: str) -> None:
     ["{apiVersion: v1, kind: Service}", "spec: {containers: []}", "a: [{apiVersion: v1, kind: X}]"],
 )
 def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
-    """A pod template file, as Spark takes one, has no kind."""
+    """A pod template file, as Spark uses it, has no kind."""
     (document,) = read_documents(text)
     assert not_kubernetes(document) is None
 
@@ -219,6 +219,6 @@ def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
     ],
 )
 def test_any_shape_is_searched_without_complaint(value: Any) -> None:
-    """Nothing is known of a document but that it is JSON."""
+    """A document may be any JSON."""
     assert templates_of(value) == []
     assert isinstance(notes_of(value), list)

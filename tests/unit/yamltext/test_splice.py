@@ -319,7 +319,7 @@ def test_words_of_a_folded_script_are_edited_in_their_line() -> None:
 
 
 def test_a_folded_script_that_changes_otherwise_is_written_anew() -> None:
-    """It is also written anew if an inserted word would change the meaning or needs its own line."""
+    """It is also written anew if a new word would change the meaning or needs its own line."""
     check("a: >\n  one\n  two\n", "a: |\n  one  two\n", replace("/a", "one  two\n"))
     check("a: >-\n  one\n  two\n", "a: one\n", replace("/a", "one"))
     check("a: >\n  one\n  two\n", "a: |\n  one\n  x two\n", replace("/a", "one\nx two\n"))

@@ -1,4 +1,4 @@
-"""What the worker's process cannot do any more; asked of a process that has given it up."""
+"""Tests of what the worker process cannot do any more, made in a process that is confined."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from webhook.preview.worker.confinement import ADDRESS_SPACE, SECONDS
 from webhook.preview.worker.frames import begun, read_frame
 
 GOLDEN = Path(__file__).parents[3] / "golden"
-#: Tries a few things after it has given them up; standard error is closed, so that the number of
-#: a descriptor is free.
+#: Tries a few things after confining itself. It closes standard error first, so that a
+#: descriptor's number is free.
 PROGRAM = """\
 import ctypes, errno, json, os, resource, signal, socket, subprocess, sys, tempfile
 from webhook.preview.worker.confinement import allow_seconds, confine
@@ -57,9 +57,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux i
 
 @pytest.fixture(scope="module")
 def told() -> Any:
-    """Ask one such process."""
+    """Return what one such process reports."""
     command = [sys.executable, "-I", "-c", PROGRAM % ADDRESS_SPACE]
-    # Without an environment, as the server starts it.
+    # The environment is empty, as when the server starts it.
     return json.loads(subprocess.run(command, env={}, capture_output=True, check=True).stdout)
 
 
@@ -74,22 +74,22 @@ def told() -> Any:
     ],
 )
 def test_nothing_can_be_opened(told: Any, what: str, error: str) -> None:
-    """Not even in place of what was closed: no token on a disk, no network."""
+    """Even a closed descriptor's number cannot be used: there is no token on disk, no network."""
     assert told[what] == error
 
 
 def test_memory_has_an_end(told: Any) -> None:
-    """A MemoryError, not the end of the pod."""
+    """Too large an allocation is a MemoryError; the pod does not end."""
     assert told["memory"] == "MemoryError"
 
 
 def test_no_process_can_be_made(told: Any) -> None:
-    """The limit means something to all users but root, whom the image does not run as."""
+    """The limit applies to all users except root, and the image does not run as root."""
     assert told["fork"] in ("root", "EAGAIN")
 
 
 def test_there_is_no_way_back(told: Any) -> None:
-    """Soft and hard limits; no core, and no more rights by a program that has some."""
+    """Soft and hard limits are equal; there are no core dumps and no new privileges."""
     assert told["limits"] == {
         "AS": [ADDRESS_SPACE, ADDRESS_SPACE],
         "CORE": [0, 0],
@@ -103,12 +103,12 @@ def test_there_is_no_way_back(told: Any) -> None:
 
 
 def test_it_dies_with_the_server(told: Any) -> None:
-    """Of SIGKILL, for which it need not listen."""
+    """The kernel sends it SIGKILL, which needs no handler."""
     assert told["dies by"] == 9
 
 
 def test_a_request_has_so_much_processor_time(told: Any) -> None:
-    """From where the process is, so that its life is not limited."""
+    """The limit counts from the time used so far, so the process may live for any time."""
     assert SECONDS <= told["seconds"] <= SECONDS + 60
 
 
@@ -129,7 +129,7 @@ UNREADABLE = [
 
 
 def test_everything_that_it_needs_is_there() -> None:
-    """No module is missing: every golden pod in every form, and what cannot be read."""
+    """No module is missing for any golden pod in any format, or for unreadable input."""
     command = [sys.executable, "-I", "-m", "webhook.preview.worker"]
     asked = {"operation": "preview", "namespace": "训练", "labels": {}, "enable": True, "most": 9}
     with subprocess.Popen(

@@ -30,7 +30,7 @@ def _ask(body: bytes = POD, **head: Any) -> Reply:
     ("name", "begins"), [("json", b"{"), ("yaml", b"# warning: Pod a/a"), ("text", b"Pod a/a")]
 )
 def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) -> None:
-    """Each that is served."""
+    """This holds for each format that is served."""
     answer = _ask(format=name)
 
     assert answer.head == {"status": 200}
@@ -38,7 +38,7 @@ def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) ->
 
 
 def test_yaml_begins_with_what_it_has_no_place_for() -> None:
-    """A document that is written anew says so on top, with its line, as on the command line."""
+    """The warning of a document that is written anew comes first, as on the command line."""
     body = POD.replace(b"{name: a}", b"{name: a, annotations: &x {x: y}, labels: *x}", 1)
     first, second, *_ = _ask(body, format="yaml").body.decode().split("\n")
 
@@ -55,7 +55,7 @@ def test_yaml_begins_with_what_it_has_no_place_for() -> None:
     ],
 )
 def test_a_fault_of_the_caller_is_a_sentence(body: bytes, sentence: str) -> None:
-    """As the command line would say it."""
+    """It is the same sentence as on the command line."""
     answer = _ask(body)
 
     assert (answer.head["status"], answer.body) == (400, b"")
@@ -63,7 +63,7 @@ def test_a_fault_of_the_caller_is_a_sentence(body: bytes, sentence: str) -> None
 
 
 def test_a_sentence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may quote what was sent; a frame's head holds so much."""
+    """The sentence may quote the input, and a frame's head is limited."""
     long = DocumentError("\U0001f600" * 100_000)
     monkeypatch.setattr(operations, "read_documents", _raiser(long))
 
@@ -78,7 +78,7 @@ def _raiser(error: BaseException) -> Any:
 
 
 def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is, for the log, and no value: a message may quote a pod."""
+    """The log gets its type and place but no message, which could quote a pod."""
     monkeypatch.setattr(operations, "preview_documents", _raiser(ValueError(SECRET)))
     answer = _ask()
 
@@ -88,28 +88,28 @@ def test_a_defect_is_told_without_its_message(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_defect_of_a_decision_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`decide` raises where it has a defect, and nothing is shown of the other pods."""
+    """If `decide` raises for one pod, nothing is shown of the other pods either."""
     monkeypatch.setattr(preview, "decide", _raiser(ZeroDivisionError(SECRET)))
 
     assert _ask().head["error"] == "ZeroDivisionError"
 
 
 def test_what_nobody_can_ask_is_a_defect() -> None:
-    """The table of operations is closed, and so are the formats."""
+    """Operations and formats come from fixed tables."""
     assert _ask(format="xml").head["error"] == "KeyError"
     assert Operations().answer({"operation": "eval"}, b"1").head["error"] == "KeyError"
     assert Operations().answer({}, b"").head["status"] == 500
 
 
 def test_no_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the caller's to send less; and the next request is another one."""
+    """The caller should send less; the next request can still work."""
     monkeypatch.setattr(operations, "read_documents", _raiser(MemoryError()))
 
     assert _ask().head == {"status": 413, "sentence": TOO_MUCH_MEMORY}
 
 
 def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server would have to hold it."""
+    """The server would have to hold a longer answer in memory."""
     size = len(_ask().body)
     for most, head in (
         (size, {"status": 200}),
@@ -120,7 +120,7 @@ def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_hash_is_that_of_the_last_configuration() -> None:
-    """What cannot be used leaves the last one."""
+    """A configuration that cannot be used leaves the last one in place."""
     there = Operations()
     first = there.answer({"operation": "configure"}, FABRICS).head["config"]
     other = there.answer({"operation": "configure"}, FABRICS.replace(b"name: ib", b"name: ro"))
