@@ -37,7 +37,7 @@ class Draft:
 
         Raise ShapeError if a parent is not a mapping. `append` does so if there is no list.
         """
-        parent = self._owned_at.get(path[:-1])
+        parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` finds it, too
         if parent is None:
             parent, path, value = self._opened(path, value)
         if path[-1] in parent:
@@ -77,7 +77,7 @@ class Draft:
     def remove(self, path: Path) -> None:
         """Remove the existing key or list item at `path`."""
         parent = self._owned(path[:-1])
-        self._owned_at.clear()  # what comes after a list item moves up
+        self._forget(parent if isinstance(parent, list) else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
@@ -144,12 +144,10 @@ class Draft:
 
     def _owned(self, path: Path) -> Any:
         """Return the node at `path`; copy it and all nodes above it unless this draft made them."""
-        node = self._owned_at.get(path)
-        if node is None:
-            node, depth = self._lowest(path, len(path))
-            for step in path[depth:]:
-                node = self._owned_child(node, step, node[step])
-            self._owned_at[path] = node
+        node, depth = self._lowest(path, len(path))
+        for step in path[depth:]:
+            node = self._owned_child(node, step, node[step])
+        self._owned_at[path] = node
         return node
 
     def _forget(self, node: Any) -> None:

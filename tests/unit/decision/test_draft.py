@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import jsonpatch
 import pytest
 
+from tests.growth import lines
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Outcome, Reason
 from webhook.errors import ShapeError
@@ -30,7 +32,7 @@ def test_a_draft_without_edits_is_the_pod_itself() -> None:
     assert draft.get(("spec", "containers", 1, "name")) == "b"
     assert draft.get(("spec", "nothing", "here")) is None
     assert draft.pod is pod
-    assert (draft.ops, draft.outcomes) == ([], [])
+    assert (draft.ops, draft.outcomes, draft.mutation) == ([], [], "")
 
 
 def test_only_the_edited_path_is_copied() -> None:
@@ -155,6 +157,7 @@ def test_operations_belong_to_the_verdict_that_follows() -> None:
     """Each outcome has its own; the others have none."""
     draft = Draft({"a": 1})
     draft.mutation = "mine"
+    draft.skipped("v", WHY, "not yet")
     draft.set(("b",), 2)
     draft.applied("x", WHY, "done")
     draft.warned("x", WHY, "careful")
@@ -165,6 +168,7 @@ def test_operations_belong_to_the_verdict_that_follows() -> None:
     draft.failed("w", WHY, "no")
     added, removed = draft.ops
     assert draft.outcomes == [
+        Outcome("mine", "v", "skipped", WHY, "not yet"),
         Outcome("mine", "x", "applied", WHY, "done", (added,)),
         Outcome("mine", "x", "warned", WHY, "careful"),
         Outcome("mine", "", "applied", WHY, "removed", (removed,)),
@@ -224,3 +228,74 @@ def test_a_value_is_never_mistaken_for_a_copy_that_has_gone() -> None:
         draft.set(("a", "b", "c"), -1)
         assert value == {"c": number}
         draft.set(("a", "b"), 0)
+
+
+def test_an_edit_below_an_earlier_one_goes_to_its_own_place() -> None:
+    """Copies are found again by their whole path."""
+    pod = {"a": {"b": {"c": {"list": [0]}}}}
+    draft = Draft(deepcopy(pod))
+    draft.set(("a", "x"), 1)
+    draft.set(("a", "b", "x"), 2)
+    draft.set(("a", "b", "c", "x"), 3)
+    draft.append(("a", "b", "c", "list"), 4)
+    assert draft.pod == {"a": {"x": 1, "b": {"x": 2, "c": {"x": 3, "list": [0, 4]}}}}
+    assert jsonpatch.apply_patch(pod, draft.ops) == draft.pod
+
+
+def test_what_is_copied_once_is_not_copied_again() -> None:
+    """Not even after a removal that makes the draft forget the places of its copies."""
+    draft = Draft({"a": {"b": {}}})
+    draft.set(("a", "x"), 2)
+    root, copied = draft.pod, draft.get(("a",))
+    draft.remove(("a", "b"))
+    draft.set(("a", "y"), 3)
+    assert draft.pod is root
+    assert draft.get(("a",)) is copied
+
+
+Edit = Callable[[Draft, Path], None]
+
+
+def setting(draft: Draft, at: Path) -> None:
+    """Set a key."""
+    draft.set((*at, "x"), 1)
+
+
+def setting_below(draft: Draft, at: Path) -> None:
+    """Set a key of a mapping."""
+    draft.set((*at, "map", "x"), 1)
+
+
+def replacing_below(draft: Draft, at: Path) -> None:
+    """Replace an item of a list."""
+    draft.replace((*at, "list", 0), 1)
+
+
+def removing(draft: Draft, at: Path) -> None:
+    """Remove a key whose value cannot have been copied."""
+    draft.remove((*at, "number"))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        (setting, setting_below),
+        (removing, setting_below),
+        (setting, replacing_below),
+        (replacing_below, replacing_below),
+    ],
+)
+def test_an_edit_near_an_earlier_one_is_as_quick_at_any_depth(earlier: Edit, later: Edit) -> None:
+    """It starts from what is known to be copied, not from the root."""
+
+    def counted(depth: int) -> int:
+        pod: dict[str, Any] = {"map": {}, "list": [0], "number": 0}
+        for _ in range(depth):
+            pod = {"a": pod}
+        draft = Draft(pod)
+        earlier(draft, ("a",) * depth)
+        return lines(partial(later, draft, ("a",) * depth))
+
+    for depth in (1, 10):
+        counted(depth)  # and the path's pointer is remembered
+    assert counted(1) == counted(10)

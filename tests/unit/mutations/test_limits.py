@@ -74,6 +74,16 @@ def test_pod_level_resources_count_alone() -> None:
     assert guaranteed(sized(BOTH), resources={})
 
 
+def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
+    """Without a request of the pod, it is the sum of theirs; without that, the limit."""
+    half = {"memory": "512Mi"}
+    assert guaranteed(sized(None, half), resources=amounts(BOTH, BOTH))
+    assert guaranteed(sized(None, half), resources=amounts(BOTH, {"memory": "1Gi"}))
+    assert guaranteed(sized(None, half), sized(None, half), resources=amounts(BOTH))
+    assert not guaranteed(sized(None, half), resources=amounts(BOTH))
+    assert not guaranteed(resources=amounts(BOTH, half))
+
+
 @pytest.mark.parametrize(
     ("manifest", "reader"),
     [

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, fabrics, gpu, pod
+from tests.builders import amounts, container, fabric, fabrics, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Launcher, Target
 from webhook.errors import ShapeError
+from webhook.fabric.records import FabricEnv, Fabrics
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.pod.manifest import PodManifest, containers_of
@@ -19,10 +20,13 @@ FABRIC = Requests(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 
 
-def chosen(manifest: PodManifest, requests: Requests | None = None) -> Selection:
+def chosen(
+    manifest: PodManifest, requests: Requests | None = None, site: Fabrics | None = None
+) -> Selection:
     """Choose among a pod's containers."""
-    pairs = [(one, usage_of(one.manifest, one.path, fabrics())) for one in containers_of(manifest)]
-    return select(manifest, pairs, requests or Requests(), Commands(manifest), fabrics())
+    site = site or fabrics()
+    pairs = [(one, usage_of(one.manifest, one.path, site)) for one in containers_of(manifest)]
+    return select(manifest, pairs, requests or Requests(), Commands(manifest), site)
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
@@ -176,3 +180,20 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
     assert str(raised.value) == (
         "spec.containers[1].resources.claims must be a list, but is a string ('gpu')"
     )
+
+
+def test_a_device_that_no_fabric_claims_is_named() -> None:
+    """It may be a GPU that the configuration forgot."""
+    manifest = pod(container("a"), container("b", resources=amounts({"example.com/npu": "1"})))
+    assert chosen(manifest) == Selection(
+        why=NO_TARGET,
+        message="no fabric claims example.com/npu in container b, no GPU or RDMA else",
+    )
+
+
+def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
+    """Every target has it after the first call."""
+    manifest = pod(container(env=[{"name": "OMPI_MCA_btl", "value": "tcp,self"}]))
+    assert chosen(manifest).launchers == (Launcher("trainer", ("spec", "containers", 0)),)
+    site = fabrics(fabric(env=FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))))
+    assert chosen(manifest, site=site).launchers == ()
