@@ -186,6 +186,7 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, same: bool) -
     [
         *((0, "0"), (1, "1n"), (1500, "1500n"), (2000, "2u"), (3 * 10**6, "3m")),
         *((UNIT // 2, "500m"), (3 * UNIT, "3"), (1000 * UNIT, "1000"), (1024 * UNIT, "1Ki")),
+        *((1025 * UNIT, "1025"), ((2**20 + 2**10) * UNIT, "1025Ki")),
         *((3 * 2**30 * UNIT, "3Gi"), (2**60 * UNIT, "1Ei"), (7 * 2**60 * UNIT, "7Ei")),
         (MOST * UNIT, str(MOST)),
         (2**63 * UNIT, str(2**63)),
