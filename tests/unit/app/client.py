@@ -15,7 +15,7 @@ JSON = (b"content-type", b"application/json")
 
 
 class Answer(NamedTuple):
-    """What the application sent; status 0 where it sent nothing."""
+    """What the application sent; the status is 0 if it sent nothing."""
 
     status: int
     headers: dict[str, str]
@@ -23,12 +23,12 @@ class Answer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """Return the body as text."""
         return self.body.decode()
 
     @property
     def response(self) -> Any:
-        """The response of an AdmissionReview."""
+        """Return the response in the AdmissionReview."""
         return json.loads(self.body)["response"]
 
 
@@ -40,7 +40,7 @@ def call(
     headers: Iterable[tuple[bytes, bytes]] = (),
     query: str = "",
 ) -> Answer:
-    """Send one request, its body in chunks; None: the client goes away."""
+    """Send one request with its body in chunks; at None the client goes away."""
     return asyncio.run(request(app, method, path, *chunks, headers=headers, query=query))
 
 
@@ -53,13 +53,13 @@ async def request(
     query: str = "",
     client: str = "127.0.0.1",
 ) -> Answer:
-    """Send one request in a loop that runs."""
+    """Send one request in the running event loop."""
     sent: list[Message] = []
     waiting = list(chunks or (b"",))
 
     async def receive() -> Message:
         if not waiting:
-            await asyncio.Event().wait()  # a client that has nothing more to say
+            await asyncio.Event().wait()  # the client sends nothing more
         chunk = waiting.pop(0)
         if chunk is None:
             return {"type": "http.disconnect"}
@@ -92,7 +92,7 @@ async def request(
 
 
 class Lines:
-    """A log that is read back."""
+    """A log whose lines can be read."""
 
     def __init__(self, level: str = "debug") -> None:
         self._read, write = os.pipe()

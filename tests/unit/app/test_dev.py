@@ -14,7 +14,7 @@ PORTS = {"mutate": 1, "preview": 2, "health": 3}
 
 
 def test_certificate_is_for_this_machine_only() -> None:
-    """Names of the loopback, signed by a CA whose key is nowhere."""
+    """It has the loopback names, and its CA's key is not stored anywhere."""
     pair, ca = issue_for_development()
     leaf = x509.load_pem_x509_certificate(pair.certificate)
 
@@ -24,7 +24,7 @@ def test_certificate_is_for_this_machine_only() -> None:
 
 @pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME"])
 def test_ca_is_stored_where_state_belongs(variable: str, tmp_path: Path) -> None:
-    """The XDG base directory specification: $XDG_STATE_HOME, else ~/.local/state."""
+    """The XDG base directory specification says $XDG_STATE_HOME, else ~/.local/state."""
     file, other = (store_ca(b"ca", port, {variable: str(tmp_path)}) for port in (8443, 9443))
 
     assert file.read_bytes() == b"ca"
@@ -33,7 +33,7 @@ def test_ca_is_stored_where_state_belongs(variable: str, tmp_path: Path) -> None
 
 
 def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) -> None:
-    """A container may have no home that can be written to."""
+    """A container may not have a home folder that is writable."""
     (tmp_path / "file").touch()
     for environment in ({}, {"HOME": str(tmp_path / "file")}):
         file = store_ca(b"ca", 8443, environment)
@@ -43,7 +43,7 @@ def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) ->
 
 
 def test_instructions_hold_a_pod_that_gets_something() -> None:
-    """The pod of the curl line asks for a GPU that the fabrics know."""
+    """The pod in the curl line requests a GPU that the fabrics know."""
     fabrics = index((Fabric(name="ib", gpu_resources=frozenset({"example.com/gpu"})),))
     text = instructions(PORTS, Path("/a b/ca.crt"), Path("/c/fabrics.yaml"), fabrics)
     pod = yaml.safe_load(text.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0])
@@ -56,7 +56,7 @@ def test_instructions_hold_a_pod_that_gets_something() -> None:
 
 
 def test_instructions_do_not_claim_to_be_ready() -> None:
-    """Without a valid fabrics file /readyz is 503; what is wrong with it is said."""
+    """Without a valid fabrics file /readyz is a 503; the instructions say what is wrong."""
     text = instructions(PORTS, Path("ca"), Path("f"), None, problem="f:3: fabrics: is missing")
 
     assert text.splitlines()[:2] == [
@@ -78,7 +78,7 @@ def test_instructions_do_not_claim_to_be_ready() -> None:
 def test_command_is_the_one_that_runs(
     started_as: str, typed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After `make run` the command is not on PATH, so it is told with its folder."""
+    """After `make run` the command is not on the PATH, so it is shown with its folder."""
     monkeypatch.setenv("PATH", "/bin")
     assert program(started_as, Path("/here")) == typed
 
@@ -86,7 +86,7 @@ def test_command_is_the_one_that_runs(
 def test_command_that_is_on_the_path_is_told_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody types a folder that the shell knows."""
+    """The shell finds it, so its folder is left out."""
     file = tmp_path / "rdma-webhook"
     file.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -95,7 +95,7 @@ def test_command_that_is_on_the_path_is_told_by_its_name(
 
 
 def test_instructions_without_preview_and_fabrics() -> None:
-    """With --preview=off there is nothing to paste."""
+    """With --preview=off there is no line to paste."""
     ports = {"mutate": 1, "health": 3}
 
     assert "curl" not in instructions(ports, Path("ca"), Path("f"), None)

@@ -5,12 +5,12 @@ import asyncio
 from webhook.app import namespace_waits
 from webhook.app.namespace_waits import Arrivals
 
-#: Seconds: a test that waits for so long hangs.
+#: Seconds; a test that waits this long hangs.
 NEVER = 600.0
 
 
 def test_who_waits_goes_on_when_the_namespace_comes() -> None:
-    """All who wait for it, at once; others go on waiting, and then without."""
+    """All requests for it continue at once; others keep waiting, and time out."""
 
     async def run() -> list[bool]:
         waiting = Arrivals(seconds=NEVER)
@@ -28,7 +28,7 @@ def test_who_waits_goes_on_when_the_namespace_comes() -> None:
 
 
 def test_one_that_gives_up_leaves_the_others() -> None:
-    """Who came later still hears of it."""
+    """A later request still learns that the namespace came."""
 
     async def run() -> tuple[bool, bool]:
         waiting = Arrivals(seconds=0.05)
@@ -44,7 +44,7 @@ def test_one_that_gives_up_leaves_the_others() -> None:
 
 
 def test_a_client_that_goes_away_is_not_told() -> None:
-    """Its request was cancelled."""
+    """A canceled request does not count."""
 
     async def run() -> None:
         waiting = Arrivals(seconds=20)
@@ -59,7 +59,7 @@ def test_a_client_that_goes_away_is_not_told() -> None:
 
 
 def test_so_much_waits_and_no_more() -> None:
-    """Bodies are in memory while they wait; what does not fit is decided at once."""
+    """Waiting bodies take memory, so a request beyond the bound is decided at once."""
 
     async def run() -> None:
         waiting = Arrivals(seconds=0.05)

@@ -35,7 +35,7 @@ REASON = Reason("Added", "It was added.")
 
 
 def _families() -> list[Metric]:
-    """Return all metrics of a server that has answered something."""
+    """Return all metrics of a server that has answered a request."""
     metrics = Metrics()
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
     metrics.answered("mutate", 200, 0.1)
@@ -63,7 +63,7 @@ def _table() -> str:
 
 
 def test_metrics_are_up_to_date() -> None:
-    """Every metric is on the page, with its labels, as the registry has it."""
+    """Every metric is on the page with its labels, as in the registry."""
     page = PAGE.read_text(encoding="utf-8")
     start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
     fresh = page[:start] + _table() + page[end:]
@@ -100,5 +100,5 @@ def test_metrics_are_up_to_date() -> None:
     ],
 )
 def test_numbers_and_parameters_are_on_the_page(words: str) -> None:
-    """What the code bounds, the page tells."""
+    """The page states every bound of the code."""
     assert words in PAGE.read_text(encoding="utf-8")

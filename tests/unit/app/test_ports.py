@@ -20,7 +20,7 @@ def _taken() -> Iterator[int]:
 
 @pytest.mark.parametrize("host", ["", "127.0.0.1"])
 def test_free_ports_are_bound(host: str) -> None:
-    """Port 0 is any free one; all addresses where no host is given."""
+    """Port 0 means any free port, and no host means all addresses."""
     options = ServeOptions(host=host, port=0, preview_port=0, health_port=0)
     bound = bind(options, ["mutate", "health"])
 
@@ -31,7 +31,7 @@ def test_free_ports_are_bound(host: str) -> None:
 
 
 def test_taken_port_names_its_flag() -> None:
-    """One line that tells what to change, and nothing stays bound."""
+    """One line says what to change, and no port stays bound."""
     with _taken() as port:
         options = ServeOptions(dev=True, port=0, preview_port=0, health_port=port)
         with pytest.raises(ConfigError) as caught:
@@ -43,14 +43,14 @@ def test_taken_port_names_its_flag() -> None:
 
 
 def test_dev_listens_on_this_machine_only() -> None:
-    """`--dev` has no secrets to guard it."""
+    """`--dev` has no secret to protect the server."""
     (one,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
     with one:
         assert one.getsockname()[0] == "127.0.0.1"
 
 
 def test_dev_refuses_another_host() -> None:
-    """To listen elsewhere than told would be silent, and to listen there unguarded."""
+    """Ignoring the host would go unnoticed, and listening there would be unprotected."""
     with pytest.raises(ConfigError) as caught:
         bind(ServeOptions(dev=True, host="0.0.0.0", port=0), ["mutate"])
 
@@ -61,7 +61,7 @@ def test_dev_refuses_another_host() -> None:
 
 
 def test_fabrics_file() -> None:
-    """The ConfigMap's place in a cluster, an example with --dev, and what is named before both."""
+    """The default is the ConfigMap's mount, with --dev an example; --config overrides both."""
     assert ServeOptions().fabrics == CONFIG
     assert ServeOptions(dev=True).fabrics == EXAMPLE
     assert ServeOptions(dev=True, config=CONFIG).fabrics == CONFIG

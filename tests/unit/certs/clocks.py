@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go."""
+"""A clock that moves only when a test lets time pass."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from certs.clock import Clock
 
 
 class Ticking(Clock):
-    """Starts at the true time, so that real certificates are valid; `wrong` is how far off."""
+    """Starts at the true time, so that real certificates are valid; `wrong` is its error."""
 
     def __init__(self, wrong: timedelta = timedelta(0)) -> None:
         self.passed = timedelta(0)
         self._start = datetime.now(UTC) + wrong
 
     def now(self) -> datetime:
-        """Return the time that has come."""
+        """Return the clock's time."""
         return self._start + self.passed
 
     def monotonic(self) -> float:
-        """Return how many seconds have passed, from some number on."""
+        """Return seconds from an arbitrary start."""
         return 1000 + self.passed.total_seconds()
 
     def tick(self, seconds: float) -> None:

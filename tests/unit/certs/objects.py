@@ -1,4 +1,4 @@
-"""An API server in memory: objects by path, and what was written."""
+"""An API server in memory: its objects by path, and the writes to them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CONFIGURATION = (
 
 
 class Objects:
-    """Keeps objects as an API server does, as far as certificates need it."""
+    """Objects as in an API server, with what certificates need."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
         self.writes: list[tuple[str, str, dict[str, Any]]] = []
         self._lock = threading.Lock()
         self._stamp = 0
-        #: What every request ends in.
+        #: The error of every request, if set.
         self.broken: Exception | None = None
 
     def configure(self, bundle: str | None = None, name: str = "pods.rdma.lab") -> None:
@@ -45,17 +45,17 @@ class Objects:
 
     @property
     def bundle(self) -> str:
-        """What the API server trusts."""
+        """Return the CAs that the API server trusts."""
         webhook = self.stored[CONFIGURATION]["webhooks"][0]
         return str(webhook["clientConfig"].get("caBundle", ""))
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """Return a copy."""
+        """Return a copy of an object."""
         self._answer()
         return copy.deepcopy(self.stored.get(path))
 
     def create(self, path: str, body: dict[str, Any]) -> bool:
-        """Store it, unless it is there."""
+        """Store an object, unless it exists."""
         self._answer()
         place = f"{path}/{body['metadata']['name']}"
         with self._lock:
@@ -74,7 +74,7 @@ class Objects:
         self.stored[place] = copy.deepcopy({**body, "metadata": metadata})
 
     def replace(self, path: str, body: dict[str, Any]) -> bool:
-        """Store it in the place of the one that it was made from."""
+        """Store an object, if it was made from the stored version."""
         self._answer()
         with self._lock:
             stored = self.stored.get(path)
@@ -85,7 +85,7 @@ class Objects:
         return True
 
     def apply(self, path: str, body: dict[str, Any]) -> bool:
-        """Merge the webhook's client configuration, as the API server does by its name."""
+        """Merge the webhook's client configuration by its name, as the API server does."""
         self._answer()
         with self._lock:
             self.writes.append(("apply", path, body))
@@ -110,7 +110,7 @@ def _identity(thing: dict[str, Any]) -> tuple[object, object]:
 
 
 def secret_of(ca: KeyPair, **changes: Any) -> dict[str, Any]:
-    """Write a CA as it stands in its Secret."""
+    """Make a CA's Secret."""
     data = {"ca.crt": ca.certificate, "ca.key": ca.key}
     encoded = {key: b64encode(value).decode() for key, value in data.items()}
     return {"data": {**encoded, **changes}}

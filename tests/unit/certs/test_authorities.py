@@ -20,7 +20,7 @@ OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
 
 
 def test_our_own_ca_is_one() -> None:
-    """What is issued here can be read back."""
+    """The CA that this package issues passes the check."""
     check_ca(CA, NOW)
 
 
@@ -47,18 +47,18 @@ def test_our_own_ca_is_one() -> None:
     ],
 )
 def test_what_no_leaf_can_be_issued_by(ca: KeyPair, why: str) -> None:
-    """Each fault is told apart."""
+    """Each fault has its own message."""
     with pytest.raises(CertificateError, match=f"^{why}"):
         check_ca(ca, NOW)
 
 
 def test_a_clock_that_is_ahead_issues_what_others_accept() -> None:
-    """By ten minutes: certificates are dated back by more."""
+    """A clock may be ten minutes ahead: certificates are backdated by more."""
     check_ca(issue_ca(now=NOW + timedelta(minutes=10)), NOW)
 
 
 def test_authorities_among_certificates() -> None:
-    """A leaf is none, nor is a CA that has ended."""
+    """Leaves and expired CAs are left out."""
     ended = issue_ca(now=NOW, lifetime=timedelta(minutes=-1))
     pem = LEAF.certificate + CA.certificate + ended.certificate
 

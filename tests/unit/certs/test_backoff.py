@@ -6,7 +6,7 @@ from certs.backoff import LONGEST, delays
 
 
 def test_waits_longer_each_time_up_to_a_bound() -> None:
-    """Twice as long each time, up to half of it taken off; never more than the longest."""
+    """The wait doubles up to a maximum, minus up to half of it."""
     whole = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
     for one, most in zip(delays(), whole, strict=False):
@@ -14,5 +14,5 @@ def test_waits_longer_each_time_up_to_a_bound() -> None:
 
 
 def test_no_two_replicas_wait_alike() -> None:
-    """What made them fail together does not bring them back together."""
+    """Replicas that failed together do not retry together."""
     assert list(islice(delays(), 8)) != list(islice(delays(), 8))

@@ -48,7 +48,7 @@ def _publish(api: Objects, *pems: bytes) -> Published:
     ],
 )
 def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
-    """A CA alone or among others; what does not parse as a whole holds nothing."""
+    """A CA may be alone or among others; a bundle that does not parse as a whole holds none."""
     api = Objects()
     api.configure(before)
     found = _bundle(api).read()
@@ -58,7 +58,7 @@ def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
 
 @pytest.mark.parametrize("before", [None, "", _encoded(OTHER), _encoded(CA, OTHER), "Z2FyYmFnZQ=="])
 def test_one_field_is_written(before: str | None) -> None:
-    """Nothing but caBundle, found by the webhook's name, of the very object that was read."""
+    """Only caBundle is written, by the webhook's name, to the version that was read."""
     api = Objects()
     api.configure(before)
     assert _publish(api, CA).holds(CA)
@@ -75,7 +75,7 @@ def test_one_field_is_written(before: str | None) -> None:
 
 @pytest.mark.parametrize("before", [_encoded(CA, OTHER), _encoded(OTHER, b"\n", CA)])
 def test_what_is_trusted_already_is_not_written(before: str) -> None:
-    """Whatever its order: replicas that start later change nothing."""
+    """The order does not matter, so that replicas that start later write nothing."""
     api = Objects()
     api.configure(before)
     _publish(api, CA, OTHER)
@@ -84,7 +84,7 @@ def test_what_is_trusted_already_is_not_written(before: str) -> None:
 
 
 def test_a_configuration_that_is_not_there_is_not_made() -> None:
-    """An apply would create one without rules."""
+    """Applying it would create a configuration without rules."""
     api = Objects()
 
     told = "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
@@ -94,7 +94,7 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
 
 
 def test_a_webhook_that_is_not_there_is_not_made() -> None:
-    """Another entry of the same configuration is not ours."""
+    """The configuration's other entries belong to somebody else."""
     api = Objects()
     api.configure(name="others.rdma.lab")
 
@@ -105,7 +105,7 @@ def test_a_webhook_that_is_not_there_is_not_made() -> None:
 
 
 def test_another_replica_was_faster() -> None:
-    """With the same: that is as good as one's own write. With something else: it is told."""
+    """If it wrote the same, that is as good as our own write; anything else is an error."""
     api = Objects()
     api.configure("")
     bundle = _bundle(api)
@@ -119,7 +119,7 @@ def test_another_replica_was_faster() -> None:
 
 
 def test_a_write_that_somebody_undoes_is_told() -> None:
-    """Done is what was read back. It is tried again, a second later at the earliest."""
+    """Success is what was read back; the next attempt is at least a second later."""
 
     class Undone(Objects):
         def apply(self, path: str, body: dict[str, Any]) -> bool:
@@ -142,7 +142,7 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
 
 
 def test_the_first_write_waits_for_nothing() -> None:
-    """The next one for a second."""
+    """The second write waits for a second."""
     clock = Ticking()
     limit = WriteLimit(clock)
 
@@ -154,7 +154,7 @@ def test_the_first_write_waits_for_nothing() -> None:
 
 
 def test_waits_longer_while_others_undo_it() -> None:
-    """Up to a minute, also where it is done a round later; and as at first once it stays."""
+    """The wait grows up to a minute, even if each write lasts a round, until one stays longer."""
     clock, pauses = Ticking(), []
     limit = WriteLimit(clock)
     for _ in range(9):
@@ -169,7 +169,7 @@ def test_waits_longer_while_others_undo_it() -> None:
 
 
 def test_who_breaks_it_now_and_then_does_not_count() -> None:
-    """Each time it is written at once."""
+    """If the field is changed only now and then, the pause stays at a second."""
     clock = Ticking()
     limit = WriteLimit(clock)
     for _ in range(9):

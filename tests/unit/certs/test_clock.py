@@ -12,7 +12,7 @@ def _since() -> tuple[Ticking, SeenSince]:
 
 
 def test_lasts_from_the_first_look() -> None:
-    """Until now, and not until the last look."""
+    """It lasts until now, not until the last observation."""
     clock, since = _since()
     since.observe(["a"])
     clock.tick(5)
@@ -25,7 +25,7 @@ def test_lasts_from_the_first_look() -> None:
 
 
 def test_what_was_missed_begins_anew() -> None:
-    """Once is enough."""
+    """One missed observation is enough."""
     clock, since = _since()
     for seen in (["a"], [], ["a"]):
         clock.tick(5)
@@ -35,7 +35,7 @@ def test_what_was_missed_begins_anew() -> None:
 
 
 def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
-    """It may have been away meanwhile."""
+    """It may have been absent in between."""
     clock, since = _since()
     since.observe(["a"])
     clock.tick(61)
@@ -45,7 +45,7 @@ def test_after_a_long_time_without_a_look_nothing_is_known() -> None:
 
 
 def test_in_another_edition_all_begins_anew() -> None:
-    """It may have been away between two looks, and put back."""
+    """It may have been removed and restored between two observations."""
     clock, since = _since()
     since.observe(["a"], "1")
     clock.tick(5)

@@ -12,7 +12,7 @@ from webhook.cli.certs_text import inspection_text, told
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
-#: Nobody listens there.
+#: An address where nothing listens.
 NOWHERE = ["127.0.0.1:1"]
 
 
@@ -28,7 +28,7 @@ def _api(authorities: Authorities | None, *trusted: bytes) -> Objects:
 
 
 def test_each_ca_by_its_role() -> None:
-    """The Secret's first, then what only caBundle knows."""
+    """The Secret's CAs come first, then those only in caBundle."""
     authorities = Authorities(current=CA, next=NEXT, previous=(OLD.certificate,), retire_after=NOW)
     stranger = issue_ca().certificate
     api = _api(authorities, CA.certificate, OLD.certificate, stranger)
@@ -51,14 +51,14 @@ def test_each_ca_by_its_role() -> None:
 
 
 def test_a_stranger_in_the_bundle_is_a_problem() -> None:
-    """Whoever put it there could be called."""
+    """The API server would trust a server with a certificate of that CA."""
     api = _api(Authorities(current=CA), CA.certificate, OLD.certificate)
     told_ = inspect(api, INSTALLATION, NOWHERE).bundle_problem
     assert told_ == "it trusts 1 CA that the Secret does not have"
 
 
 def test_without_a_secret() -> None:
-    """As with cert-manager: what is trusted is told all the same."""
+    """As with cert-manager, the trusted CAs are still shown."""
     found = inspect(_api(None, CA.certificate), INSTALLATION, NOWHERE)
 
     assert found.secret_problem == "there is no CA in Secret rdma-webhook/rdma-webhook-ca"
@@ -67,7 +67,7 @@ def test_without_a_secret() -> None:
 
 
 def test_an_immutable_secret_is_a_problem() -> None:
-    """Though its CA is in use, and told of as ever."""
+    """Its CA is in use and shown all the same."""
     api = _api(Authorities(current=CA), CA.certificate)
     api.stored[SECRET]["immutable"] = True
     found = inspect(api, INSTALLATION, NOWHERE)
@@ -78,7 +78,7 @@ def test_an_immutable_secret_is_a_problem() -> None:
 
 
 def test_without_endpoints() -> None:
-    """Nobody is reached, so nothing is well."""
+    """No replica can be reached, so the result is not good."""
     found = inspect(_api(Authorities(current=CA), CA.certificate), INSTALLATION)
     assert found.handshakes == ()
     assert not found.served
@@ -86,6 +86,6 @@ def test_without_endpoints() -> None:
 
 
 def test_no_key_is_told() -> None:
-    """Certificates' fingerprints and times only."""
+    """The output has only fingerprints and times of certificates."""
     written = str(told(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE)))
     assert "PRIVATE" not in written

@@ -22,7 +22,7 @@ def _read(pair: KeyPair) -> x509.Certificate:
 
 
 def test_leaf_names_the_service_and_its_addresses() -> None:
-    """The API server checks subject alternative names only, and wants serverAuth."""
+    """The API server checks only the subject alternative names, and requires serverAuth."""
     leaf = _read(issue_leaf(issue_ca(), [SERVICE, "localhost"], ["127.0.0.1", "::1"]))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     usages = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -43,7 +43,7 @@ def test_leaf_is_signed_by_its_ca() -> None:
 
 
 def test_ca_may_sign_leaves_and_nothing_below() -> None:
-    """A stolen leaf must not be able to sign, nor may the CA make another CA."""
+    """A stolen leaf cannot sign, and the CA cannot make another CA."""
     ca = _read(issue_ca())
     constraints = ca.extensions.get_extension_for_class(x509.BasicConstraints).value
     usage = ca.extensions.get_extension_for_class(x509.KeyUsage).value
@@ -55,7 +55,7 @@ def test_ca_may_sign_leaves_and_nothing_below() -> None:
 
 
 def test_certificates_are_backdated_for_clocks_that_are_behind() -> None:
-    """A certificate is valid on a machine whose clock is minutes behind."""
+    """A certificate is valid even on a machine whose clock is minutes behind."""
     leaf = _read(issue_leaf(issue_ca(), [SERVICE], lifetime=timedelta(hours=1)))
 
     assert leaf.not_valid_before_utc <= datetime.now(UTC) - BACKDATED + timedelta(seconds=2)
@@ -63,7 +63,7 @@ def test_certificates_are_backdated_for_clocks_that_are_behind() -> None:
 
 
 def test_leaf_never_outlives_its_ca() -> None:
-    """A chain is as valid as its CA, so a later end of the leaf would mislead."""
+    """A chain is only as valid as its CA, so a later end of the leaf would mislead."""
     ca = issue_ca(lifetime=timedelta(minutes=30))
     leaf = issue_leaf(ca, [SERVICE], lifetime=timedelta(days=1))
 
@@ -71,7 +71,7 @@ def test_leaf_never_outlives_its_ca() -> None:
 
 
 def test_keys_are_p256_and_stay_out_of_repr() -> None:
-    """ECDSA P-256 throughout; a record that is printed must not show the key."""
+    """All keys are ECDSA P-256, and the repr of a record does not show them."""
     pair = issue_ca()
     key = load_pem_private_key(pair.key, password=None)
 
@@ -88,7 +88,7 @@ def test_leaf_with_addresses_only() -> None:
 
 
 def test_long_names_are_cut_in_the_subject_only() -> None:
-    """RFC 5280 allows 64 characters in a common name; the alternative name stays whole."""
+    """RFC 5280 allows 64 characters in a common name; the alternative name is complete."""
     name = "a" * 60 + ".example.com"
     leaf = _read(issue_leaf(issue_ca(), [name]))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -102,7 +102,7 @@ def _lasting(lifetime: timedelta, ca: timedelta = timedelta(days=365)) -> KeyPai
 
 @pytest.mark.parametrize("seconds", [24 * 3600, 60, 6])
 def test_after_two_thirds_of_its_life(seconds: int) -> None:
-    """The hour by which it is dated back is no part of it, however short it lives."""
+    """The hour of backdating does not count, however short the life is."""
     leaf = _lasting(timedelta(seconds=seconds))
 
     assert expiry(leaf) == NOW + timedelta(seconds=seconds)
@@ -112,7 +112,7 @@ def test_after_two_thirds_of_its_life(seconds: int) -> None:
 
 
 def test_a_leaf_ends_with_its_ca() -> None:
-    """It is never valid for longer, and what has little left is due soon."""
+    """It never outlives its CA, and if little time is left, it is renewed soon."""
     leaf = _lasting(timedelta(hours=24), ca=timedelta(hours=3))
 
     assert expiry(leaf) == NOW + timedelta(hours=3)

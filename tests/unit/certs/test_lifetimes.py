@@ -10,7 +10,7 @@ SECOND = timedelta(seconds=1)
 
 
 def test_the_defaults_go_together() -> None:
-    """A day, a year, two minutes; a CA that is exchanged has drained after under four."""
+    """They are a day, a year and two minutes; an exchanged CA is drained in under four minutes."""
     usual = Lifetimes()
     assert usual.problem == ""
     assert usual.drain == timedelta(minutes=3, seconds=45)
@@ -28,5 +28,5 @@ def test_the_defaults_go_together() -> None:
     ],
 )
 def test_what_does_not(given: Lifetimes, why: str) -> None:
-    """A CA must be replaced before it ends, and a leaf be served for some rounds."""
+    """A CA must be replaced before it ends, and a leaf must be served for several rounds."""
     assert given.problem.startswith(why)

@@ -28,7 +28,7 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
     ],
 )
 def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
-    """Each fault is told apart: no certificate, no key, another's key, expired."""
+    """Each fault has its own message: no certificate, no key, another's key, expired."""
     with pytest.raises(CertificateError, match=why):
         check_pair(pair, NOW)
 
@@ -37,7 +37,7 @@ def test_pairs_that_cannot_be_served(pair: KeyPair, why: str) -> None:
     "names", [[SERVICE], ["a", SERVICE.upper()], [f"*.{SERVICE.partition('.')[2]}"]]
 )
 def test_names_that_the_api_server_accepts(names: list[str]) -> None:
-    """Among others, in any case, or by a wildcard for the first label."""
+    """The name may be one of several, in any case, or a wildcard for the first label."""
     check_pair(issue_leaf(CA, names), NOW, SERVICE)
 
 
@@ -54,7 +54,7 @@ def test_names_that_the_api_server_accepts(names: list[str]) -> None:
     ],
 )
 def test_names_that_it_does_not(names: list[str], told: str) -> None:
-    """A good pair is not replaced by one that would fail every call; nor by a subject's name."""
+    """Such a pair never replaces a good one, since every call would fail; subjects do not count."""
     pair = issue_leaf(CA, names, ["127.0.0.1"])
     why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
     with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):

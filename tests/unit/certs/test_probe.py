@@ -29,7 +29,7 @@ def _api(*slices: dict[str, Any]) -> Objects:
 
 
 def test_each_ready_endpoint_once() -> None:
-    """By the port of the Service that the API server calls, whatever its number in the pods."""
+    """The port is found by the Service's port that the API server calls, whatever its number."""
     api = _api(
         _slice(["10.0.0.2"], conditions={"ready": True}),
         _slice(["10.0.0.1", "10.0.0.2"]),
@@ -40,13 +40,13 @@ def test_each_ready_endpoint_once() -> None:
 
 
 def test_nobody_is_there() -> None:
-    """No endpoints, no Service."""
+    """There may be no endpoints, or no Service."""
     assert endpoints(_api(), INSTALLATION) == []
     assert endpoints(Objects(), INSTALLATION) == []
 
 
 def test_who_may_not_ask_takes_the_service() -> None:
-    """In a pod, where its name is known."""
+    """In a pod, the Service's name can be resolved."""
     api = Objects()
     api.broken = ApiError("the API server answered 403: forbidden")
 

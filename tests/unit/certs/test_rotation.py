@@ -19,7 +19,7 @@ CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
 
 
 class Replica:
-    """One that sees all that is to be trusted in caBundle, at each look."""
+    """A replica that finds all trusted CAs in caBundle, each time it looks."""
 
     def __init__(self, authorities: Authorities) -> None:
         self.clock = Ticking()
@@ -28,7 +28,7 @@ class Replica:
         self.authorities = authorities
 
     def step(self, seconds: float = 0.0) -> Authorities:
-        """Let time pass, look all the while, and take a step."""
+        """Let time pass while observing, and then take a step."""
         most = TIMES.drain.total_seconds()
         for passed in [most] * int(seconds / most) + [seconds % most]:
             self.clock.tick(passed)
@@ -53,7 +53,7 @@ def test_nothing_is_due() -> None:
 
 
 def test_a_whole_rotation() -> None:
-    """Made after two thirds, issuing two minutes later, the old one gone after a day more."""
+    """The next CA comes after two thirds, issues two minutes later; a day on, the old one goes."""
     replica = Replica(Authorities(current=CA))
     replica.clock.tick(YEAR * 0.67)
     began = replica.step()
@@ -74,7 +74,7 @@ def test_a_whole_rotation() -> None:
 
 @pytest.mark.parametrize("asked", RotationRequest)
 def test_somebody_asks(asked: RotationRequest) -> None:
-    """Then the next CA comes at once, and the request is gone."""
+    """The next CA is made at once, and the request is removed."""
     began = Replica(Authorities(current=CA, requested=asked)).step()
 
     assert (began.phase, began.requested) == ("publishing", None)
@@ -82,14 +82,14 @@ def test_somebody_asks(asked: RotationRequest) -> None:
 
 
 def test_one_rotation_at_a_time() -> None:
-    """Who asks while one is under way has what was asked for."""
+    """A rotation in progress also satisfies a request."""
     replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.ROTATE))
 
     assert replica.step() == Authorities(current=CA, next=NEXT)
 
 
 def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
-    """The next CA is made anew too, and the old ones go as soon as replicas have left them."""
+    """The next CA is made anew too, and old ones are removed as soon as no replica uses them."""
     replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE))
     began = replica.step()
     assert began.next not in (None, CA, NEXT)
@@ -104,7 +104,7 @@ def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
 
 
 def test_a_wait_begins_anew_where_the_next_ca_was_away() -> None:
-    """Somebody wrote over caBundle meanwhile, so an API server may have missed it."""
+    """Somebody overwrote caBundle meanwhile, so an API server may have missed the next CA."""
     replica = Replica(Authorities(current=CA, next=NEXT))
     replica.step()
     replica.step(119)
@@ -115,7 +115,7 @@ def test_a_wait_begins_anew_where_the_next_ca_was_away() -> None:
 
 
 def test_a_clock_that_is_ahead_cannot_shorten_a_drain() -> None:
-    """By its own time the day is over; but it has not seen replicas leave the old CA."""
+    """By its own time the day is over, but it has not yet seen the replicas leave the old CA."""
     over = Ticking().now() - timedelta(minutes=10)
     draining_ = Authorities(current=CA, previous=(OLD.certificate,), retire_after=over)
     replica = Replica(draining_)
@@ -126,7 +126,7 @@ def test_a_clock_that_is_ahead_cannot_shorten_a_drain() -> None:
 
 
 def test_a_ca_that_has_ended_is_replaced_at_once() -> None:
-    """A cluster was off for a year: nobody can be served by it, so nothing is lost."""
+    """After a cluster was off for a year, its CA is useless, so nothing is lost."""
     ended = issue_ca(lifetime=timedelta(minutes=-1))
     replaced = Replica(Authorities(current=ended)).step()
     assert replaced.current != ended
@@ -135,7 +135,7 @@ def test_a_ca_that_has_ended_is_replaced_at_once() -> None:
 
 
 def test_strangers_are_trusted_for_a_drain() -> None:
-    """Once each, however often somebody tells of them."""
+    """Each is added once, however often it is adopted."""
     known = Authorities(current=CA, next=NEXT)
     more = adopt(known, OLD.certificate, CA.certificate, NEXT.certificate)
 

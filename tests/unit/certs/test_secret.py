@@ -30,7 +30,7 @@ def _secret(api: Objects) -> CaSecret:
     ],
 )
 def test_what_is_written_is_read(authorities: Authorities) -> None:
-    """Made where there is none, replaced where it is another, left where it is the same."""
+    """A Secret is created if missing, replaced if different, and left alone if equal."""
     api = Objects()
     secret = _secret(api)
 
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(authorities: Authorities) -> None:
 
 
 def test_what_others_put_there_stays() -> None:
-    """Labels, annotations and keys that are not ours."""
+    """Others' labels, annotations and keys are kept."""
     api = Objects()
     api.stored[SECRET] = secret_of(CA, mine="eA==")
     api.stored[SECRET]["metadata"] = {"name": "a", "annotations": {"b": "c"}, "labels": {"d": "e"}}
@@ -58,7 +58,7 @@ def test_what_others_put_there_stays() -> None:
 
 
 def test_who_was_overtaken_writes_nothing() -> None:
-    """Neither over another's creation nor over another's change."""
+    """It overwrites neither another replica's creation nor another replica's change."""
     api = Objects()
     secret = _secret(api)
     nothing = secret.read(NOW)
@@ -72,7 +72,7 @@ def test_who_was_overtaken_writes_nothing() -> None:
 
 @pytest.mark.parametrize("content", [{}, {"data": None}, {"data": {"other": "eA=="}}])
 def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any]) -> None:
-    """Somebody made it before us."""
+    """Somebody may have created it beforehand."""
     api = Objects()
     api.stored[SECRET] = content
     found = _secret(api).read(NOW)
@@ -91,7 +91,7 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
     ],
 )
 def test_what_is_no_ca_is_told(content: dict[str, Any], why: str) -> None:
-    """It may be somebody else's: who reads it decides."""
+    """It may be somebody else's CA, so the caller decides what to do."""
     api = Objects()
     api.stored[SECRET] = content
     found = _secret(api).read(NOW)
@@ -112,7 +112,7 @@ def test_what_is_no_ca_is_told(content: dict[str, Any], why: str) -> None:
 def test_what_else_is_broken_is_not_there(
     broken: dict[str, str], annotations: dict[str, str]
 ) -> None:
-    """The CA that issues is all that is needed; the rest is cleared away."""
+    """Only the CA that issues is needed; the rest is removed."""
     api = Objects()
     api.stored[SECRET] = {
         **secret_of(CA, **broken),
@@ -128,7 +128,7 @@ def test_what_else_is_broken_is_not_there(
 
 
 def test_a_ca_that_has_ended_is_one() -> None:
-    """It is replaced by who finds it, and not by somebody's hand."""
+    """A replica replaces it; nobody has to do so by hand."""
     api, ended = Objects(), issue_ca(lifetime=timedelta(minutes=-1))
     api.stored[SECRET] = secret_of(ended)
 
@@ -136,7 +136,7 @@ def test_a_ca_that_has_ended_is_one() -> None:
 
 
 def test_a_ca_without_a_last_newline() -> None:
-    """As `--from-literal` stores it: it must not run into the next one in caBundle."""
+    """`--from-literal` stores it so, and it must not run into the next one in caBundle."""
     api = Objects()
     api.stored[SECRET] = secret_of(
         type(CA)(certificate=CA.certificate.rstrip(), key=CA.key),
@@ -153,7 +153,7 @@ def _api(**annotations: str) -> Objects:
 
 @pytest.mark.parametrize("asked", RotationRequest)
 def test_what_is_asked_is_what_replicas_read(asked: RotationRequest) -> None:
-    """Nothing else of the Secret changes."""
+    """Nothing else in the Secret changes."""
     api = _api(other="a")
     _secret(api).request_rotation(asked)
 
@@ -164,13 +164,13 @@ def test_what_is_asked_is_what_replicas_read(asked: RotationRequest) -> None:
 
 
 def test_without_a_secret_there_is_nothing_to_exchange() -> None:
-    """With cert-manager, or before the first start."""
+    """This is so with cert-manager, or before the first start."""
     with pytest.raises(ApiError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
         _secret(Objects()).request_rotation(RotationRequest.ROTATE)
 
 
 def test_an_immutable_secret_is_refused() -> None:
-    """Its annotation could be written, and no replica could do what it asks for."""
+    """Its annotation could be written, but no replica could do what it requests."""
     api = _api()
     api.stored[SECRET]["immutable"] = True
     told = r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
@@ -180,7 +180,7 @@ def test_an_immutable_secret_is_refused() -> None:
 
 
 def test_a_replica_was_faster() -> None:
-    """It is tried again, and not for ever."""
+    """The write is repeated, but not forever."""
 
     class Busy(Objects):
         tries = 0

@@ -37,14 +37,14 @@ def _in_secret(api: Objects, key: str = "ca.crt") -> bytes:
 
 @pytest.fixture
 def api() -> Objects:
-    """Give an API server with the MutatingWebhookConfiguration."""
+    """Return an API server with the MutatingWebhookConfiguration."""
     made = Objects()
     made.configure()
     return made
 
 
 def _rounds(replicas: list[SelfManaged], clock: Ticking, seconds: float) -> Iterator[None]:
-    """Let time pass, with a round of each every five seconds."""
+    """Let time pass, with a round of each replica every five seconds."""
     for _ in range(int(seconds / 5)):
         clock.tick(5)
         for replica in replicas:
@@ -53,7 +53,7 @@ def _rounds(replicas: list[SelfManaged], clock: Ticking, seconds: float) -> Iter
 
 
 def test_one_round_does_it_all(api: Objects) -> None:
-    """A CA in the Secret, a leaf of it served, the same CA in caBundle."""
+    """The CA is in the Secret, a leaf of it is served, and caBundle has the same CA."""
     managed = _managed(api)
 
     assert managed.status == Status(problem="not tried yet")
@@ -71,7 +71,7 @@ def test_one_round_does_it_all(api: Objects) -> None:
 
 
 def test_served_before_it_is_trusted() -> None:
-    """The leaf is there at once; trusted is what was read back of caBundle, and not earlier."""
+    """The leaf is there at once; it counts as trusted when caBundle has been read back."""
     api = Objects()
     managed = _managed(api)
 
@@ -85,7 +85,7 @@ def test_served_before_it_is_trusted() -> None:
 
 
 def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:
-    """Any number of them on an empty namespace."""
+    """Any number of replicas may start in an empty namespace."""
     replicas = [_managed(api) for _ in range(8)]
     threads = [threading.Thread(target=replica.round) for replica in replicas]
     for thread in threads:
@@ -99,7 +99,7 @@ def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:
 
 
 def test_a_round_with_nothing_to_do_writes_nothing(api: Objects) -> None:
-    """Every five seconds two reads, and the leaf stays."""
+    """Every five seconds there are only two reads, and the leaf stays."""
     managed = _managed(api)
     managed.round()
     before, leaf = list(api.writes), _leaf(managed)
@@ -110,7 +110,7 @@ def test_a_round_with_nothing_to_do_writes_nothing(api: Objects) -> None:
 
 
 def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
-    """Under the same CA, which is in memory; so that it does not run out meanwhile."""
+    """The CA is in memory, so the leaf does not expire while the API server is gone."""
     clock = Ticking()
     managed = _managed(api, clock)
     managed.round()
@@ -131,7 +131,7 @@ def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
 
 
 def test_a_year_passes(api: Objects) -> None:
-    """Each day new leaves; then a new CA, with both of them trusted in between."""
+    """There are new leaves each day, and then a new CA; in between, both CAs are trusted."""
     clock = Ticking()
     replicas = [_managed(api, clock) for _ in range(2)]
     for replica in replicas:
@@ -154,7 +154,7 @@ def test_a_year_passes(api: Objects) -> None:
 
 
 def test_what_was_undone_is_done_again(api: Objects) -> None:
-    """CaBundle emptied, configuration made anew, Secret deleted: the next round heals it."""
+    """An emptied caBundle, a recreated configuration or a deleted Secret is restored in a round."""
     managed = _managed(api, clock := Ticking())
     managed.round()
     before = api.stored[SECRET]["data"]
@@ -168,7 +168,7 @@ def test_what_was_undone_is_done_again(api: Objects) -> None:
 
 
 def test_a_lost_secret_is_restored_with_all_its_state(api: Objects) -> None:
-    """In the middle of a rotation, whoever sees it first."""
+    """In the middle of a rotation, the first replica to notice restores it."""
     clock = Ticking()
     replicas = [_managed(api, clock) for _ in range(2)]
     for replica in replicas:
@@ -187,7 +187,7 @@ def test_a_lost_secret_is_restored_with_all_its_state(api: Objects) -> None:
 
 
 def test_a_bundle_of_another_ca_is_healed(api: Objects) -> None:
-    """What is not in the Secret is trusted no longer than until the next round."""
+    """A CA that is not in the Secret is trusted only until the next round."""
     managed = _managed(api, clock := Ticking())
     managed.round()
     clock.tick(5)
@@ -198,7 +198,7 @@ def test_a_bundle_of_another_ca_is_healed(api: Objects) -> None:
 
 
 def test_another_ca_in_the_secret_is_gone_over_to(api: Objects) -> None:
-    """Somebody brings their own: both are trusted until all are served by that one."""
+    """If somebody brings a CA, both are trusted until every replica serves with the new one."""
     other, clock = issue_ca(), Ticking()
     managed = _managed(api, clock)
     managed.round()
@@ -215,7 +215,7 @@ def test_another_ca_in_the_secret_is_gone_over_to(api: Objects) -> None:
 
 
 def test_a_replica_that_was_away_does_not_bring_back_what_was_retired(api: Objects) -> None:
-    """Its CA is trusted no more: it goes over at once, and the Secret stays as it is."""
+    """Its CA is not trusted any more: it switches at once, and the Secret does not change."""
     clock = Ticking()
     here, away = _managed(api, clock), _managed(api, clock)
     for replica in (here, away):
@@ -232,7 +232,7 @@ def test_a_replica_that_was_away_does_not_bring_back_what_was_retired(api: Objec
 
 
 def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) -> None:
-    """It makes a CA, since it knows of none; those in caBundle stay until they are left."""
+    """It makes a CA, as it knows none; those in caBundle stay until no replica uses them."""
     clock = Ticking()
     old, new = _managed(api, clock), _managed(api, clock)
     old.round()
@@ -249,7 +249,7 @@ def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) ->
 
 
 def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
-    """By who has the CA in memory; each time."""
+    """A replica that has the CA in memory restores it each time."""
     managed = _managed(api)
     managed.round()
     before = api.stored[SECRET]["data"]
@@ -264,7 +264,7 @@ def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
 
 
 def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
-    """It may be somebody's CA that can be repaired; the reason is told."""
+    """It may be a CA that somebody can repair; the status says what is wrong."""
     api.stored[SECRET] = {"data": {"ca.crt": "Z2FyYmFnZQ=="}}
     managed = _managed(api)
 
@@ -277,7 +277,7 @@ def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
 
 
 def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
-    """Somebody who is always faster does not keep the thread from anything else."""
+    """Somebody else's constant changes do not keep the thread busy."""
 
     class Fickle(Objects):
         def create(self, *_: object) -> bool:
@@ -289,7 +289,7 @@ def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
 
 
 def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
-    """Its leaf and its CA have ended: it makes another and goes on."""
+    """Its leaf and its CA have expired, so it makes new ones."""
     clock = Ticking()
     managed = _managed(api, clock)
     managed.round()
@@ -303,7 +303,7 @@ def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
 
 
 def test_a_defect_is_told_and_ends_nothing(api: Objects) -> None:
-    """By its type only: its text may be a key."""
+    """Only its type is shown, since its text may contain a key."""
     api.broken = RuntimeError("-----BEGIN PRIVATE KEY-----")
     managed = _managed(api)
 
@@ -314,7 +314,7 @@ def test_a_defect_is_told_and_ends_nothing(api: Objects) -> None:
 
 
 def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
-    """It tries again by itself."""
+    """The thread tries again by itself."""
     api = Objects()
     managed = _managed(api)
     managed.start()
@@ -337,18 +337,18 @@ FROZEN = (
 
 
 def _freeze(api: Objects) -> None:
-    """Have nobody write the Secret again, as the API server sees to it."""
+    """Make the Secret immutable, which the API server would enforce."""
     api.stored[SECRET]["immutable"] = True
 
 
 def test_an_immutable_secret_is_told_and_served_by(api: Objects) -> None:
-    """Nothing is written to it, due or asked for; all else goes on, caBundle's healing included."""
+    """It is not written, even if a rotation is due or requested; all else goes on as usual."""
     clock = Ticking()
     managed = _managed(api, clock)
     managed.round()
     _freeze(api)
     secret, leaf = dict(api.stored[SECRET]), _leaf(managed)
-    clock.tick(300 * 86400)  # the next CA is due
+    clock.tick(300 * 86400)  # so that the next CA is due
     api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
     api.configure()
 
@@ -360,7 +360,7 @@ def test_an_immutable_secret_is_told_and_served_by(api: Objects) -> None:
 
 
 def test_who_starts_with_an_immutable_secret_serves_by_it(api: Objects) -> None:
-    """And goes on trusting what others serve."""
+    """It also keeps trusting the CAs that others use."""
     first = _managed(api)
     first.round()
     _freeze(api)
@@ -372,7 +372,7 @@ def test_who_starts_with_an_immutable_secret_serves_by_it(api: Objects) -> None:
 
 
 def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> None:
-    """A replica that still serves by the one before goes over to it as it does at a rotation."""
+    """A replica that serves with the previous CA switches as it does in a rotation."""
     clock = Ticking()
     managed = _managed(api, clock)
     managed.round()
@@ -392,7 +392,7 @@ def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> 
 
 @pytest.mark.parametrize("data", [{}, {"ca.crt": "eA=="}])
 def test_an_immutable_secret_without_a_ca(api: Objects, data: dict[str, str]) -> None:
-    """No replica makes one that it cannot share; who knows one goes on with it."""
+    """No replica makes a CA that it cannot share; one that has a CA keeps using it."""
     managed = _managed(api)
     managed.round()
     bundle = api.bundle
@@ -407,7 +407,7 @@ def test_an_immutable_secret_without_a_ca(api: Objects, data: dict[str, str]) ->
 
 
 def test_an_immutable_secret_that_is_deleted_is_made_again(api: Objects) -> None:
-    """With the same CA, and without the mark."""
+    """It gets the same CA, and is not immutable any more."""
     managed = _managed(api)
     managed.round()
     data = api.stored[SECRET]["data"]

@@ -26,7 +26,7 @@ def _client(ca: KeyPair = CA) -> ssl.SSLContext:
 
 
 def _shake(serving: ServingContext, client: ssl.SSLContext) -> tuple[bytes | None, str | None]:
-    """Shake hands in memory; return the certificate that was shown, and the protocol."""
+    """Make a handshake in memory; return the server's certificate and the protocol."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server_side = serving.context.wrap_bio(to_server, to_client, server_side=True)
     client_side = client.wrap_bio(to_client, to_server, server_hostname=NAME)
@@ -47,7 +47,7 @@ def _der(pair: KeyPair) -> bytes:
 
 
 def test_context_without_a_certificate_fails_handshakes() -> None:
-    """A server that has no certificate yet answers nobody, rather than with a wrong one."""
+    """A server without a certificate fails handshakes rather than showing a wrong one."""
     serving = ServingContext()
 
     with pytest.raises(ssl.SSLError):
@@ -56,7 +56,7 @@ def test_context_without_a_certificate_fails_handshakes() -> None:
 
 
 def test_new_handshakes_get_the_new_certificate() -> None:
-    """The certificate is replaced in a context that is in use: no restart."""
+    """The certificate is replaced in the context in use, without a restart."""
     serving, first, second = ServingContext(), _leaf(), _leaf()
 
     serving.use(first)
@@ -67,7 +67,7 @@ def test_new_handshakes_get_the_new_certificate() -> None:
 
 
 def test_clients_without_the_ca_do_not_trust_it() -> None:
-    """Our CA is nobody else's."""
+    """No client trusts our CA by default."""
     serving = ServingContext()
     serving.use(_leaf())
 
@@ -76,7 +76,7 @@ def test_clients_without_the_ca_do_not_trust_it() -> None:
 
 
 def test_http_1_1_is_what_is_spoken() -> None:
-    """The API server offers http/1.1 only (client-go), so that is what ALPN chooses."""
+    """The API server (client-go) offers only http/1.1, so ALPN chooses it."""
     serving = ServingContext()
     serving.use(_leaf())
     client = _client()
@@ -91,7 +91,7 @@ def test_tls_1_2_is_the_oldest() -> None:
 
 
 def test_client_certificates_are_required_where_a_client_ca_is_given() -> None:
-    """With --client-ca, a client that shows no certificate is not answered."""
+    """With --client-ca, a client without a certificate gets no answer."""
     serving = ServingContext(issue_ca().certificate)
     serving.use(_leaf())
 
@@ -100,13 +100,13 @@ def test_client_certificates_are_required_where_a_client_ca_is_given() -> None:
 
 
 def test_client_ca_must_be_a_certificate() -> None:
-    """A wrong file is an error at start, not a server that trusts nobody."""
+    """A wrong file is an error at the start; otherwise the server would trust nobody."""
     with pytest.raises(CertificateError, match="the client CA is no PEM certificate"):
         ServingContext(b"nonsense")
 
 
 def test_a_bad_pair_leaves_the_last_one_in_place() -> None:
-    """A renewal that went wrong must not take down what works."""
+    """A failed renewal must not break what works."""
     serving, good = ServingContext(), _leaf()
     serving.use(good)
 
@@ -122,7 +122,7 @@ def _write(folder: Path, pair: KeyPair) -> CertificateFiles:
 
 
 def test_files_are_read_again_when_their_content_changes(tmp_path: Path) -> None:
-    """cert-manager renews by replacing the files; a poll without a change does nothing."""
+    """cert-manager renews by replacing the files; polling without a change does nothing."""
     files = _write(tmp_path, _leaf())
 
     assert [files.poll(), files.poll()] == [True, False]
@@ -131,7 +131,7 @@ def test_files_are_read_again_when_their_content_changes(tmp_path: Path) -> None
 
 
 def test_files_that_are_missing_or_wrong_are_told_once(tmp_path: Path) -> None:
-    """What is wrong names the file, and is news only when it changes."""
+    """The error names the file, and is reported again only when it changes."""
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", ServingContext())
 
     assert [files.poll(), files.poll()] == [True, False]

@@ -25,8 +25,8 @@ from tests.cluster.versions import MODULES
 
 ROOT = Path(__file__).parents[3]
 
-#: What a real Go takes minutes for: it notes how it was called and writes what it was asked for,
-#: into a folder and by the names that `go help build` describes.
+#: Stands in for a real Go, which takes minutes: it logs its calls and writes the requested
+#: programs into a folder, under the names that `go help build` describes.
 GO = """#!/bin/sh
 echo "$CGO_ENABLED $GOFLAGS $GOTOOLCHAIN $GOWORK $(basename "$PWD"): go $*" >> "$LOG"
 case $1 in list) echo /modules/x ;; esac
@@ -43,7 +43,7 @@ done
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have an empty cache and a Go of our own; give the file of its calls."""
+    """Set up an empty cache and a fake Go; return the log of its calls."""
     program(tmp_path / "path/go", GO)
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -56,7 +56,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def assets(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have an envtest folder of Kubernetes 1.36, and no cache."""
+    """Set up an envtest folder of Kubernetes 1.36, and an empty cache."""
     del log
     folder = tmp_path / "assets"
     program(folder / "etcd", "#!/bin/sh\necho 'etcd Version: 3.6.8'\necho 'Git SHA: 1'\n")
@@ -68,14 +68,14 @@ def assets(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def program(path: Path, text: str) -> None:
-    """Write a program."""
+    """Write an executable program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o755)
 
 
 def test_a_build(log: Path, tmp_path: Path) -> None:
-    """A program is built by its module's lock alone, without C, paths or a toolchain to fetch."""
+    """A program is built from its module's lock alone, without C, paths or other toolchains."""
     built = binary("kubectl")
     folder = cache_folder(MODULES["kubernetes-1.36"])
     stamp = "-X k8s.io/component-base/version"
@@ -91,7 +91,7 @@ def test_a_build(log: Path, tmp_path: Path) -> None:
 
 
 def test_the_cache_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where XDG_CACHE_HOME is not set, or empty, the cache is in ~/.cache."""
+    """If XDG_CACHE_HOME is unset or empty, the cache is in ~/.cache."""
     monkeypatch.setenv("HOME", "/home/a")
     monkeypatch.setenv("XDG_CACHE_HOME", "")
     folder = cache_folder(MODULES["coredns"])
@@ -99,7 +99,7 @@ def test_the_cache_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_built_once(log: Path) -> None:
-    """What the cache has is not built again, and needs no Go."""
+    """A cached program is not built again, and needs no Go."""
     first = binary("etcd")
     (log.parent / "path/go").unlink()
     assert binary("etcd") == first
@@ -107,7 +107,7 @@ def test_built_once(log: Path) -> None:
 
 
 def test_two_at_once(log: Path) -> None:
-    """Who comes while another builds waits for it and takes what it made."""
+    """The second caller waits for the first one's build and uses its result."""
     found: list[Path] = []
     both = [threading.Thread(target=lambda: found.append(binary("etcd"))) for _ in range(2)]
     for thread in both:
@@ -120,7 +120,7 @@ def test_two_at_once(log: Path) -> None:
 
 
 def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who waits for another process says so."""
+    """A caller that waits for another process says so."""
     folder = cache_folder(MODULES["kubernetes-1.36"])
     folder.mkdir(parents=True)
     with (folder / ".lock").open("w") as held:
@@ -138,7 +138,7 @@ def test_waiting_is_said(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_lock_file_of_the_past(log: Path) -> None:
-    """A process that died leaves a lock file and half a program; neither is in the way."""
+    """A dead process may leave a lock file and half a program, which do not matter."""
     folder = cache_folder(MODULES["kubernetes-1.36"])
     folder.mkdir(parents=True)
     (folder / ".lock").touch()
@@ -150,7 +150,7 @@ def test_a_lock_file_of_the_past(log: Path) -> None:
 
 
 def test_a_build_that_fails(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is said with Go's words, and half a program is nobody's program."""
+    """The error quotes Go's output, and an incomplete program is never used."""
     monkeypatch.setenv("BROKEN", "1")
     with pytest.raises(BuildError, match=r"kubernetes-1.36: go build failed:\nit is broken"):
         provide(["etcd", "kubectl"])
@@ -162,14 +162,14 @@ def test_a_build_that_fails(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_go(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Go the message says that, not which file is missing."""
+    """The message names Go, and not a missing file."""
     monkeypatch.setenv("PATH", str(log.parent / "empty"))
     with pytest.raises(BuildError, match="there is no go on the PATH"):
         binary("etcd")
 
 
 def test_another_lock_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is built from is part of the cache's key: a changed sum builds anew."""
+    """The lock is part of the cache's key, so a changed sum causes a new build."""
     folder = tmp_path / "kwok"
     folder.mkdir()
     (folder / "go.mod").write_text("module a")
@@ -182,7 +182,7 @@ def test_another_lock_is_another_folder(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_module_sources(log: Path) -> None:
-    """A module's folder is what Go says, fetched before where it is not there."""
+    """Go tells a module's folder, after downloading the module if needed."""
     assert module_dir("lws") == Path("/modules/x")
     assert [line.split(": ")[1] for line in log.read_text().splitlines()] == [
         "go mod download sigs.k8s.io/lws",
@@ -191,7 +191,7 @@ def test_module_sources(log: Path) -> None:
 
 
 def test_all_of_a_cluster(log: Path) -> None:
-    """The first build makes the libraries that the others share, so it is Kubernetes'."""
+    """Kubernetes is built first, since the others share its libraries."""
     built = build_all("1.34")
     assert set(built) == {command for one in MODULES.values() for command in one.commands}
     assert built["kubelet"].parent == cache_folder(MODULES["kubernetes-1.34"])
@@ -202,7 +202,7 @@ def test_all_of_a_cluster(log: Path) -> None:
 
 
 def test_one_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a module lacks is built in one go, which is said; what it has is not built again."""
+    """A module's missing programs are built together, with a message; others are not rebuilt."""
     first = binary("etcd")
     built = provide(["etcd", "vegeta", "kubelet", "kubectl"])
     assert built["etcd"] == first
@@ -225,13 +225,13 @@ def test_one_go_for_a_module(log: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.usefixtures("assets")
 @pytest.mark.parametrize("name", ["etcd", "kube-apiserver", "kubectl"])
 def test_envtest_comes_first(name: str, assets: Path, log: Path) -> None:
-    """What a developer has ready is taken where it is of the minor asked for, of any patch."""
+    """A developer's programs are used if they have the requested minor, in any patch release."""
     assert binary(name, "1.36") == assets / name
     assert not log.read_text()
 
 
 def test_envtest_has_three(assets: Path, log: Path) -> None:
-    """The convention knows three programs; another one in that folder is not taken."""
+    """By convention the folder has three programs; any other one in it is not used."""
     program(assets / "kubelet", "#!/bin/sh\necho Kubernetes v1.36.3\n")
     assert binary("kubelet").parent == cache_folder(MODULES["kubernetes-1.36"])
     assert log.read_text()
@@ -240,7 +240,7 @@ def test_envtest_has_three(assets: Path, log: Path) -> None:
 def test_envtest_of_another_minor(
     assets: Path, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is not of the minor asked for is ignored, and said once, with both versions."""
+    """A program of another minor is ignored, and one message names both versions."""
     for _ in range(2):
         built = binary("kube-apiserver", "1.34")
         assert built.parent == cache_folder(MODULES["kubernetes-1.34"])
@@ -261,7 +261,7 @@ def test_envtest_of_another_minor(
 def test_envtest_that_is_broken(
     text: str | None, reason: str, assets: Path, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder with less than it should have is ignored with the reason."""
+    """A program that cannot be used is ignored, with the reason."""
     (assets / "kube-apiserver").unlink()
     if text is not None:
         program(assets / "kube-apiserver", text)
@@ -271,7 +271,7 @@ def test_envtest_that_is_broken(
 
 
 def test_a_go_that_outlives_us_holds_the_lock(log: Path, tmp_path: Path) -> None:
-    """Killed in a build, we leave a Go that still writes: nobody else may build beside it."""
+    """If a test run is killed, its Go still writes, so nobody else may build meanwhile."""
     program(tmp_path / "path/go", '#!/bin/sh\ntouch "$LOG.begun"\nexec sleep 60\n')
     argv = [sys.executable, "-c", "from tests.cluster.binaries import binary; binary('etcd')"]
     with subprocess.Popen(argv, cwd=ROOT, start_new_session=True, stderr=DEVNULL) as child:

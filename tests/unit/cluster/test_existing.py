@@ -1,4 +1,4 @@
-"""A cluster that exists is asked by kubectl, and a test that wants more of it is skipped."""
+"""Tests of an existing cluster: kubectl is its only access; tests that need more are skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USER: dict[str, Any] = {"name": "me", "user": {"token": "abc"}}
 VERSION = {"serverVersion": {"major": "1", "minor": "36+"}}
 
 Kubectl = Callable[..., None]
-#: What only a cluster of ours can be asked for.
+#: What only a cluster built by the tests can do.
 POWERS: dict[str, Callable[[Cluster], object]] = {
     "directory": lambda cluster: cluster.directory,
     "logs": lambda cluster: cluster.logs,
@@ -57,13 +57,13 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kubectl:
 
 @pytest.fixture
 def cluster(kubectl: Kubectl) -> Cluster:
-    """Give the cluster of that kubectl."""
+    """Return the cluster of that kubectl."""
     kubectl()
     return ExistingCluster(Path("/lab/config"), "lab/webhook:1")
 
 
 def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty variable is none."""
+    """An empty variable counts as unset."""
     monkeypatch.setenv("E2E_KUBECONFIG", "/lab/config")
     assert existing() == Path("/lab/config")
     monkeypatch.setenv("E2E_KUBECONFIG", "")
@@ -71,7 +71,7 @@ def test_the_environment_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_how_it_is_reached(cluster: Cluster) -> None:
-    """URL, token and version are those of the kubeconfig and the server."""
+    """URL and token are those of the kubeconfig, and the version is the server's."""
     assert cluster.access.url == "https://lab.example:6443"
     assert cluster.access.headers == {"Authorization": "Bearer abc"}
     assert cluster.kubeconfig == Path("/lab/config")
@@ -79,7 +79,7 @@ def test_how_it_is_reached(cluster: Cluster) -> None:
 
 
 def test_kubectl_of_the_path_is_asked(cluster: Cluster) -> None:
-    """With the kubeconfig; what fails says what kubectl said."""
+    """It gets the kubeconfig; a failure quotes its message."""
     with pytest.raises(KubectlError, match="kubectl get pods: said no"):
         cluster.kubectl("get", "pods")
     shown = "printed --kubeconfig=/lab/config get pods\nsaid no\n"
@@ -88,7 +88,7 @@ def test_kubectl_of_the_path_is_asked(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("use", POWERS.values(), ids=POWERS)
 def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], object]) -> None:
-    """Nothing of the machine, the node or the programs is there to be used."""
+    """The machine, the nodes and the programs of such a cluster cannot be controlled."""
     with pytest.raises(
         pytest.skip.Exception, match="not on the cluster of E2E_KUBECONFIG: it needs "
     ):
@@ -105,14 +105,14 @@ def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], o
     ids=["plugin", "no user", "no context"],
 )
 def test_a_kubeconfig_that_will_not_do(kubectl: Kubectl, config: Any, said: str) -> None:
-    """Requests without kubectl need a certificate or a token: the message says so."""
+    """Requests without kubectl need a certificate or a token, so the message says so."""
     kubectl(**config)
     with pytest.raises(ClusterError, match=said):
         ExistingCluster(Path("/lab/config"), "lab/webhook:1")
 
 
 def test_no_kubectl(kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without kubectl there is nothing to ask with."""
+    """Without kubectl the cluster cannot be used."""
     kubectl()
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ClusterError, match="not on the PATH"):
@@ -130,5 +130,5 @@ def test_no_kubectl(kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_image_is_named_as_kustomize_does(image: str, named: dict[str, str]) -> None:
-    """A registry may have a port, and an image a digest instead of a tag."""
+    """A registry may have a port, and an image may have a digest instead of a tag."""
     assert _named(image) == named

@@ -1,4 +1,4 @@
-"""What decides whether an image is built again, and what a build fetches with."""
+"""Tests of when an image is built again, and of where a build downloads from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Find programs in a folder of the test alone."""
+    """Let only the programs in a folder of the test be found."""
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -45,7 +45,7 @@ def _key(root: Path, target: Path, *parts: str) -> str:
 
 
 def test_key_of_same_files_is_the_same(tmp_path: Path) -> None:
-    """Times, bytecode and files that no image holds make no other image."""
+    """Times, bytecode and files that are not in the image do not change the key."""
     root = _sources(tmp_path / "root")
     before = _key(root, tmp_path / "first")
     os.utime(root / "Dockerfile", (1, 1))
@@ -56,7 +56,7 @@ def test_key_of_same_files_is_the_same(tmp_path: Path) -> None:
 
 
 def test_key_tells_contents_names_modes_and_parts_apart(tmp_path: Path) -> None:
-    """Whatever an image holds or stands on makes another image."""
+    """Everything in the image or below it changes the key."""
     keys = [_key(_sources(tmp_path / "0"), tmp_path / "a")]
     keys.append(_key(tmp_path / "0", tmp_path / "b", "another base"))
     (tmp_path / "0" / "webhook" / "code.py").chmod(0o755)
@@ -69,14 +69,14 @@ def test_key_tells_contents_names_modes_and_parts_apart(tmp_path: Path) -> None:
 
 
 def test_copies_have_one_time(tmp_path: Path) -> None:
-    """A fresh checkout builds no layer again: a layer's key holds its files' times."""
+    """A layer's key includes file times, so equal times let a fresh checkout reuse layers."""
     archives.copy(_sources(tmp_path / "root"), ["Dockerfile", "webhook"], tmp_path / "copy")
     paths = [tmp_path / "copy", *(tmp_path / "copy").rglob("*")]
     assert {path.stat().st_mtime for path in paths} == {0.0}
 
 
 def test_prune_keeps_what_was_wanted_last(cache: Path) -> None:
-    """The cache stays small: a few archives of each image, and no halves."""
+    """The cache keeps a few archives of each image, and no incomplete ones."""
     names = [f"mpi-{number}.tar" for number in range(archives.KEPT + 2)]
     for age, name in enumerate([*names, "pause-1.tar", ".mpi-9.tar.new"]):
         (cache / name).write_text("")
@@ -87,20 +87,20 @@ def test_prune_keeps_what_was_wanted_last(cache: Path) -> None:
 
 
 def test_absent_archive_is_not_used(cache: Path) -> None:
-    """Asking for an archive does not make one."""
+    """Checking for an archive does not create one."""
     assert not archives.used(cache / "mpi-1.tar")
     assert list(cache.iterdir()) == []
 
 
 def test_context_is_what_the_dockerfile_copies() -> None:
-    """.dockerignore lets in what the image needs, by names that are there."""
+    """.dockerignore admits only what the image needs, and these files exist."""
     names = images._let_in((images.ROOT / ".dockerignore").read_text())
     assert names == ["LICENSE", "certs", "pyproject.toml", "requirements.lock", "webhook"]
     assert [name for name in names if not (images.ROOT / name).exists()] == []
 
 
 def test_failed_program_is_quoted(programs: Path) -> None:
-    """An error says which program, and what it said."""
+    """The error has the command and its output."""
     _program(programs, "buildah", "echo working; echo no space left >&2; exit 3")
     with pytest.raises(buildah.ImageError) as failed:
         buildah.run(["buildah", "bud"])
@@ -108,7 +108,7 @@ def test_failed_program_is_quoted(programs: Path) -> None:
 
 
 def test_missing_program_is_named(programs: Path) -> None:
-    """A machine without a tool is told how to get it."""
+    """The error says how to install the tool."""
     assert list(programs.iterdir()) == []
     with pytest.raises(buildah.ImageError) as failed:
         buildah.run(["mmdebstrap"])
@@ -116,7 +116,7 @@ def test_missing_program_is_named(programs: Path) -> None:
 
 
 def test_half_an_archive_is_none(cache: Path, programs: Path) -> None:
-    """An archive appears whole or not at all."""
+    """An archive is complete or absent."""
     half = 'for last; do :; done; path=${last#docker-archive:}; echo half >"${path%%:*}"; exit 1'
     _program(programs, "unshare", half)
     with (cache / "lock").open("w") as lock:
@@ -127,7 +127,7 @@ def test_half_an_archive_is_none(cache: Path, programs: Path) -> None:
 
 
 def test_base_comes_from_where_this_machine_gets_debian(programs: Path) -> None:
-    """Debian's own sources of the suite are taken, once each; nobody else's."""
+    """Only Debian's own sources of the suite are used, once each."""
     lines = [
         "Debian deb http://mirror.test/debian/ bookworm main",
         "Debian deb http://mirror.test/debian/ bookworm main",
@@ -143,7 +143,7 @@ def test_base_comes_from_where_this_machine_gets_debian(programs: Path) -> None:
 
 
 def test_proxy_of_apt_is_passed_on(programs: Path) -> None:
-    """A proxy that only apt's configuration names is the base's too; empty ones are none."""
+    """A proxy that is set only for apt is used for the base too; an empty one is unset."""
     dump = (
         'Acquire::http::Proxy "http://proxy.test:3128";',
         'Acquire::https::Proxy "";',
@@ -154,7 +154,7 @@ def test_proxy_of_apt_is_passed_on(programs: Path) -> None:
 
 
 def test_pip_settings_of_the_environment_win() -> None:
-    """As for pip: the environment before install before global; other settings are left out."""
+    """As in pip, the order is environment, install, global; other settings are left out."""
     listed = (
         ":env:.index-url='https://environment.test/simple'\n"
         "global.cert='/etc/ca.crt'\n"
@@ -173,7 +173,7 @@ def test_pip_settings_of_the_environment_win() -> None:
 def test_pip_settings_are_mounted_with_the_files_they_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build's pip finds its settings in /etc/pip.conf, and what they name at the same paths."""
+    """A build's pip gets the settings in /etc/pip.conf, and their files at the same paths."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)

@@ -17,7 +17,7 @@ MAKEFILE = Path(__file__).parents[3] / "Makefile"
 
 
 def go_that_is(version: str, folder: Path) -> None:
-    """Put a go in the folder that says it is this version."""
+    """Put a go that reports this version into the folder."""
     program = folder / "go"
     program.write_text(f'#!/bin/sh\n[ "$GOTOOLCHAIN" = local ] && echo {version}\n')
     program.chmod(0o755)
@@ -25,9 +25,9 @@ def go_that_is(version: str, folder: Path) -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Pretend to have all that a cluster needs, and give the folder that is first on the PATH.
+    """Pretend to have all that a cluster needs; return the folder that is first on the PATH.
 
-    Root, the programs and the kernel's rights are made up: not every machine that tests has them.
+    Root, the programs and the kernel's rights are faked, since not every test machine has them.
     """
     real = shutil.which
     monkeypatch.setattr(platform, "system", lambda: "Linux")
@@ -43,28 +43,28 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_missing() -> None:
-    """A machine that has everything is told nothing, and its tests run."""
+    """On a machine that has everything there is no message, and the tests run."""
     assert missing() is None
     require()
 
 
 @pytest.mark.usefixtures("machine")
 def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster is made of the Linux kernel's parts."""
+    """A cluster needs features of the Linux kernel."""
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     assert missing() == "a cluster needs Linux"
 
 
 @pytest.mark.usefixtures("machine")
 def test_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without root nothing else is worth looking at."""
+    """Without root, nothing else is checked."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert missing() == "a cluster needs root: run it with sudo -E"
 
 
 @pytest.mark.usefixtures("machine")
 def test_packages_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs of one package are one name, and a command installs them."""
+    """A package is named once for all its missing programs, with the command to install it."""
     gone = ("containerd", "ctr", "/usr/lib/cni/bridge")
     monkeypatch.setattr(shutil, "which", lambda name: None if name in gone else name)
     assert missing() == (
@@ -73,7 +73,7 @@ def test_packages_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_of_programs_is_read(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that is missing is said at once, in one line."""
+    """One line names everything that is missing."""
     monkeypatch.undo()
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -92,7 +92,7 @@ def test_a_folder_of_programs_is_read(machine: Path, monkeypatch: pytest.MonkeyP
      ("go2.0", True), ("devel", False)],
 )  # fmt: skip
 def test_the_oldest_go(machine: Path, version: str, enough: bool) -> None:
-    """Go is new enough from what the modules ask for, by its own version and not a toolchain's."""
+    """The modules say which Go is needed; Go's own version counts, and not a toolchain's."""
     go_that_is(version, machine)
     expected = None if enough else f"a cluster needs Go 1.26 or newer, not {version}"
     assert missing() == expected
@@ -100,13 +100,13 @@ def test_the_oldest_go(machine: Path, version: str, enough: bool) -> None:
 
 @pytest.mark.usefixtures("machine")
 def test_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root without the right to make namespaces is told which right it is."""
+    """If root may not create namespaces, the message names the missing right."""
     monkeypatch.setattr(subject, "_UNSHARE", ("false",))
     assert missing() == "a cluster needs the right to make namespaces (CAP_SYS_ADMIN)"
 
 
 def test_cgroups_that_cannot_be_written(machine: Path) -> None:
-    """Without version 2's mark each of version 1's hierarchies must be there."""
+    """Without the marker file of version 2, each hierarchy of version 1 must exist."""
     (machine / "cgroup.controllers").unlink()
     said = f"a cluster needs cgroups that can be written ({machine} is read-only)"
     assert missing() == said
@@ -120,7 +120,7 @@ def test_cgroups_that_cannot_be_written(machine: Path) -> None:
 def test_skip_or_failure(
     ci: str, outcome: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A developer's tests are skipped with the line; CI does without nothing."""
+    """A developer's tests are skipped with the message; in CI a missing part is a failure."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome.Exception, match="a cluster needs root"):  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ def test_skip_or_failure(
 
 
 def test_make_installs_what_is_asked_for() -> None:
-    """`make cluster-deps` installs each package that a missing program is said to be in."""
+    """`make cluster-deps` installs every package that a message may name."""
     listed = re.search(r"^CLUSTER_DEBIAN := ((?:\\\n|.)*)$", MAKEFILE.read_text(), re.MULTILINE)
     assert listed
     assert set(listed[1].replace("\\\n", " ").split()) == set(PROGRAMS.values())

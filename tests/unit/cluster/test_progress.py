@@ -11,26 +11,26 @@ from tests.waiting import until
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """Claim to be one."""
+        """Return True."""
         return True
 
 
 def _timeless(stream: io.StringIO) -> str:
-    """Return what was written, whatever it took: a machine may be busy."""
+    """Return what was written, without the times, since a machine may be busy."""
     return re.sub(r"\d+ s\b", "N s", stream.getvalue())
 
 
 def test_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line goes to stderr, where no output of a program is mixed with it."""
+    """The line goes to stderr, apart from programs' output."""
     say("one thing")
     assert capsys.readouterr() == ("", "one thing\n")
 
 
 def test_a_log_gets_lines() -> None:
-    """Where stderr is no terminal, the start, signs of life and the end are lines of their own."""
+    """If stderr is not a terminal, the start, signs of life and the end have their own lines."""
     log = io.StringIO()
     with step("building x", log, every=0.01):
         until(lambda: "building x ... N s" in _timeless(log))
@@ -41,7 +41,7 @@ def test_a_log_gets_lines() -> None:
 
 
 def test_a_log_is_not_flooded() -> None:
-    """What takes a moment is said twice."""
+    """A quick step has only two lines."""
     log = io.StringIO()
     with step("building x", log):
         pass
@@ -49,7 +49,7 @@ def test_a_log_is_not_flooded() -> None:
 
 
 def test_a_terminal_has_one_line() -> None:
-    """On a terminal one line is written over and over, and ended once."""
+    """On a terminal, one line is rewritten, and ended once."""
     terminal = Terminal()
     with step("building x", terminal, every=0.01):
         until(lambda: "building x ... N s" in _timeless(terminal))
@@ -60,7 +60,7 @@ def test_a_terminal_has_one_line() -> None:
 
 
 def test_a_failure_is_said() -> None:
-    """What fails is not said to be done, and the error goes on."""
+    """A failed step is not reported as done, and its error is raised."""
     log = io.StringIO()
     with pytest.raises(ValueError, match="no"), step("building x", log):
         raise ValueError("no")
@@ -68,7 +68,7 @@ def test_a_failure_is_said() -> None:
 
 
 def test_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a minute on, minutes are said as well."""
+    """From one minute on, the time is in minutes and seconds."""
     clock = iter([0.0, 189.4])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     log = io.StringIO()

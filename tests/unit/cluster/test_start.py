@@ -13,13 +13,13 @@ from tests.cluster.state import ProcessId, State
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have the user's clusters in a folder of the test's own."""
+    """Keep the user's clusters in a folder of the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return state.home()
 
 
 def test_a_start_is_on_record_before_it_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is killed while programs are built leaves a folder that the next start can judge."""
+    """If it is killed during the build, the next start can judge the folder that is left."""
     found: list[State | None] = []
 
     def build(minor: str) -> None:
@@ -35,7 +35,7 @@ def test_a_start_is_on_record_before_it_builds(home: Path, monkeypatch: pytest.M
 
 
 def test_folders_of_the_dead_are_removed_and_no_others(home: Path) -> None:
-    """A process number says nothing without the time at which the process started."""
+    """A process is identified by its number together with its start time."""
     mine = ProcessId.of(os.getpid())
     for name, owner in {"mine": mine, "dead": ProcessId(mine.pid, mine.started - 1)}.items():
         (home / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The record of a cluster, and whether its processes are the ones it means."""
+"""Tests of a cluster's record, and of whether its processes are still the same ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux'
 
 
 def test_a_running_process_is_alive_and_one_before_it_with_its_number_is_not() -> None:
-    """A number alone says nothing: the kernel gives it out again."""
+    """The number alone is not enough, since the kernel reuses it."""
     this = ProcessId.of(os.getpid())
 
     assert this.alive()
@@ -25,7 +25,7 @@ def test_a_running_process_is_alive_and_one_before_it_with_its_number_is_not() -
 
 
 def test_a_dead_process_is_not_alive_before_its_parent_has_noticed() -> None:
-    """A zombie does nothing any more, however long its parent lets it lie."""
+    """A zombie counts as dead, even if its parent has not collected it."""
     with subprocess.Popen(["sleep", "60"]) as process:
         found = ProcessId.of(process.pid)
         process.kill()
@@ -38,7 +38,7 @@ def test_a_dead_process_is_not_alive_before_its_parent_has_noticed() -> None:
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Another process learns all there is to know; a directory without record has no cluster."""
+    """Another process reads the whole record; a directory without one has no cluster."""
     this = ProcessId.of(os.getpid())
     written = State("1.36", owner=this, init=this, network=3)
 
@@ -48,7 +48,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_cluster_lives_as_long_as_its_first_process_or_as_whoever_starts_it() -> None:
-    """Until it is complete the one that starts it counts, whatever of it runs already."""
+    """Until the cluster is complete, its starter counts, whatever is already running."""
     this = ProcessId.of(os.getpid())
     gone = replace(this, started=0)
 
@@ -59,7 +59,7 @@ def test_a_cluster_lives_as_long_as_its_first_process_or_as_whoever_starts_it() 
 
 
 def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """XDG_STATE_HOME, where it is set and not empty; else below the home folder."""
+    """It is XDG_STATE_HOME if that is set and not empty, else a folder in the home folder."""
     monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
     assert state.home() == Path("/somewhere/rdma-webhook")
 

@@ -18,7 +18,7 @@ from tests.cluster.versions import (
 
 @pytest.fixture(params=MODULES.values(), ids=list(MODULES))
 def module(request: pytest.FixtureRequest) -> Module:
-    """Each module."""
+    """Return each module in turn."""
     assert isinstance(request.param, Module)
     return request.param
 
@@ -35,7 +35,7 @@ def requirements(text: str) -> dict[str, str]:
 
 
 def test_versions_are_the_modules(module: Module) -> None:
-    """The version that is told is the one that is built."""
+    """The version in the table is the one that is built."""
     assert requirements(go_mod(module))[module.path] == module.version
 
 
@@ -46,7 +46,7 @@ def test_commands_are_the_modules_tools(module: Module) -> None:
 
 
 def test_go_is_one_version(module: Module) -> None:
-    """Every module asks for the Go that `missing` asks for."""
+    """Every module requires the Go version that `missing` requires."""
     oldest = re.search(r"^go (\d+)\.(\d+)\.0$", go_mod(module), re.MULTILINE)
     assert oldest
     assert (int(oldest[1]), int(oldest[2])) == GO
@@ -58,14 +58,14 @@ def test_no_module_is_left_over() -> None:
 
 
 def test_locks_hold_no_address() -> None:
-    """A module is named by its path alone: where it is fetched is the machine's affair."""
+    """Modules are named by path only; each machine configures where to download them."""
     for file in MODULE_FILES.glob("*/go.*"):
         assert "://" not in file.read_text(), file
 
 
 @pytest.mark.parametrize("minor", KUBERNETES)
 def test_etcd_is_kubernetes_choice(minor: str) -> None:
-    """All of etcd's modules are of the one version that Kubernetes is tested with."""
+    """All etcd modules have the version that this Kubernetes is tested with."""
     required = requirements(go_mod(MODULES[f"kubernetes-{minor}"]))
     found = {version for path, version in required.items() if path.startswith("go.etcd.io/etcd/")}
     assert found == {ETCD[minor]}
@@ -73,7 +73,7 @@ def test_etcd_is_kubernetes_choice(minor: str) -> None:
 
 @pytest.mark.parametrize("minor", KUBERNETES)
 def test_staging_libraries_are_of_the_same_release(minor: str) -> None:
-    """Kubernetes' own libraries are those of the release, whatever other modules ask for."""
+    """Kubernetes' own libraries have its version, whatever other modules require."""
     lines = re.findall(
         r"^\t(k8s\.io/\S+) => (\S+) v0\.(\S+)$",
         go_mod(MODULES[f"kubernetes-{minor}"]),
@@ -89,42 +89,42 @@ def test_staging_libraries_are_of_the_same_release(minor: str) -> None:
     [
         ("coredns", set()),
         ("cert-manager", set()),
-        ("kwok", {"errors", "otelrestful"}),  # it asks for them, and little is built on them
+        ("kwok", {"errors", "otelrestful"}),  # kwok requires newer ones, on which little depends
     ],
 )
 def test_libraries_are_those_of_kubernetes(name: str, newer: set[str]) -> None:
-    """What Kubernetes has compiled serves these too: with other versions nothing of it would."""
+    """With Kubernetes' versions they reuse its compiled libraries, and otherwise none."""
     foreign = filter(lambda path: not staging(path), disagreeing("kubernetes-1.36", name))
     assert {path.rpartition("/")[2] for path in foreign} == newer
 
 
 @pytest.mark.parametrize("name", ["lws", "jobset", "kuberay"])
 def test_controllers_share_their_libraries(name: str) -> None:
-    """Controllers share controller-runtime, and with Kubernetes all but its own libraries."""
+    """Controllers share all libraries, and all but staging ones with Kubernetes."""
     assert not disagreeing("lws", name)
     assert all(map(staging, disagreeing("kubernetes-1.36", name)))
 
 
 def test_an_old_controller_shares_what_it_can() -> None:
-    """mpi-operator is held to old libraries of Kubernetes', and to what describes their kinds."""
+    """mpi-operator needs old Kubernetes libraries, and the ones that describe their kinds."""
     foreign = {path for path in disagreeing("kubernetes-1.36", "mpi-operator") if not staging(path)}
     assert foreign == {"github.com/google/gnostic-models", "k8s.io/kube-openapi"}
 
 
 def disagreeing(one: str, other: str) -> set[str]:
-    """Return the libraries that both modules have, in two versions."""
+    """Return the libraries that both modules have, in different versions."""
     first, second = (requirements(go_mod(MODULES[name])) for name in (one, other))
     return {path for path in first.keys() & second.keys() if first[path] != second[path]}
 
 
 def staging(path: str) -> bool:
-    """Tell whether the library is released with Kubernetes, under its version."""
+    """Return whether the library is released with Kubernetes, under its version."""
     return f"\t{path} => " in go_mod(MODULES["kubernetes-1.36"])
 
 
 @pytest.mark.parametrize("minor", KUBERNETES)
 def test_kubernetes_is_stamped(minor: str) -> None:
-    """The binaries know their version: without major and minor they panic."""
+    """The binaries have version stamps; without major and minor they would panic."""
     version = "k8s.io/component-base/version"
     assert MODULES[f"kubernetes-{minor}"].stamps == {
         f"{version}.gitVersion": KUBERNETES[minor],
@@ -134,7 +134,7 @@ def test_kubernetes_is_stamped(minor: str) -> None:
 
 
 def test_who_provides() -> None:
-    """A command is its minor's own, or the one that all minors share."""
+    """A command belongs to its minor's module, or to one that all minors share."""
     assert provider("etcd").name == f"kubernetes-{DEFAULT_MINOR}"
     assert provider("etcd", "1.34").name == "kubernetes-1.34"
     assert provider("ray-operator", "1.34").name == "kuberay"
@@ -142,6 +142,6 @@ def test_who_provides() -> None:
 
 @pytest.mark.parametrize(("command", "minor"), [("etcdctl", "1.36"), ("kubectl", "1.2")])
 def test_what_nobody_provides(command: str, minor: str) -> None:
-    """An unknown command or minor is a mistake of the caller."""
+    """An unknown command or minor is an error of the caller."""
     with pytest.raises(KeyError):
         provider(command, minor)

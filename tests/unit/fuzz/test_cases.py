@@ -1,4 +1,4 @@
-"""A case is known by its number: what was made before it makes no difference."""
+"""A case depends only on its number, not on the cases made before it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SEED, _CASES = 1, 300
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_case_is_the_same_after_others(target: str) -> None:
-    """Cases are spoilt in place, and what they were made of must not be: words are shared."""
+    """Cases are mutated in place, which must not change the words that they share."""
     first = [make(_SEED, number, target)[1] for number in range(_CASES)]
     again = [make(_SEED, number, target)[1] for number in range(_CASES)]
     assert again == first
 
 
 def test_every_field_of_a_fabric_is_tried() -> None:
-    """With values that are right, odd or wrong."""
+    """The fuzzer's list has every field of the model."""
     assert {field.alias for field in FabricEntry.model_fields.values()} <= {
         key for key, _ in FIELDS
     }

@@ -1,6 +1,6 @@
-"""Every law sees the defect that it is for: one is planted in the real code, and reported.
+"""For every law, a defect is planted in the real code, and the law must report it.
 
-The seeds are fixed, so it takes the same number of cases each time.
+The seeds are fixed, so that it takes the same number of cases each time.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from webhook.yamltext.edit.splice import splice
 Plant = Callable[[pytest.MonkeyPatch], None]
 Wrong = Callable[[Draft, Any, tuple[Any, ...]], tuple[Any, ...]]
 _CASES = range(1, 600)
-#: In these there is much of one thing.
+#: The numbers of cases that have very much of one thing.
 _LARGE = range(LARGE - 1, 60 * LARGE, LARGE)
 _BY_SIZE = ("costs_little_time", "costs_little_memory")
 
 
 @pytest.fixture(autouse=True)
 def afresh() -> Iterator[None]:
-    """Replicas are made again: what is planted in the configuration must come to use, and go."""
+    """Clear the cached replicas, since a planted defect may be in their configuration."""
     mutate.world_of.cache_clear()
     yield
     mutate.world_of.cache_clear()
@@ -61,7 +61,7 @@ def first_found(target: str, numbers: range) -> Violation | None:
 
 
 def when_appending(key: str, plant: Wrong) -> Plant:
-    """Plant something where values are appended to the lists of that name."""
+    """Plant a defect where values are appended to lists with this name."""
 
     def planted(patch: pytest.MonkeyPatch) -> None:
         append = Draft.append
@@ -115,7 +115,7 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
     def slow(node: Any, path: Any, under: Any = ()) -> Any:
         found = items(node, path, under)
-        # Slow in itself: the longest list that is read has 5,000 entries.
+        # This is slow by itself, although the longest list that is read has 5,000 entries.
         return [[one for one in found][at] for at in range(len(found))]  # noqa: C416
 
     for name, module in list(sys.modules.items()):
@@ -232,7 +232,7 @@ def _raw_finding(patch: pytest.MonkeyPatch) -> None:
 
 
 def _slow(name: str) -> Plant:
-    """Let the clock say that it took ten seconds."""
+    """Make the clock report ten seconds."""
 
     def planted(patch: pytest.MonkeyPatch) -> None:
         real, turns = getattr(laws, name), [0]
@@ -310,7 +310,7 @@ _NAMES = [(target, name) for target, plants in _PLANTS.items() for name in plant
 
 @pytest.mark.parametrize(("target", "name"), _NAMES)
 def test_a_planted_defect_is_found(target: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law that the defect breaks is reported, within a bounded number of cases."""
+    """The law that the defect breaks is reported within a bounded number of cases."""
     plant, law = _PLANTS[target][name]
     plant(monkeypatch)
     violation = first_found(target, _LARGE if law in _BY_SIZE else _CASES)
@@ -320,8 +320,8 @@ def test_a_planted_defect_is_found(target: str, name: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_law_has_its_defect(target: str) -> None:
-    """No law is there that was never seen to break; scripts have those of `/mutate` besides."""
-    seen = {law for _, law in _PLANTS[target].values()} - {"nothing_is_raised"}  # of each target
+    """Every law has been seen to report a defect; scripts also have the laws of `/mutate`."""
+    seen = {law for _, law in _PLANTS[target].values()} - {"nothing_is_raised"}  # all targets have it
     own = {law.__name__ for law in TARGETS[target].laws}
     if target == "shell":
         own -= {law.__name__ for law in TARGETS["mutate"].laws}
@@ -329,7 +329,7 @@ def test_every_law_has_its_defect(target: str) -> None:
 
 
 def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
-    """Decide as ever, but for pods that want a certain resource."""
+    """Decide as usual, but call `act` first for pods that name a certain resource."""
     decide = pipeline.decide
 
     def wrong(manifest: Any, context: Any) -> Any:
@@ -341,7 +341,7 @@ def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
 
 
 def test_a_case_that_kills_its_process_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of the case is known, and the others are run all the same."""
+    """The case's number is reported, and the other cases still run."""
     killing = _on_rails(lambda: os.kill(os.getpid(), signal.SIGSEGV))
     monkeypatch.setattr(mutate, "decide", killing)
     tally = run(Run(1, "mutate"), range(60), jobs=2)
@@ -354,7 +354,7 @@ def test_a_case_that_kills_its_process_is_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_case_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is ended, and told from one that has an end."""
+    """It is killed, and reported differently from a case that ends."""
     target, parts = make(1, 0, "mutate")
     assert check_apart(target, parts, 60) is None
     monkeypatch.setattr(mutate, "decide", lambda *_: threading.Event().wait())

@@ -1,4 +1,4 @@
-"""A finding is made small, and stays one."""
+"""A finding is shrunk, and still breaks its law."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.fuzz.shrink import shrunk
 
 
 def test_json_is_shrunk_to_what_matters() -> None:
-    """Of a review only what breaks the law is left; of long words and lists the least of them."""
+    """Only the part of a review that breaks the law is left, with minimal words and lists."""
     body = {"a": [1, 2, {"x": "mmmpirun", "y": None}], "b": {"c": "d"}}
     parts = {"body": json.dumps(body).encode(), "cluster": [{"kind": "Node"}]}
 
@@ -22,7 +22,7 @@ def test_json_is_shrunk_to_what_matters() -> None:
 
 
 def test_bytes_that_are_no_json_are_shrunk_as_they_are() -> None:
-    """Text by lines and letters, other bytes one by one."""
+    """Text is shrunk by lines and letters, and other bytes one by one."""
     assert shrunk({"body": b"{x\ny\nzz"}, lambda small: b"y" in small["body"]) == {"body": b"y"}
     assert shrunk({"body": b"\xff\x00\xfe"}, lambda small: b"\x00" in small["body"]) == {
         "body": b"\x00"
@@ -30,6 +30,6 @@ def test_bytes_that_are_no_json_are_shrunk_as_they_are() -> None:
 
 
 def test_shrinking_ends() -> None:
-    """After its time the smallest case so far is the answer, be it the first."""
+    """When the time is over, the smallest case so far is returned, even the first one."""
     parts = {"text": "x" * 100_000}
     assert shrunk(parts, lambda _: True, seconds=-1) == parts

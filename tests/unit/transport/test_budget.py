@@ -4,12 +4,12 @@ import pytest
 
 from webhook.transport.budget import Budget, Limits, Share, address_key
 
-#: Ten connections, six of one address.
+#: Ten connections in all, of which one address may have six.
 LIMITS = Limits(connection=10, in_all=100, per_address=60)
 
 
 class Held(Share):
-    """A share that remembers whether it was ended."""
+    """A share that records whether it was ended."""
 
     __slots__ = ("ended",)
 
@@ -18,7 +18,7 @@ class Held(Share):
         super().__init__(budget, address)
 
     def end(self) -> None:
-        """Remember."""
+        """Record the end."""
         self.ended = True
 
 
@@ -27,7 +27,7 @@ def _ended(shares: list[Held]) -> list[int]:
 
 
 def test_the_longest_of_a_full_address_goes_first() -> None:
-    """Whoever comes is let in; who has been longest without a complete request goes for it."""
+    """A new connection is accepted; the one without a complete request for longest is ended."""
     budget = Budget(LIMITS)
     stranger = Held(budget, "192.0.2.2")
     shares = [Held(budget) for _ in range(8)]
@@ -38,7 +38,7 @@ def test_the_longest_of_a_full_address_goes_first() -> None:
 
 
 def test_a_full_listener_ends_the_longest_of_all() -> None:
-    """Of whatever address."""
+    """The address does not matter."""
     budget = Budget(LIMITS)
     shares = [Held(budget, f"192.0.2.{number % 4}") for number in range(11)]
 
@@ -47,7 +47,7 @@ def test_a_full_listener_ends_the_longest_of_all() -> None:
 
 
 def test_who_asked_last_stays() -> None:
-    """An answer puts a connection behind all that wait for theirs."""
+    """An answer moves a connection behind all others that wait for a request."""
     budget = Budget(LIMITS)
     shares = [Held(budget) for _ in range(6)]
     shares[0].serve()
@@ -58,7 +58,7 @@ def test_who_asked_last_stays() -> None:
 
 
 def test_a_complete_request_is_never_broken_off() -> None:
-    """Where all others have one, it is the newcomer who goes."""
+    """If all others have a complete request, the new connection is ended."""
     budget = Budget(LIMITS)
     shares = [Held(budget) for _ in range(6)]
     for share in shares:
@@ -70,7 +70,7 @@ def test_a_complete_request_is_never_broken_off() -> None:
 
 
 def test_what_a_request_holds_counts() -> None:
-    """A body that arrives ends others, and at last itself; what is given back counts no more."""
+    """An arriving body ends other connections, and finally its own; freed memory counts no more."""
     budget = Budget(LIMITS)
     shares = [Held(budget) for _ in range(3)]
     shares[1].grow(30)
@@ -85,7 +85,7 @@ def test_what_a_request_holds_counts() -> None:
 
 
 def test_who_left_holds_nothing() -> None:
-    """Whatever still happens to it, and nothing is kept of an address without connections."""
+    """Later calls have no effect, and addresses without connections are not remembered."""
     budget = Budget(LIMITS)
     share = Held(budget)
     share.leave()
@@ -100,7 +100,7 @@ def test_who_left_holds_nothing() -> None:
 
 
 def test_descriptors_bound_connections_too() -> None:
-    """Each costs as much as leaves every listener its part of the descriptors."""
+    """A connection costs enough that every listener keeps its part of the descriptors."""
     assert LIMITS.within(5) == Limits(connection=20, in_all=100, per_address=60)
     assert LIMITS.within(1000) == LIMITS
     assert LIMITS.within(-3).connection == 100
@@ -119,5 +119,5 @@ def test_descriptors_bound_connections_too() -> None:
     ],
 )
 def test_what_is_one_address(one: str, other: str, same: bool) -> None:
-    """A /64 of IPv6 is one host's to choose from; IPv4 is the same on a socket for both."""
+    """One host can use a whole IPv6 /64; IPv4 on a dual-stack socket is the same address."""
     assert (address_key(one) == address_key(other)) is same

@@ -43,7 +43,7 @@ def test_bodies_within_their_limit(chunks: list[bytes], status: int, text: str) 
 
 @pytest.mark.parametrize(("length", "status"), [(b"6", 413), (b"5", 200), (b"x", 200)])
 def test_declared_length_is_refused_before_anything_is_read(length: bytes, status: int) -> None:
-    """A body that says it is too large is not waited for."""
+    """If the declared length is too large, the server does not wait for the body."""
     headers = [(b"content-length", length)]
 
     assert call(_echo(Bodies(limit=5)), "POST", "/", b"12345", headers=headers).status == status
@@ -51,10 +51,10 @@ def test_declared_length_is_refused_before_anything_is_read(length: bytes, statu
 
 @pytest.mark.parametrize("chunks", [[None], [b"12", None]])
 def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
-    """A request that broke off is nobody's."""
+    """A request that broke off needs no answer."""
     assert call(_echo(Bodies()), "POST", "/", *chunks).status == 0
 
 
 def test_limit_takes_what_the_api_server_can_send() -> None:
-    """The API server takes objects of 3 MiB, and a review is more than its object."""
+    """The API server accepts objects of 3 MiB, and a review is larger than its object."""
     assert BODY_LIMIT >= 2 * 3 * 1024 * 1024

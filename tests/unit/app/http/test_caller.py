@@ -19,7 +19,7 @@ async def _stays() -> Message:
 
 
 def test_work_for_who_stays_is_done() -> None:
-    """Its result comes, and its error."""
+    """The caller gets the work's result or error."""
 
     async def work() -> int:
         return 7
@@ -33,7 +33,7 @@ def test_work_for_who_stays_is_done() -> None:
 
 
 def test_work_for_who_leaves_is_cancelled() -> None:
-    """What else they send before does not count; the work has ended when the caller is told."""
+    """Other messages from the client are ignored; the work has ended before the caller knows."""
     ended: list[str] = []
 
     async def work() -> int:
@@ -56,7 +56,7 @@ def test_work_for_who_leaves_is_cancelled() -> None:
 
 
 def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
-    """Send an answer to who takes so many messages of it, and then no more."""
+    """Send an answer to a client that takes `after` messages and then no more."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -70,7 +70,7 @@ def _sent(response: Pieces, *, after: int = 1000) -> list[Message]:
 
 
 def test_an_answer_is_sent_in_its_pieces() -> None:
-    """One message each, so that none waits in this process for a slow reader."""
+    """Each piece is one message, so that none waits in this process for a slow reader."""
     share = Allotment("answers", 10, 10)
     sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"))
     answer = Answer(
@@ -84,7 +84,7 @@ def test_an_answer_is_sent_in_its_pieces() -> None:
 
 
 def test_an_answer_counts_until_it_is_sent() -> None:
-    """Beyond the share of its address it is refused, before anything is sent."""
+    """Beyond its address's share it is refused before anything is sent."""
     share = Allotment("answers", 10, 4)
 
     with pytest.raises(RequestError, match="too many answers at once from your address"):
@@ -93,7 +93,7 @@ def test_an_answer_counts_until_it_is_sent() -> None:
 
 
 def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends without an end, for which the server closes the connection, and counts no more."""
+    """The answer stays incomplete, so the server closes the connection; it counts no longer."""
     monkeypatch.setattr(caller, "SECONDS", 0.01)
     share = Allotment("answers", 10, 10)
     sent = _sent(Pieces([b"abc", b"de"], "text/plain", share, "a"), after=2)

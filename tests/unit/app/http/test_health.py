@@ -22,14 +22,14 @@ CERTIFICATE = Check("certificate", True, "valid until 2030-01-01T00:00:00Z")
 
 
 def test_alive_whatever_the_checks_say() -> None:
-    """Liveness is about the event loop only: a restart repairs no configuration."""
+    """Liveness is about the event loop only, since a restart does not repair a configuration."""
     answer = call(_health(Check("x", False, "broken"), draining=True), "GET", "/healthz")
 
     assert (answer.status, answer.text) == (200, "ok\n")
 
 
 def test_ready_with_a_line_for_each_check() -> None:
-    """A person reads what was checked, also where all is well."""
+    """The lines show people what was checked, even if all is well."""
     answer = call(_health(CONFIGURATION, CERTIFICATE), "GET", "/readyz")
 
     assert (answer.status, answer.text) == (
@@ -44,7 +44,7 @@ def test_ready_with_a_line_for_each_check() -> None:
 
 
 def test_one_check_that_fails_makes_unready() -> None:
-    """The line of the check says why."""
+    """The line of that check says why."""
     answer = call(_health(CONFIGURATION, Check("certificate", False, "expired")), "GET", "/readyz")
 
     assert answer.status == 503
@@ -53,7 +53,7 @@ def test_one_check_that_fails_makes_unready() -> None:
 
 
 def test_draining_is_unready() -> None:
-    """A server on its way out gets no new connections from the Service."""
+    """A server that shuts down gets no new connections from the Service."""
     answer = call(_health(draining=True), "GET", "/readyz")
 
     assert (answer.status, answer.text) == (503, "[-] serving: draining\nnot ready\n")
@@ -64,12 +64,12 @@ def test_draining_is_unready() -> None:
     [("GET", "/", 404), ("POST", "/healthz", 405), ("HEAD", "/healthz", 200)],
 )
 def test_what_else_is_asked(method: str, path: str, status: int) -> None:
-    """Only three paths are here, to be read."""
+    """Only three paths exist, and only for reading."""
     assert call(_health(), method, path).status == status
 
 
 def test_metrics_are_prometheus_text() -> None:
-    """The content type is the one that Prometheus negotiates on."""
+    """The content type is the one that Prometheus asks for."""
     answer = call(_health(), "GET", "/metrics")
 
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

@@ -33,7 +33,7 @@ FABRICS = index(
 
 
 class Server:
-    """The application with all that it writes to."""
+    """The application with its state, metrics and log."""
 
     def __init__(self, decide: Any = decide, *, configured: bool = True) -> None:
         self.lines = Lines()
@@ -97,7 +97,7 @@ def _broken(_pod: PodManifest, _context: Context) -> Decision:
 
 
 def test_pod_is_decided_logged_and_counted() -> None:
-    """One request: a patch for the pod, one log line, the metrics."""
+    """One request gives a patch for the pod, one log line, and the metrics."""
     server = Server()
     answer = server.post(_body(dryRun=True), JSON, (b"traceparent", TRACE.encode()))
     patch = json.loads(base64.b64decode(answer.response["patch"]))
@@ -129,7 +129,7 @@ def test_pod_is_decided_logged_and_counted() -> None:
 
 
 def test_denied_pod_is_answered_with_200() -> None:
-    """To refuse a pod is a decision, not a failure of the call."""
+    """Denying a pod is a decision, not a failure of the call."""
     server = Server()
     answer = server.post(_body(_pod(**{"rdma.lab/enable": "yes"})))
 
@@ -148,7 +148,7 @@ def test_denied_pod_is_answered_with_200() -> None:
     ],
 )
 def test_what_is_not_ours_passes_unchanged(request_fields: dict[str, Any], why: str) -> None:
-    """A wrong registration must not hurt: allowed, no patch, and a warning with the place."""
+    """A wrong registration does no harm: allowed, no patch, and a warning with the place."""
     server = Server()
     answer = server.post(json.dumps(_review(**request_fields)).encode())
 
@@ -163,7 +163,7 @@ def _nested(depth: int) -> bytes:
 
 
 def _annotated(value: bytes) -> bytes:
-    """Make a review of a pod with an opt-in that no dump and no repr gets through."""
+    """Make a review of a pod whose opt-in has this value, which need not be valid."""
     return _body().replace(b'"true"', value)
 
 
@@ -181,7 +181,7 @@ def _annotated(value: bytes) -> bytes:
     ],
 )
 def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message: str) -> None:
-    """An AdmissionReview with the uid and the place, however broken the rest is."""
+    """The answer is an AdmissionReview with the uid and the place, however broken the rest is."""
     answer = Server().post(body)
 
     assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (200, UID, False)
@@ -203,7 +203,7 @@ def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message
     ],
 )
 def test_bad_bodies_without_a_uid_are_a_400(body: bytes, message: str) -> None:
-    """Nobody can be answered by uid, so the answer is one line of text."""
+    """Without a uid an AdmissionReview is impossible, so the answer is one line of text."""
     answer = Server().post(body)
 
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
@@ -212,14 +212,14 @@ def test_bad_bodies_without_a_uid_are_a_400(body: bytes, message: str) -> None:
 
 
 def test_uid_inside_a_string_is_not_taken_for_the_requests() -> None:
-    """Text in a pod that looks like a review must not choose whom we answer."""
+    """Text in a pod that looks like a review must not determine the answer's uid."""
     fake = json.dumps(json.dumps({"request": {"uid": "fake"}})).encode()
 
     assert Server().post(b'{"object": ' + fake).status == 400
 
 
 def test_names_in_other_scripts_are_logged_as_they_are() -> None:
-    """A name is text: it is neither refused by us nor mangled."""
+    """A name is text, so it is neither rejected nor changed."""
     server = Server()
     pod = _pod()
     pod["metadata"]["name"] = "训练-тренер-\u202e\n"
@@ -230,7 +230,7 @@ def test_names_in_other_scripts_are_logged_as_they_are() -> None:
 
 
 def test_last_of_duplicate_keys_counts() -> None:
-    """As for the API server's own JSON, which never sends any."""
+    """The API server's JSON decoder does the same, and the API server never sends duplicates."""
     body = _body().replace(b'"uid": "', b'"uid": "x", "uid": "', 1)
 
     assert Server().post(body).response["uid"] == UID
@@ -256,7 +256,7 @@ LENGTH = (b"content-length", b"%d" % len(_body()))
     ],
 )
 def test_heads(method: str, path: str, headers: list[tuple[bytes, bytes]], status: int) -> None:
-    """What is clearly no review is refused by its head alone, with one line."""
+    """A request that is clearly not a review is refused by its head alone, with one line."""
     server = Server()
     answer = call(server.app, method, path, _body(), headers=headers, query="timeout=5s")
 
@@ -264,7 +264,7 @@ def test_heads(method: str, path: str, headers: list[tuple[bytes, bytes]], statu
 
 
 def test_chunks_are_refused_unread() -> None:
-    """The API server sends a length; a body that is not read ends the connection."""
+    """The API server sends a length; an unread body ends the connection."""
     answer = call(Server().app, "POST", "/mutate", _body(), None, headers=[JSON])
 
     assert (answer.status, answer.headers["connection"]) == (411, "close")
@@ -285,7 +285,7 @@ def _list(value: bytes, count: int) -> bytes:
     ],
 )
 def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None:
-    """Each `{}` takes 64 bytes in memory, so 8 MiB of them are told by their signs alone."""
+    """Each `{}` takes 64 bytes of memory, so 8 MiB of them are refused by counting characters."""
     answer = Server().post(body)
 
     assert (answer.status, answer.text) == (413, problem)
@@ -295,14 +295,14 @@ def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None
     "body", [_list(b"1", VALUES), b'{"a":' * OBJECTS, b"{" * SMALL, b" " * BODY_LIMIT]
 )
 def test_body_up_to_these_bounds_is_parsed(body: bytes) -> None:
-    """And, being no review, answered as such; a small one may be as dense as it likes."""
+    """It is parsed and found not to be a review; a small body may have any density."""
     assert Server().post(body).status == 400
 
 
 def test_densest_pod_in_etcd_is_not_too_dense() -> None:
-    """Of 1.5 MiB, each variable with a name of three letters and no value takes 9 as protobuf.
+    """Of 1.5 MiB in etcd, each variable takes 9 bytes: a three-letter name, no value, in protobuf.
 
-    It is read as long as it did not opt in: for one that did it has far too many entries.
+    Such a pod is parsed, since it did not opt in; with the opt-in it would have too many entries.
     """
     variables = (3 << 19) // 9
     pod = _pod()
@@ -315,7 +315,7 @@ def test_densest_pod_in_etcd_is_not_too_dense() -> None:
 
 
 def test_defect_is_a_500_with_the_uid_and_no_patch() -> None:
-    """FailurePolicy decides; log and metric have it, and no value of the pod with it."""
+    """The failurePolicy decides; log and metric record it without any value of the pod."""
     server = Server(_broken)
     answer = server.post(_body())
     (line,) = server.lines.read()
@@ -330,7 +330,7 @@ def test_defect_is_a_500_with_the_uid_and_no_patch() -> None:
 
 
 def test_decision_that_raises_is_a_500_too() -> None:
-    """Even a defect where none can be is answered, not left to the server."""
+    """A defect of any type is answered here, and not left to the server."""
 
     def explode(_pod: PodManifest, _context: Context) -> Decision:
         raise RuntimeError(SECRET)
@@ -339,14 +339,14 @@ def test_decision_that_raises_is_a_500_too() -> None:
 
 
 def test_without_configuration_failure_policy_decides() -> None:
-    """Before the first valid configuration nothing can be decided: 503, with the uid."""
+    """Before the first valid configuration nothing can be decided: the answer is a 503."""
     answer = Server(configured=False).post(_body())
 
     assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (503, UID, False)
 
 
 def test_no_line_holds_a_value_of_the_pod() -> None:
-    """Bodies, env values and messages that quote them stay out of the log."""
+    """Bodies, values of variables, and messages that quote them stay out of the log."""
     server = Server()
     wrong = _pod()
     wrong["spec"]["containers"][0]["env"] = SECRET
@@ -370,7 +370,7 @@ def test_draining_asks_clients_to_dial_again() -> None:
 
 
 def test_client_that_goes_away_is_not_answered() -> None:
-    """There is nobody to answer, and nothing to count."""
+    """There is no client to answer, and nothing to count."""
     server = Server()
 
     assert call(server.app, "POST", "/mutate", b"{", None, headers=[JSON, LENGTH]).status == 0
@@ -378,7 +378,7 @@ def test_client_that_goes_away_is_not_answered() -> None:
 
 
 def test_malformed_traceparent_is_left_out() -> None:
-    """What a stranger writes into a header does not get into the log."""
+    """What a client writes into that header is logged only if it is valid."""
     server = Server()
     server.post(_body(), JSON, (b"traceparent", b"evil\r\nvalue"))
 
@@ -386,7 +386,7 @@ def test_malformed_traceparent_is_left_out() -> None:
 
 
 def test_long_names_are_cut_in_the_log() -> None:
-    """One request must not write a line of megabytes."""
+    """One request must not write megabytes into a line of the log."""
     server = Server()
     server.post(_body(uid="u" * 10_000, namespace="n" * 10_000))
     (line,) = server.lines.read()
@@ -395,7 +395,7 @@ def test_long_names_are_cut_in_the_log() -> None:
 
 
 def test_metrics_can_be_parsed() -> None:
-    """Prometheus' own parser reads what a scrape gets."""
+    """Prometheus' own parser can read a scrape."""
     server = Server()
     server.post(_body())
     families = {one.name for one in text_string_to_metric_families(server.metrics.text().decode())}
@@ -404,7 +404,7 @@ def test_metrics_can_be_parsed() -> None:
 
 
 def _echo(pod: PodManifest, _context: Context) -> Decision:
-    """Decide to add what the pod holds, which is written into the answer."""
+    """Decide to add a copy of the pod's content, so that the answer contains it."""
     reason = Reason("Patched", "")
     op: PatchOp = {"op": "add", "path": "/copy", "value": pod["deep"]}
     return Decision(allowed=True, reason=reason, pod=pod, patch=(op,))
@@ -412,7 +412,7 @@ def _echo(pod: PodManifest, _context: Context) -> Decision:
 
 @pytest.mark.parametrize(("depth", "allowed"), [(DEPTH - 10, True), (900, False)])
 def test_depth_that_can_be_read_but_not_written_is_refused(depth: int, *, allowed: bool) -> None:
-    """The parser reads four times the depth that can be written: no defect, but a bad request."""
+    """The parser reads four times the writable depth, so this is a bad request, not a defect."""
     response = (
         Server(_echo).post(_body(object={"deep": 5}).replace(b"5}", _nested(depth) + b"}")).response
     )

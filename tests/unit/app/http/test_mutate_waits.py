@@ -1,4 +1,4 @@
-"""A pod that is asked about before its namespace is known."""
+"""Tests of requests for a pod whose namespace is not known yet."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Server:
         return decide(asked, context)
 
     def ask(self, namespace: str = "lab") -> asyncio.Task[Answer]:
-        """Ask about a pod with a memory limit."""
+        """Send a request for a pod with a memory limit."""
         metadata = {**LIMITED["metadata"], "namespace": namespace}
         body = review_of({**LIMITED, "metadata": metadata})
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=headers))
 
     def bring(self, name: str = "lab") -> None:
-        """Have the watch bring a namespace that requires memory limits."""
+        """Deliver a namespace that requires memory limits, as the watch does."""
         items: Iterator[dict[str, Any]] = iter(
             [
                 {"kind": "Namespace", "metadata": {"name": name}},
@@ -67,7 +67,7 @@ class Server:
 
 
 def why_kept(answer: Answer) -> list[str]:
-    """Return the codes by which the status explains that the limit stays."""
+    """Return the status's codes for why the memory limit stays."""
     patch = json.loads(b64decode(answer.response["patch"]))
     (status,) = (op["value"] for op in patch if "rdma.lab~1status" in op["path"])
     codes: list[str] = json.loads(status)["skipped"]["memory-limit"]
@@ -75,7 +75,7 @@ def why_kept(answer: Answer) -> list[str]:
 
 
 def test_it_is_decided_as_soon_as_the_namespace_is_known() -> None:
-    """Once, and with what is known then."""
+    """Each pod is decided once, with the namespace's facts."""
 
     async def run() -> None:
         server = Server(seconds=600)
@@ -91,7 +91,7 @@ def test_it_is_decided_as_soon_as_the_namespace_is_known() -> None:
 
 
 def test_others_do_not_wait() -> None:
-    """Their namespaces are known."""
+    """Requests for known namespaces are decided at once."""
 
     async def run() -> None:
         server = Server(seconds=600)
@@ -106,7 +106,7 @@ def test_others_do_not_wait() -> None:
 
 
 def test_without_the_namespace_the_limit_stays() -> None:
-    """Nobody waits for longer than was said; the status says what was not known."""
+    """A request waits no longer than configured; the status says what was not known."""
 
     async def run() -> None:
         server = Server(seconds=0.1)
@@ -120,7 +120,7 @@ def test_without_the_namespace_the_limit_stays() -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
-    """Neither with facts from a file, nor before the first list, nor without any facts."""
+    """There is no wait with facts from a file, before the first list, or without facts."""
 
     async def run() -> None:
         server = Server(seconds=600)

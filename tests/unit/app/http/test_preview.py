@@ -54,7 +54,7 @@ QUOTA = {
 
 
 class Server:
-    """The application with all that it writes to; all of them share a worker and its event loop."""
+    """The application with its state, metrics and log; all share a worker and its event loop."""
 
     runner: asyncio.Runner
     worker: Worker
@@ -81,9 +81,9 @@ class Server:
 
 @pytest.fixture(scope="module", autouse=True)
 def _work() -> Iterator[None]:
-    """Have a worker for all tests of this module, started once."""
+    """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "NICEST", 1)  # whatever else the machine does
+        patch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
         Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
         yield
         Server.runner.run(Server.worker.stop())
@@ -96,7 +96,7 @@ def _decision(answer: Answer) -> Any:
 
 
 def test_json_is_the_documented_form() -> None:
-    """Without an Accept header the answer is the one JSON form."""
+    """Without an Accept header, the answer has the JSON form."""
     server = Server()
     answer = server.post()
     decision = _decision(answer)
@@ -110,7 +110,7 @@ def test_json_is_the_documented_form() -> None:
 
 
 def test_yaml_is_the_patched_document() -> None:
-    """Ready for `kubectl apply`, comments kept."""
+    """The document is ready for `kubectl apply`, with its comments."""
     answer = Server().post(accept="application/yaml")
 
     assert answer.headers["content-type"].startswith("application/yaml")
@@ -119,14 +119,14 @@ def test_yaml_is_the_patched_document() -> None:
 
 
 def test_yaml_says_as_a_comment_what_is_denied() -> None:
-    """A denied pod comes back as it was; that it is denied must not be silent."""
+    """A denied pod is returned unchanged, with a comment that says that it is denied."""
     answer = Server().post(POD.replace(b'"true"', b'"yes"'), "output=yaml")
 
     assert answer.text.startswith("# denied: Pod default/trainer")
 
 
 def test_text_is_for_reading() -> None:
-    """The same report as the command line's."""
+    """The report is the same as on the command line."""
     answer = Server().post(accept="text/plain")
 
     assert answer.headers["content-type"].startswith("text/plain")
@@ -142,7 +142,7 @@ def test_text_is_for_reading() -> None:
     ],
 )
 def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
-    """Who sends requests is told of parameters, not of the command's options."""
+    """The advice names query parameters, not options of the command."""
     said = " ".join(Server().post(body, accept="text/plain").text.split())
 
     assert advice in said
@@ -150,7 +150,7 @@ def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
 
 
 def test_output_wins_over_accept() -> None:
-    """A browser's address line has no Accept header to choose."""
+    """A user of a browser's address bar cannot set an Accept header."""
     answer = Server().post(query="output=text", accept="application/json")
 
     assert answer.headers["content-type"].startswith("text/plain")
@@ -166,7 +166,7 @@ def test_output_wins_over_accept() -> None:
     ],
 )
 def test_called_depends_on_what_the_caller_says(query: str, *, called: bool | None) -> None:
-    """What is known of namespaces is what the caller sends."""
+    """Only what the caller sends is known about namespaces."""
     assert _decision(Server().post(query=query))["called"] is called
 
 
@@ -179,7 +179,7 @@ def test_enable_asks_what_if() -> None:
 
 
 def test_nothing_of_the_cluster_is_told() -> None:
-    """Callers are anonymous: what the server knows of namespaces and nodes stays with it."""
+    """Callers are anonymous, so they learn nothing that the server knows of the cluster."""
     for accept in ("application/json", "application/yaml", "text/plain"):
         answer = Server().post(query="namespace=lab", accept=accept)
         assert answer.status == 200
@@ -205,7 +205,7 @@ def test_nothing_of_the_cluster_is_told() -> None:
 def test_bad_input_is_one_clear_line(
     body: bytes, query: str, accept: str, status: int, message: str
 ) -> None:
-    """Each fault of the caller is told in one line of text."""
+    """Each mistake of the caller gives one line of text."""
     answer = Server().post(body, query, accept)
 
     assert (answer.status, answer.text.count("\n")) == (status, 1), answer.text
@@ -216,7 +216,7 @@ def test_bad_input_is_one_clear_line(
     ("method", "path", "status"), [("GET", "/x", 404), ("PUT", "/preview", 405)]
 )
 def test_what_else_is_asked(method: str, path: str, status: int) -> None:
-    """Who asks for what is not here is told where to look."""
+    """The answer to an unknown path or method says where to look."""
     answer = Server().call(method, path)
 
     assert (answer.status, "GET /preview tells what is served here" in answer.text) == (
@@ -226,21 +226,21 @@ def test_what_else_is_asked(method: str, path: str, status: int) -> None:
 
 
 def test_usage() -> None:
-    """Who opens the address reads how to use it."""
+    """A GET request shows how to use the endpoint."""
     answer = Server().call("GET", "/preview")
 
     assert (answer.status, "curl --data-binary @pod.yaml" in answer.text) == (200, True)
 
 
 def test_without_configuration_nothing_is_previewed() -> None:
-    """There are no fabrics to decide with."""
+    """Without a configuration there are no fabrics to decide with."""
     answer = Server(configured=False).post()
 
     assert (answer.status, answer.headers["connection"]) == (503, "close")
 
 
 def test_too_many_at_once_are_sent_away() -> None:
-    """Previews wait in a bounded queue, so that they take neither memory nor time from /mutate."""
+    """Previews wait in a bounded queue, so that they cannot take memory or time from /mutate."""
     server = Server()
 
     async def many() -> list[int]:
@@ -256,7 +256,7 @@ def test_too_many_at_once_are_sent_away() -> None:
 
 
 def test_too_many_of_one_address_leave_room_for_others() -> None:
-    """One client cannot hold all the places."""
+    """One client cannot take all places in the queue."""
     server = Server()
 
     async def many() -> list[Answer]:
@@ -271,7 +271,7 @@ def test_too_many_of_one_address_leave_room_for_others() -> None:
 
 
 def test_draining_asks_clients_to_dial_again() -> None:
-    """As on the other listeners."""
+    """The connection is closed, as on the other listeners."""
     server = Server()
     server.state.draining = True
 
@@ -279,7 +279,7 @@ def test_draining_asks_clients_to_dial_again() -> None:
 
 
 def test_client_that_goes_away_is_no_defect() -> None:
-    """A body that broke off is the client's affair."""
+    """A body that broke off is not logged as an error."""
     server = Server()
 
     assert server.call("POST", "/preview", b"x", None).status == 400
@@ -287,7 +287,7 @@ def test_client_that_goes_away_is_no_defect() -> None:
 
 
 def test_a_body_holds_a_bounded_number_of_pods() -> None:
-    """The memory of an answer grows with the pods: one more than PODS is refused, PODS are not."""
+    """An answer's memory grows with the pods, so PODS are accepted, and one more is not."""
     server = Server()
     allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
     assert server.post(allowed).status == 200
@@ -297,7 +297,7 @@ def test_a_body_holds_a_bounded_number_of_pods() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_no_redirect_to_the_host_header(method: str) -> None:
-    """A redirect would be built from it: another path is a 404."""
+    """A redirect would use that header, so another path is a 404."""
     headers = [(b"host", b"elsewhere.example")]
     answer = Server().call(method, "/preview/", POD, headers=headers)
 

@@ -13,7 +13,7 @@ def test_nothing_asked() -> None:
 
 
 def test_everything_asked() -> None:
-    """A label may be repeated, and its value may hold an equals sign."""
+    """A label may be repeated, and its value may contain an equals sign."""
     query = read_query(
         [
             ("namespace", "lab"),
@@ -44,7 +44,7 @@ def test_everything_asked() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(name: str, value: str, message: str) -> None:
-    """A parameter that is ignored would be an answer to another question."""
+    """Ignoring a parameter would answer a different question."""
     with pytest.raises(RequestError) as caught:
         read_query([(name, value)])
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_meant_is_refused(name: str, value: str, message: str) ->
 
 @pytest.mark.parametrize("name", ["namespace", "output"])
 def test_long_values_are_cut(name: str) -> None:
-    """An answer does not echo kilobytes."""
+    """The answer does not echo kilobytes."""
     with pytest.raises(RequestError) as caught:
         read_query([(name, "n" * 10_000)])
 
@@ -61,6 +61,6 @@ def test_long_values_are_cut(name: str) -> None:
 
 
 def test_same_parameter_twice_is_refused() -> None:
-    """Which one counts would be a guess."""
+    """It would be unclear which one counts."""
     with pytest.raises(RequestError, match="namespace: given 2 times, and once is enough"):
         read_query([("namespace", "a"), ("namespace", "b")])

@@ -14,7 +14,7 @@ SECRET = "hunter2"
 
 
 def test_line_is_one_json_object_without_what_is_none() -> None:
-    """One line, in the order time, level, message, fields; other scripts as they are."""
+    """The order is time, level, message, fields; other scripts are not escaped."""
     lines = Lines()
     lines.log.write("info", "decided", name="训练\n", fabric=None, applied=["env"])
     (line,) = lines.read()
@@ -24,7 +24,7 @@ def test_line_is_one_json_object_without_what_is_none() -> None:
 
 
 def test_level_below_the_least_is_left_out() -> None:
-    """`--log-level warning` keeps decisions out."""
+    """`--log-level warning` leaves out decisions."""
     lines = Lines("warning")
     lines.log.write("info", "decided")
     lines.log.write("error", "broken")
@@ -45,7 +45,7 @@ def _fail(secret: str) -> None:
 
 
 def test_exception_is_told_without_its_message() -> None:
-    """The message of an exception may quote a pod; its type and the lines do not."""
+    """An exception's message may quote a pod; its type and trace do not."""
     with pytest.raises(ValueError, match=SECRET) as caught:
         _fail(SECRET)
     told = defect(caught.value)
@@ -56,7 +56,7 @@ def test_exception_is_told_without_its_message() -> None:
 
 
 def test_libraries_log_through_it() -> None:
-    """What uvicorn says is a line like any other, its exceptions without their messages."""
+    """Lines from uvicorn have the same form, and its exceptions lose their messages."""
     lines = Lines()
     logger = logging.getLogger("test.of.the.log")
     logger.propagate = False

@@ -10,7 +10,7 @@ PATCHED = Reason("Patched", "It was changed.")
 
 
 def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """Read what a scrape reads: name and label values → value."""
+    """Return name and label values → value, as a scrape reads them."""
     return {
         (sample.name, *(sample.labels[key] for key in sorted(sample.labels))): sample.value
         for family in text_string_to_metric_families(metrics.text().decode())
@@ -20,7 +20,7 @@ def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
 
 
 def test_decision_counts_each_outcome() -> None:
-    """By mutation, status and reason: never by pod, namespace or container."""
+    """Labels are mutation, status and reason, but never pod, namespace or container."""
     metrics = Metrics()
     outcomes = tuple(
         Outcome("ipc-lock", name, "applied", ADDED, "the capability was added")
@@ -36,7 +36,7 @@ def test_decision_counts_each_outcome() -> None:
 
 
 def test_latency_is_a_cumulative_histogram() -> None:
-    """A bucket counts all requests up to its bound, the bound included."""
+    """A bucket counts all requests up to and including its bound."""
     metrics = Metrics()
     for seconds in (0.0001, 0.0005, 0.003, 7.0):
         metrics.answered("mutate", 200, seconds)
@@ -51,7 +51,7 @@ def test_latency_is_a_cumulative_histogram() -> None:
 
 
 def test_series_are_there_from_the_start() -> None:
-    """An alert on a metric must find it before anything happened."""
+    """An alert needs its metric before anything has happened."""
     samples = _samples(Metrics())
 
     assert {
@@ -65,7 +65,7 @@ def test_series_are_there_from_the_start() -> None:
 
 
 def test_registries_are_independent() -> None:
-    """Two servers in one process do not share their counts."""
+    """Two servers in one process have separate counts."""
     one, other = Metrics(), Metrics()
     one.answered("mutate", 200, 0.1)
 

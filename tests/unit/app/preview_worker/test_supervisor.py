@@ -1,7 +1,7 @@
-"""The server's end of the worker.
+"""Tests of the server's side of the worker.
 
-Most children here run a program of the tests that does what each request says, since the real
-one does not crash, hang or lie on demand; the last tests ask the real one.
+Most children here run a test program that does what each request says, since the real worker
+does not crash, hang or send nonsense on demand; the last test uses the real one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ kind: FabricConfiguration
 fabrics:
 - {name: %s, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: rdma/hca}], hcas: [mlx5_0]}
 """
-#: Says that it is ready and whatever configuration it is given, and runs what it is asked.
+#: Reports that it is ready, accepts any configuration, and executes what each request says.
 PROGRAM = """\
 import hashlib, json, os, signal, sys, time
 from webhook.preview.worker.frames import begun, read_frame
@@ -54,7 +54,7 @@ while request := read_frame(requests.read, 1 << 30):
 
 
 class Bench:
-    """A worker, and all that it tells."""
+    """A worker, with its metrics and log."""
 
     def __init__(self) -> None:
         self.lines = Lines()
@@ -68,7 +68,7 @@ class Bench:
         return b"".join(answer.pieces)
 
     async def refused(self, program: str) -> tuple[int, str]:
-        """Have the child run a program to which there is no answer; return what is told."""
+        """Have the child run a program that gives no answer; return the status and the message."""
         with pytest.raises(RequestError) as refused:
             await self.ask(program)
         return refused.value.status, str(refused.value)
@@ -79,14 +79,14 @@ class Bench:
         return self.metrics.registry.get_sample_value(name, {"reason": reason})
 
     async def ended(self) -> dict[str, Any]:
-        """Wait for a child's end; return what the log says of it."""
+        """Wait for a child's end; return the log line about it."""
         assert self.worker._ending is not None
         await self.worker._ending
         return next(line for line in self.lines.read() if line["msg"] == "preview worker ended")
 
 
 def _snapshot(name: str = "ib") -> Snapshot:
-    """Make a configuration, which tells its hash to the program above in its last line."""
+    """Make a configuration whose last line has its hash for the program above."""
     text = FABRICS % name
     fabrics = parse_fabrics(text, "fabrics").fabrics
     return Snapshot.of(fabrics, source=f"{text}#{fabrics.config_hash}")
@@ -106,9 +106,9 @@ Test = Callable[[Bench], Coroutine[None, None, None]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
-    """Run a test with a worker whose children run what they are asked."""
+    """Run a test with a worker whose children execute what requests say."""
     monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
-    monkeypatch.setattr(child, "NICEST", 1)  # whatever else the machine does
+    monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
 
     def run(test: Test) -> None:
         async def with_bench() -> None:
@@ -124,7 +124,7 @@ PID = 'say({"status": 200}, b"%d" % os.getpid())'
 
 
 def test_one_child_answers_one_after_the_other(run: Callable[[Test], None]) -> None:
-    """It is started when it is first needed, and kept."""
+    """The child is started when it is first needed, and kept."""
 
     async def test(bench: Bench) -> None:
         assert bench.lines.read() == []
@@ -139,7 +139,7 @@ def test_one_child_answers_one_after_the_other(run: Callable[[Test], None]) -> N
 def test_a_child_has_nothing_of_the_server(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No variable, no descriptor but its line, not the server's folder, and the least priority."""
+    """It has no variables, descriptors or folder of the server, and the lowest priority."""
     told = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
     program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {told}]).encode())'
     monkeypatch.setattr(child, "NICEST", NICEST)
@@ -149,7 +149,7 @@ def test_a_child_has_nothing_of_the_server(
     async def test(bench: Bench) -> None:
         variables, descriptors, *rest = json.loads(await bench.ask(program))
         assert variables.keys() - {"LC_CTYPE"} == {"MALLOC_ARENA_MAX"}
-        # The last one is that of the listing itself.
+        # The last descriptor is that of the listing itself.
         assert sorted(map(int, descriptors))[:3] == [0, 1, 2]
         assert len(descriptors) == 4
         assert rest == ["/", 19, True]
@@ -166,7 +166,7 @@ def test_a_child_has_nothing_of_the_server(
         ("os.kill(os.getpid(), signal.SIGSEGV)", {"signal": "SIGSEGV"}),
         ("sys.exit(7)", {"exit": 7}),
         ("raise ValueError('hunter2')", {"exit": 1}),
-        # What it has said of the answer is worth nothing without the rest.
+        # An incomplete answer is worthless.
         ("answers.write(begun({'status': 200}, 10) + b'12345'); answers.flush(); os._exit(0)", {}),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_crash_costs_one_request(
     how: dict[str, Any],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Who asked is told what to do, the log how it ended, and the next is answered by another."""
+    """The message says what to do, the log how the child ended; another child answers the next."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
@@ -192,7 +192,7 @@ def test_a_crash_costs_one_request(
 
 
 def test_a_crash_between_requests_costs_none(run: Callable[[Test], None]) -> None:
-    """The next request finds that it is gone, and starts another."""
+    """The next request finds that the child is gone, and starts another one."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
@@ -229,7 +229,7 @@ def _state(pid: int) -> str:
     ],
 )
 def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> None:
-    """What is no answer, or a larger one than may be, is not taken for one."""
+    """What is not an answer, or is larger than allowed, is not accepted as one."""
 
     async def test(bench: Bench) -> None:
         assert await bench.refused(program) == (503, supervisor.CRASHED)
@@ -239,7 +239,7 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
 
 
 def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
-    """After its time; the caller is told what to do, and the next is answered."""
+    """The child is killed; the caller is told what to do, and another child answers the next."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
@@ -254,7 +254,7 @@ def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
 
 
 def test_a_cancelled_request_ends_the_child(run: Callable[[Test], None]) -> None:
-    """Its client has left: nobody wants the answer, and it may not become that of another."""
+    """The client has left, and another one must not get the answer."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
@@ -271,7 +271,7 @@ def test_a_cancelled_request_ends_the_child(run: Callable[[Test], None]) -> None
 
 
 def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> None:
-    """Who waits is told so at once; nothing is started any more."""
+    """Waiting requests are answered at once, and no other child is started."""
 
     async def test(bench: Bench) -> None:
         before = int(await bench.ask(PID))
@@ -289,7 +289,7 @@ def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> N
 
 
 def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
-    """Who waits for the next child of a row that crashed is told at once as well."""
+    """A request that waits between restarts after crashes is answered at once, too."""
 
     async def test(bench: Bench) -> None:
         bench.worker._not_before = asyncio.get_running_loop().time() + 1000
@@ -304,7 +304,7 @@ def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
 def test_what_does_not_start_is_paced(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pauses between starts grow until there is an answer; who asked is told each time."""
+    """The pauses between starts grow until there is an answer; each request gets a message."""
     paused: list[float] = []
 
     def delays() -> Iterator[float]:
@@ -331,7 +331,7 @@ def test_what_does_not_start_is_paced(
 def test_what_cannot_be_started_is_told(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that is not there, or no memory for another process."""
+    """A missing program, or no memory for another process, gives the same message."""
 
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
@@ -343,7 +343,7 @@ def test_what_cannot_be_started_is_told(
 def test_who_starts_too_slowly_is_ended(
     run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The start has a time of its own, since a busy node leaves little to it."""
+    """The start has its own time limit, since it takes long on a busy node."""
 
     async def test(bench: Bench) -> None:
         bench.worker._seconds = 0.01
@@ -356,7 +356,7 @@ def test_who_starts_too_slowly_is_ended(
 
 
 def test_the_configuration_is_sent_when_it_has_changed(run: Callable[[Test], None]) -> None:
-    """Once to each child, and again when it is another."""
+    """Each child gets a configuration once, and the next one when it changes."""
     names = 'json.dumps([text.split("name: ")[1][:2] for text in configured])'
     program = f'say({{"status": 200}}, {names}.encode())'
 
@@ -371,7 +371,7 @@ def test_the_configuration_is_sent_when_it_has_changed(run: Callable[[Test], Non
 
 
 def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test], None]) -> None:
-    """A child that makes another hash of it decides nothing, and that is a defect."""
+    """A child that computes another hash decides nothing, and the server records a defect."""
 
     async def test(bench: Bench) -> None:
         wrong = Snapshot.of(_snapshot().fabrics, source="#000000000000")
@@ -385,7 +385,7 @@ def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test]
 
 
 def test_large_bodies_go_both_ways(run: Callable[[Test], None]) -> None:
-    """Of megabytes, to the byte."""
+    """Several megabytes arrive unchanged, byte for byte."""
     program = 'say({"status": 200}, request[1][::-1])\n# ' + "ab" * (3 << 20)
 
     async def test(bench: Bench) -> None:
@@ -395,8 +395,8 @@ def test_large_bodies_go_both_ways(run: Callable[[Test], None]) -> None:
 
 
 def test_the_real_child_makes_the_same_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads the text by the same code; else every preview would be refused."""
-    monkeypatch.setattr(child, "NICEST", 1)  # whatever else the machine does
+    """The real child parses the text with the same code; otherwise every preview would fail."""
+    monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
 
     async def ask() -> None:
         text = FABRICS % "ib"

@@ -1,4 +1,4 @@
-"""Who gets what, and when; all in one event loop, so that the order is certain."""
+"""Tests of shares and turns, all in one event loop, so that the order is certain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhook.app.refusal import RequestError
 
 
 def test_a_share_has_an_end_for_all_and_for_each() -> None:
-    """What is over it is refused: 503 where nobody gets any more, 429 where one has enough."""
+    """Beyond the common share a request gets a 503, and beyond that of its address a 429."""
     share = Allotment("cakes", 4, 3)
     with share.take("a"), share.take("a", 2):
         with pytest.raises(RequestError) as own, share.take("a"):
@@ -26,7 +26,7 @@ def test_a_share_has_an_end_for_all_and_for_each() -> None:
 
 
 def test_a_share_is_given_back() -> None:
-    """Also by who fails; and nothing is kept of addresses that hold nothing."""
+    """This holds even after an error, and addresses without a share are not remembered."""
     share = Allotment("cakes", 4, 3)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), share.take("a", 3):
@@ -35,7 +35,7 @@ def test_a_share_is_given_back() -> None:
 
 
 async def _order(*addresses: str) -> list[str]:
-    """Let those wait behind one that has the turn; return in what order they are called."""
+    """Let these wait behind one that has the turn; return the order in which they get it."""
     turns, called = Turns(), []
 
     async def wait(number: int, address: str) -> None:
@@ -52,12 +52,12 @@ async def _order(*addresses: str) -> list[str]:
 
 
 def test_addresses_take_turns() -> None:
-    """Who asks a lot delays another by one turn, whoever came first."""
+    """An address with many requests delays another by one turn only, whichever came first."""
     assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
 
 
 def test_nobody_waits_where_nobody_works() -> None:
-    """A turn after the other, each free at once."""
+    """Each of several turns, one after the other, is free at once."""
 
     async def one_after_the_other() -> None:
         turns = Turns()
@@ -69,7 +69,7 @@ def test_nobody_waits_where_nobody_works() -> None:
 
 
 def test_who_waits_too_long_is_told_and_passed_over() -> None:
-    """The next one is called then."""
+    """The next waiting request then gets the turn."""
 
     async def late() -> None:
         turns = Turns()
@@ -84,7 +84,7 @@ def test_who_waits_too_long_is_told_and_passed_over() -> None:
 
 
 def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
-    """Called and cancelled in the same moment: the turn is not lost."""
+    """If a request is called and canceled at the same moment, the turn is not lost."""
 
     async def leave() -> None:
         turns = Turns()

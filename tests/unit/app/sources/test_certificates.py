@@ -28,7 +28,7 @@ DEFECTS = "rdma_webhook_internal_errors_total"
 
 
 class Server:
-    """What is told of certificates that are made from what an API server has."""
+    """A server whose certificates come from the objects of an API server in memory."""
 
     def __init__(self) -> None:
         self.api = Objects()
@@ -39,7 +39,7 @@ class Server:
         self.certificate = SelfManagedCertificate(self.managed, self.serving, self.state)
 
     def round(self) -> tuple[bool, str]:
-        """Let one round pass; return what `/readyz` says of it."""
+        """Run one round; return the readiness and detail of `/readyz`."""
         self.clock.tick(5)
         self.managed.round()
         if self.certificate.poll():
@@ -48,19 +48,19 @@ class Server:
         return check.ready, check.detail
 
     def told(self) -> list[tuple[str, str, str | None]]:
-        """Read what was logged."""
+        """Return level, message and problem of the lines logged since the last call."""
         return [(line["level"], line["msg"], line.get("problem")) for line in self.lines.read()]
 
 
 def test_unready_before_the_first_round() -> None:
-    """With the reason, as everything in `/readyz`."""
+    """The line in `/readyz` says why, as every line there does."""
     check = Server().certificate.check()
 
     assert (check.name, check.ready, check.detail) == ("certificate", False, "not tried yet")
 
 
 def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
-    """Until then the line says what is waited for; each change is one line of the log."""
+    """Until then the line says what is missing; each change is one line of the log."""
     server, missing = Server(), "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
 
     assert server.round() == (False, missing)
@@ -82,7 +82,7 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
 
 
 def test_what_is_measured() -> None:
-    """The end of the CA, whether all is as it should be, and whether a rotation is under way."""
+    """Metrics have the CA's end, whether all is well, and whether a rotation is in progress."""
     server = Server()
 
     def measured() -> list[float | None]:
@@ -104,7 +104,7 @@ def test_what_is_measured() -> None:
 
 
 def test_stays_ready_when_the_api_server_is_gone() -> None:
-    """Taking replicas out of the Service would help nobody; it is told, also when it is back."""
+    """Removing replicas from the Service would not help; problem and recovery are logged."""
     server = Server()
     server.api.configure()
     server.round()
@@ -123,7 +123,7 @@ def test_stays_ready_when_the_api_server_is_gone() -> None:
 
 
 def test_a_defect_is_counted_and_told_without_its_text() -> None:
-    """As everywhere: type and lines of code, in case its text quotes what is secret."""
+    """Only the type and lines of code are logged, since the text may quote a secret."""
     server = Server()
     server.api.broken = ValueError("-----BEGIN PRIVATE KEY-----")
 
@@ -156,8 +156,8 @@ def test_what_cannot_start(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One line that says what to give."""
-    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)  # tests may run in a pod
+    """One line says which options are missing."""
+    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)  # since tests may run in a pod
     with pytest.raises(ConfigError, match=f"^{re.escape(why)}"):
         certificate_of(
             ServeOptions(**options),  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def test_what_cannot_start(
 
 
 def test_in_a_cluster_it_looks_after_its_own() -> None:
-    """Nothing has to be given there; the API server is not asked before it is started."""
+    """No option is needed there; the API server is not called before the start."""
     options = ServeOptions(namespace="lab")
     chosen = certificate_of(options, ServingContext(), State(), {IN_CLUSTER: "10.0.0.1"})
 
@@ -195,7 +195,7 @@ def test_files_are_for_the_name_that_is_known(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where the namespace is known, so is what the API server asks for; else any name will do."""
+    """If the namespace is known, the certificate must be for its Service; else any name will do."""
     monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)
     pair = issue_leaf(issue_ca(), ["rdma-webhook.web.svc"])
     files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}

@@ -29,7 +29,7 @@ PAUSE = 0.001
 
 
 class Server:
-    """A state that is kept in step with a cluster in memory."""
+    """A state that follows a cluster in memory."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -42,7 +42,7 @@ class Server:
         self.facts = ClusterFacts(feed, self.state, self.metrics)
 
     def run(self, *steps: Callable[[], bool]) -> None:
-        """Run until each condition has held, in their order."""
+        """Run until each of the conditions has become true, in this order."""
         asyncio.run(self._run(steps))
 
     async def _run(self, steps: tuple[Callable[[], bool], ...]) -> None:
@@ -56,28 +56,28 @@ class Server:
             self.facts.stop()
 
     def poll(self) -> list[str]:
-        """Do what the server does every second; return what is logged."""
+        """Do what the server does every second; return the logged messages."""
         if self.facts.poll():
             self.facts.apply(self.metrics, self.lines.log)
         return [line["msg"] for line in self.lines.read()]
 
     def synced(self) -> bool:
-        """Tell whether all lists have been used and all watches are open."""
+        """Return whether all lists have been used and all watches are open."""
         return self.facts.synced and len(self.cluster.streams) == 3
 
     def knows(self, name: str) -> NamespaceFacts:
-        """Return what a decision would know."""
+        """Return what a decision would know about a namespace."""
         assert self.state.snapshot is not None
         return self.state.snapshot.context_for(name).namespace
 
     def metric(self, name: str, resource: str = "namespaces") -> float | None:
-        """Read a metric of a watch."""
+        """Return a watch's metric."""
         labels = {"resource": resource}
         return self.metrics.registry.get_sample_value(f"rdma_webhook_facts_{name}", labels)
 
 
 def test_ready_as_soon_as_all_lists_are_there() -> None:
-    """Before, nothing is known: namespaces without their rules would mislead."""
+    """Until then no namespace is known: one without its rules would be misleading."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
     cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
@@ -99,7 +99,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
 
 
 def test_one_list_that_is_refused_keeps_it_unready() -> None:
-    """RBAC that lacks a kind is told by its name."""
+    """If RBAC lacks a kind, the line in `/readyz` names it."""
     cluster = Cluster()
     server = Server(cluster)
     refused = ClusterError("the API server answered 403: forbidden")
@@ -118,7 +118,7 @@ def test_one_list_that_is_refused_keeps_it_unready() -> None:
 
 
 def test_a_change_becomes_a_new_snapshot() -> None:
-    """The one before stays as it was, for whoever still looks at it."""
+    """The previous snapshot does not change, for requests that still use it."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
     server = Server(cluster)
@@ -144,7 +144,7 @@ def test_a_change_becomes_a_new_snapshot() -> None:
 
 
 def test_facts_stay_while_the_api_server_is_gone() -> None:
-    """Ready, with the reason in the line; the log says so once, and once more when it is over."""
+    """It stays ready, with the reason in its line; the log has a line at the start and the end."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
     server = Server(cluster)
@@ -182,7 +182,7 @@ def test_facts_stay_while_the_api_server_is_gone() -> None:
 
 
 def test_old_facts_are_told_and_stay_in_use() -> None:
-    """A warning past the bound, once; the metric is the time of the last contact."""
+    """There is one warning after the bound; the metric is the time of the last contact."""
     server = Server(Cluster())
     server.run(server.synced)
     assert server.poll() == ["facts synced"]
@@ -200,7 +200,7 @@ def test_old_facts_are_told_and_stay_in_use() -> None:
 
 
 def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
-    """An object of a shape that no API server sends does not end the watch."""
+    """An object with a shape that no API server sends does not end the watch."""
     cluster = Cluster()
     cluster.put(NAMESPACES, {"metadata": {"name": "lab", "labels": "hunter2"}})
     server = Server(cluster)
@@ -221,14 +221,14 @@ def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
     ],
 )
 def test_who_watches(options: ServeOptions, environment: dict[str, str], watched: bool) -> None:
-    """In a cluster, or with a kubeconfig, unless told not to; without, nothing keeps it unready."""
+    """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
     state = State()
     assert bool(facts_of(options, state, Metrics(), environment)) is watched
     assert len(state.probes) == watched
 
 
 def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
-    """Even in a cluster."""
+    """This holds even in a cluster."""
     file = tmp_path / "facts.yaml"
     file.write_text("kind: Namespace\nmetadata: {name: lab, labels: {a: b}}\n")
     state = State()

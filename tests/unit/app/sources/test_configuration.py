@@ -19,7 +19,7 @@ CA = issue_ca()
 
 
 class Server:
-    """A state that is kept in step with files."""
+    """A state that follows files."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "fabrics.yaml"
@@ -42,7 +42,7 @@ class Server:
 
 
 def test_first_configuration_makes_ready(tmp_path: Path) -> None:
-    """Without a file: unready, and saying why; with one: ready, in the metrics and in the log."""
+    """Without a file it is unready and says why; with one it is ready, in metrics and log too."""
     server = Server(tmp_path)
     server.poll()
     before, missing = server.configuration.check(), server.configuration.missing
@@ -64,7 +64,7 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
 
 
 def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
-    """Ready still, with the error in the line, the metric and the log; repaired, all is well."""
+    """It stays ready, with the error in line, metric and log, until the file is repaired."""
     server = Server(tmp_path)
     server.file.write_text(GOOD)
     server.poll()
@@ -88,7 +88,7 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
 
 
 def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
-    """A person jumps from the log to the line."""
+    """The file and line let a person go from the log to the place."""
     server = Server(tmp_path)
     server.file.write_text(GOOD.replace("hcas: [mlx5_0, mlx5_1]", "hcas: [mlx5_0, mlx5_bond_0]", 1))
     server.poll()
@@ -98,7 +98,7 @@ def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
 
 
 def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
-    """Facts of a file are there for every decision."""
+    """Facts from a file are used in every decision."""
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
     state, watch = State(), ConfigWatch(tmp_path / "fabrics.yaml")
     (tmp_path / "fabrics.yaml").write_text(GOOD)
@@ -118,7 +118,7 @@ def _write(folder: Path, pair: KeyPair) -> None:
 
 
 def test_certificate_makes_ready_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
-    """Unready without one; a renewal that went wrong shows in the line, the last one serves."""
+    """Without one it is unready; after a failed renewal the last one is still served."""
     state, serving, metrics, lines = State(), ServingContext(), Metrics(), Lines()
     files = CertificateFiles(tmp_path / "tls.crt", tmp_path / "tls.key", serving)
     certificate = FileCertificate(serving, files, state)

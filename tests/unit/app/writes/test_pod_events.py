@@ -15,7 +15,7 @@ SET = {"POD_NAME": "rdma-webhook-x", "POD_NAMESPACE": "rdma-webhook", "POD_UID":
 
 @pytest.mark.parametrize("lacks", POD.values())
 def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
-    """Outside a cluster, or in a Deployment of before."""
+    """This is so outside a cluster, or with a Deployment of an older release."""
     lines = Lines()
     environment = {name: value for name, value in SET.items() if name != lacks}
     tell_broken_by(ServeOptions(), lines.log, environment)(1, "line 3: no")
@@ -25,7 +25,7 @@ def test_who_does_not_know_its_pod_tells_nobody(lacks: str) -> None:
 def test_who_cannot_tell_says_so_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one line, after the last attempt."""
+    """The log gets one line, after the last attempt."""
     monkeypatch.setattr(events, "ATTEMPTS", 1)
     lines, file = Lines(), tmp_path / "config"
     tell_broken_by(ServeOptions(kubeconfig=file), lines.log, SET)(1, "line 3: no")
