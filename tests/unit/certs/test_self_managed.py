@@ -154,7 +154,7 @@ def test_a_year_passes(api: Objects) -> None:
 
 
 def test_what_was_undone_is_done_again(api: Objects) -> None:
-    """An emptied caBundle, a recreated configuration or a deleted Secret is restored in a round."""
+    """An emptied caBundle, a new configuration, a deleted Secret: the next round repairs each."""
     managed = _managed(api, clock := Ticking())
     managed.round()
     before = api.stored[SECRET]["data"]

@@ -63,8 +63,8 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 PLACES = sorted(sized(2))
-#: Corrections to the count: the separator in a list of two networks counts as one entry, and so
-#: does an expression that has values.
+#: Corrections to the count: a list of networks is counted by its separators, and an expression
+#: that has values also counts itself.
 FREE = {"networks": 1, "values": -1}
 
 

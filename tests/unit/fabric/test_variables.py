@@ -37,7 +37,7 @@ def wanted(
 
 
 def test_a_fabric_may_set_nothing() -> None:
-    """A fabric without any setting wants no variable, as with SR-IOV, where HCA names differ."""
+    """A fabric may want no variables; with SR-IOV, for example, HCA names differ between pods."""
     assert wanted(fabric()) == {}
 
 

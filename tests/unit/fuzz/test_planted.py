@@ -115,7 +115,7 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
     def slow(node: Any, path: Any, under: Any = ()) -> Any:
         found = items(node, path, under)
-        # This is slow by itself, although the longest list that is read has 5,000 entries.
+        # This has to be slow by itself, since the longest list that is read has 5,000 entries.
         return [[one for one in found][at] for at in range(len(found))]  # noqa: C416
 
     for name, module in list(sys.modules.items()):

@@ -1,4 +1,4 @@
-"""Which functions `make mutants` mutates."""
+"""Tests of which functions `make mutants` mutates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Box:
 
 
 def test_functions_have_the_names_that_mutmut_gives_them() -> None:
-    """A method's name has its class in it, between two letters of no other name."""
+    """A method's name includes its class, between two letters that no other name has."""
     assert list(functions(BEFORE)) == ["x_first", "x_second", "xǁBoxǁfirst", "xǁBoxǁsecond"]
 
 
 def test_what_mutmut_leaves_alone_is_no_function_to_mutate() -> None:
-    """It leaves decorated ones alone; a nested one is part of the one around it."""
+    """Decorated functions are skipped, and a nested one is part of the function around it."""
     source = """
 @lru_cache
 def remembered(): ...
@@ -86,20 +86,20 @@ class Box:
     ],
 )
 def test_a_function_has_changed_if_its_code_has(old: str, new: str, names: set[str]) -> None:
-    """Docstrings, comments, layout and what surrounds a function do not count."""
+    """Changes to docstrings, comments, layout and a function's surroundings do not count."""
     after = BEFORE.replace(old, new, 1)
     assert after != BEFORE
     assert changed([BEFORE], {"a.py": after}) == ({"a.py": names} if names else {})
 
 
 def test_a_function_that_moved_has_not_changed() -> None:
-    """Neither within its file nor into another one; but what is new there has."""
+    """It may move within its file or to another one; a function that is new there counts."""
     moved = "def second(value):\n    return value + LIMIT\n"
     assert changed([BEFORE, ""], {"b.py": f"def new(): ...\n{moved}"}) == {"b.py": {"x_new"}}
 
 
 def git(*words: str) -> str:
-    """Run git as an author of its own, in the folder that the test is in."""
+    """Run git with a test author in the current folder."""
     author = ("-c", "user.name=A", "-c", "user.email=a@example.com")
     return subprocess.run(
         ("git", *author, *words), check=True, capture_output=True, text=True
@@ -108,7 +108,7 @@ def git(*words: str) -> str:
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a repository with one file in webhook, and go there."""
+    """Make a repository with one file in webhook, and change to its folder."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "webhook" / "box.py"
     path.parent.mkdir()
@@ -120,7 +120,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_branch_is_compared_with_where_it_left_main(written: Path) -> None:
-    """Commits, edits that are in no commit and new files count; later commits to main do not."""
+    """Commits, uncommitted edits and new files count; later commits to main do not."""
     start = git("rev-parse", "HEAD")
     git("checkout", "-q", "-b", "mine")
     written.write_text(BEFORE.replace("return 1", "return 3"))
@@ -138,7 +138,7 @@ def test_a_branch_is_compared_with_where_it_left_main(written: Path) -> None:
 
 
 def test_main_itself_is_compared_with_its_last_commit_but_one(written: Path) -> None:
-    """Unless something is edited there, which is compared with the last one."""
+    """Uncommitted edits are compared with the last commit instead."""
     start = git("rev-parse", "HEAD")
     git("mv", "webhook/box.py", "webhook/chest.py")
     chest = written.with_name("chest.py")

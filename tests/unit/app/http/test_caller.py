@@ -33,7 +33,7 @@ def test_work_for_who_stays_is_done() -> None:
 
 
 def test_work_for_who_leaves_is_cancelled() -> None:
-    """Other messages from the client are ignored; the work has ended before the caller knows."""
+    """Other messages from the client are ignored; the work has ended before the error is raised."""
     ended: list[str] = []
 
     async def work() -> int:
