@@ -244,7 +244,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
 
 
 def test_a_sites_own_switch_settles_it() -> None:
-    """It does where `env` wrote it; a container with envFrom did not get it, so it is warned."""
+    """It does where `env` wrote it; a container with envFrom lacks it, and is reported as usual."""
     site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
     where = context(
         fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),

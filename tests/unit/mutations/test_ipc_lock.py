@@ -150,7 +150,7 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
 
 
 def test_pod_security_does_not_concern_who_has_it_already() -> None:
-    """Pod Security decides about such a pod whether or not the webhook changes it."""
+    """Whether Pod Security admits such a pod does not depend on the webhook."""
     assert said(secured({"capabilities": LOCK}), enforcing("restricted", "deny")) == [
         ("already", "Present")
     ]
