@@ -1,4 +1,4 @@
-"""`rdma-webhook preview`: read the files, decide, print in the form that is asked for."""
+"""`rdma-webhook preview`: read the files, decide, and print the result in the requested format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webhook.preview.formats.format import Display, Shown
 from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
-#: What a directory is searched for, as kubectl does.
+#: The files read from a directory, as kubectl does.
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 _EXAMPLES = """examples:
@@ -38,7 +38,7 @@ _OUTPUT_HELP = "; ".join(f"{one.name}: {one.summary}" for one in FORMATS) + " (d
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `preview` can be told."""
+    """Add the arguments of `preview`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
     add("files", nargs="*", metavar="FILE", help="a manifest in YAML or JSON, a directory, or -")
@@ -81,7 +81,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Preview the files and return the exit code; what cannot be read is told, the rest shown."""
+    """Preview the files and return the exit code; report unreadable files, and show the rest."""
     found = _Found()
     for given in _given(arguments):
         found.take(given)
@@ -107,7 +107,7 @@ def _given(arguments: argparse.Namespace) -> list[str]:
 
 
 class _Found:
-    """What the files hold, and whether one of them could not be read, which has been told."""
+    """The documents of the files, and whether a file could not be read, which was reported."""
 
     def __init__(self) -> None:
         self.documents: list[Document] = []
@@ -116,11 +116,11 @@ class _Found:
 
     @property
     def others(self) -> str:
-        """Say of how many inputs besides the first the same holds."""
+        """Say how many inputs besides the first have no document either."""
         return f", nor in {len(self.names) - 1} more" if len(self.names) > 1 else ""
 
     def take(self, given: str) -> None:
-        """Read a file, or those of a directory."""
+        """Read a file, or the files of a directory."""
         try:
             names = _expanded(given)
         except DocumentError as error:
@@ -158,7 +158,7 @@ def _expanded(name: str) -> list[str]:
 
 
 def _documents(name: str) -> list[Document]:
-    """Read one input; a document in it that is none for a preview makes it unreadable, too."""
+    """Read one input; DocumentError also if it has a document that cannot be previewed."""
     data = _data(name)
     documents = read_documents(data) if name == "-" else read_documents(data, name)
     for document in documents:
@@ -168,7 +168,7 @@ def _documents(name: str) -> list[Document]:
 
 
 def _data(name: str) -> bytes:
-    """Read one byte more than a document may have: that is refused, whatever the file is."""
+    """Read at most one byte more than the limit: that byte gets any larger file rejected."""
     try:
         if name == "-":
             return read_stdin(DOCUMENT_LIMITS.octets + 1)
@@ -196,7 +196,7 @@ def _fabrics(given: str | None) -> Fabrics:
 
 
 def _print(shown: Shown) -> None:
-    """Write the result, and tell people what an output for programs has no place for."""
+    """Write the result, and on standard error what a format for programs cannot hold."""
     write(shown.text)
     for label, sentence in shown.remarks:
         say(label, sentence)

@@ -1,1 +1,1 @@
-"""The answers: `/mutate`, `/preview`, health and metrics, each a plain ASGI callable or a page."""
+"""The HTTP endpoints: `/mutate`, `/preview`, health and metrics, each an ASGI callable."""

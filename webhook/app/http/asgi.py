@@ -1,7 +1,7 @@
-"""The little of HTTP that the listeners share: bodies within limits, and answers.
+"""HTTP helpers that the listeners share: reading bodies within limits, and sending answers.
 
-An answer given before a body was read needs no closed connection: uvicorn goes on
-reading and drops what comes, so a client that sends it all first still gets its answer.
+The server can answer before it has read a body, and need not close the connection: uvicorn
+keeps reading and discards the rest, so a client that sends everything first gets its answer.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Headers = Mapping[bytes, bytes]
 TEXT = b"text/plain; charset=utf-8"
 JSON = b"application/json"
 
-#: The API server takes objects of 3 MiB (apiserver, MaxRequestBodyBytes); managed fields and
-#: the review around it come on top.
+#: The API server accepts objects of up to 3 MiB (apiserver, MaxRequestBodyBytes); the managed
+#: fields and the review around the object come on top.
 BODY_LIMIT = 8 * 1024 * 1024
 
 
 class DisconnectedError(Exception):
-    """The client is gone: there is nobody to answer."""
+    """The client has disconnected, so nobody would receive an answer."""
 
 
 class Bodies:
-    """Reads bodies of requests, none too large; the server bounds their time, and all of them."""
+    """Reads request bodies up to a size; the server limits their time and their total size."""
 
     def __init__(self, limit: int = BODY_LIMIT) -> None:
         self._limit = limit
@@ -39,7 +39,7 @@ class Bodies:
     async def read(self, headers: Headers, receive: Receive) -> bytes:
         """Return the whole body.
 
-        Raises RequestError for one beyond the limits, DisconnectedError for one that broke off.
+        Raises RequestError if it is too large, DisconnectedError if the client leaves meanwhile.
         """
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > self._limit:
@@ -75,7 +75,7 @@ class Bodies:
 async def respond(
     send: Send, status: int, body: bytes, content_type: bytes = TEXT, *, close: bool = False
 ) -> None:
-    """Send a whole answer; `close` asks the client to dial again."""
+    """Send a whole answer; `close` tells the client to open a new connection."""
     headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
     if close:
         headers.append((b"connection", b"close"))

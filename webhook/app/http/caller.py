@@ -1,4 +1,4 @@
-"""A caller who may leave before there is an answer, or be slow to take it."""
+"""Callers who may leave before their answer is ready, or read it slowly."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _Result = TypeVar("_Result")
 
 
 async def while_there(work: Coroutine[None, None, _Result], receive: asgi.Receive) -> _Result:
-    """Do something for a caller; cancel it, and raise DisconnectedError, as soon as they leave.
+    """Await `work`; if the caller leaves first, cancel it and raise DisconnectedError.
 
-    Their body must have been read.
+    The request's body must have been read before.
     """
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_left(receive))
@@ -42,9 +42,9 @@ async def _left(receive: asgi.Receive) -> None:
 
 
 class Pieces(Response):
-    """An answer that is sent as fast as the caller takes it, and counts until then.
+    """An answer that is sent as fast as the caller reads it.
 
-    After SECONDS the connection is closed.
+    It counts against `share` until it is sent; after SECONDS, sending ends.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Pieces(Response):
         super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
 
     async def __call__(self, _scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
-        """Send it; RequestError where too much is being sent."""
+        """Send the answer; RequestError if too many bytes are being sent already."""
         with self._share.take(self._address, self._size), suppress(TimeoutError):
             await asyncio.wait_for(self._send(send), SECONDS)
 

@@ -1,8 +1,8 @@
 """Health, readiness and metrics: plain HTTP, for the kubelet and Prometheus.
 
-Readiness is lost only for what more requests cannot help: no valid configuration since
-start, facts not there yet, no valid certificate, draining. A reload that failed shows in
-its line, and the last good configuration goes on deciding.
+A replica is not ready only while it could not answer requests properly: no valid configuration
+since start, no facts yet, no valid certificate, or draining. A failed reload does not change
+readiness: its line shows the error, and the last good configuration stays in use.
 """
 
 from __future__ import annotations

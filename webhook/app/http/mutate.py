@@ -1,20 +1,20 @@
 """`POST /mutate`: an AdmissionReview in, an AdmissionReview out.
 
-A plain ASGI callable: FastAPI's routing costs more than the decision, and a thread pool
-would only add waiting, since nothing here does I/O.
+This is a plain ASGI callable: FastAPI's routing takes longer than the decision, and a thread
+pool would only add waiting, since nothing here does I/O.
 
-    what arrives                               answer
+    request                                    answer
     ----------------------------------------   ------------------------------------------
-    a pod to be created                        200, decided
+    a pod to be created                        200, with the decision
     another kind or operation                  200, allowed, unchanged, with a warning
-    a body that is wrong, its uid legible      200, refused with code 400 and the place
-    a body that is wrong, without a uid        400, one line of text
-    too large or dense, slow, without a        413, 408, 411, 415
-    length, not JSON by its type
-    a defect of ours                           500 with the uid: failurePolicy decides
-    before the first valid configuration       503 with the uid: the same
+    an invalid body with a readable uid        200, rejected with code 400 and the place
+    an invalid body without a readable uid     400, one line of text
+    too large or too many values, too slow,    413, 408, 411, 415
+    no content-length, not of type JSON
+    a defect of the webhook                    500 with the uid: failurePolicy decides
+    before the first valid configuration       503 with the uid: failurePolicy decides
 
-A pod of a namespace that the watch has not brought yet waits for it, see `namespace_waits`.
+If the watch has not delivered the pod's namespace yet, the request waits; see `namespace_waits`.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from webhook.errors import ReviewError
 from webhook.pod.manifest import PodManifest
 
 PATH = "/mutate"
-#: orjson reads a depth of 1024 and writes 254; no pod is a tenth as deep.
+#: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
 DEPTH = 200
-#: A body that is larger may hold so many values, told by the `,`, `[` and `{` in it, and so many
-#: objects, told by the `{`: parsed they take 100 MiB at most, where 8 MiB of `{},` take 220 MiB.
-#: The densest pod that etcd takes (1.5 MiB), variables with names of three letters, has 350,000 and
-#: 175,000. Of numbers more fit, but the one list of numbers in a pod is supplementalGroups, and
-#: Linux takes 65,536 of these (NGROUPS_MAX).
+#: A body larger than SMALL may have at most VALUES values, counted by its `,`, `[` and `{`, and
+#: OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
+#: take 220 MiB. The densest pod that etcd accepts (1.5 MiB), of variables with three-letter names,
+#: has 350,000 values and 175,000 objects. More numbers than that would fit, but the only list of
+#: numbers in a pod is supplementalGroups, of which Linux allows 65,536 (NGROUPS_MAX).
 SMALL = 256 * 1024
 VALUES = 400_000
 OBJECTS = 200_000
-#: What each such sign costs once it is parsed, of a request that waits.
+#: Memory that each of these characters stands for once it is parsed, for a request that waits.
 VALUE_BYTES = 260
 _ABOVE_POD = 2  # `request.object`
-#: The API server writes `request.uid` first, so it can be read where the rest cannot be parsed.
-#: Inside a JSON string the quotes would be escaped.
+#: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
+#: This cannot match inside a JSON string, whose quotes are escaped.
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-#: Of a name in the log; the longest that Kubernetes allows is 253.
+#: Characters of a name in the log; Kubernetes allows at most 253.
 _LONGEST_NAME = 256
 
 Decide = Callable[[PodManifest, Context], Decision]
 
 
 class Answer(NamedTuple):
-    """An HTTP answer, and what the log and the metrics get to know of it."""
+    """An HTTP answer, and what the log and the metrics need to know about it."""
 
     status: int
     body: bytes
@@ -110,7 +110,7 @@ class Mutate:
         self._tell(result, headers, seconds)
 
     async def _answer(self, body: bytes) -> Answer:
-        """Answer a body, whatever it holds, once its namespace is known or was waited for."""
+        """Answer any body, once its namespace is known or the wait for it is over."""
         read = _read(body)
         if isinstance(read, AdmissionRequest):
             if self._is_early(read):
@@ -119,19 +119,19 @@ class Mutate:
         return read
 
     def answer(self, body: bytes) -> Answer:
-        """Answer a body, whatever it holds, with what is known now."""
+        """Answer any body with what is known now."""
         read = _read(body)
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else read
 
     def _is_early(self, request: AdmissionRequest) -> bool:
-        """Whether nothing is known of its namespace, and may be in a moment."""
+        """Whether nothing is known about its namespace yet, but may be in a moment."""
         snapshot, arrivals = self._state.snapshot, self._state.arrivals
         if snapshot is None or arrivals is None or request.ignored:
             return False
         return not snapshot.facts.namespace(request.namespace).known
 
     async def _arrival(self, request: AdmissionRequest, body: bytes) -> None:
-        """Wait until the watch has brought the namespace, or for as long as requests may."""
+        """Wait until the watch has delivered the namespace, or for the longest wait allowed."""
         assert self._state.arrivals is not None
         held = len(body) + _signs(body) * VALUE_BYTES
         await self._state.arrivals.of(request.namespace, held)
@@ -195,7 +195,7 @@ class Mutate:
 
 
 def _check(scope: asgi.Scope, headers: Headers) -> None:
-    """Refuse, by its head alone, what is no review; the query string (`?timeout=5s`) is ignored."""
+    """Reject what cannot be a review by its headers; ignore the query string (`?timeout=5s`)."""
     if scope["path"] != PATH:
         raise RequestError(404, f"nothing is here; POST an AdmissionReview to {PATH}")
     if scope["method"] != "POST":
@@ -211,7 +211,7 @@ def _check(scope: asgi.Scope, headers: Headers) -> None:
 
 
 def _check_density(body: bytes) -> None:
-    """Refuse what would take too much memory once it is parsed."""
+    """Reject a body that would take too much memory once it is parsed."""
     if len(body) <= SMALL:
         return
     if _signs(body) > VALUES:
@@ -221,12 +221,12 @@ def _check_density(body: bytes) -> None:
 
 
 def _signs(body: bytes) -> int:
-    """Count the `,`, `[` and `{`: in one pass, for `count` takes twice as long, thrice."""
+    """Count the `,`, `[` and `{` in one pass: three calls of `count` take twice as long each."""
     return len(body) - len(body.translate(None, b",[{"))
 
 
 def _read(body: bytes) -> AdmissionRequest | Answer:
-    """Read a body, or answer what is no review; never raises."""
+    """Read a body as a review, or return the answer to an invalid one; never raises."""
     document: Any = None
     try:
         document = _parse(body)
@@ -294,13 +294,13 @@ def _deeper_than(document: Any, depth: int) -> bool:
 
 
 def _traceparent(headers: Headers) -> str | None:
-    """Return the W3C trace context that the API server sends where it traces."""
+    """Return the W3C trace context, which the API server sends if tracing is enabled."""
     value = headers.get(b"traceparent")
     return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
 
 
 def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:
-    """Return what the log says of a decision: names and codes, no message, no value."""
+    """Return what the log says about a decision: names and codes, but no message and no value."""
     applied = {one.mutation: None for one in decision.outcomes if one.status == "applied"}
     return {
         "uid": request.uid[:_LONGEST_NAME],

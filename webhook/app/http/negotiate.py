@@ -1,4 +1,4 @@
-"""Which format an answer has: what `Accept` asks for, among those that are served."""
+"""Choose the format of an answer by its `Accept` header, among those served."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class _Range(NamedTuple):
 
 
 def negotiate(accept: str) -> Format | None:
-    """Return the format that an `Accept` header likes best, None where it likes none.
+    """Return the format that an `Accept` header prefers, or None if it accepts none.
 
-    RFC 9110, 12.5.1: the most specific range that fits a type gives its quality; among
-    equals, the order of the table decides.
+    RFC 9110, 12.5.1: the most specific range that matches a media type gives its quality. Among
+    formats of equal quality, the first in the table is chosen.
     """
     ranges = [_range(one) for one in accept.split(",") if one.strip()]
     if not ranges:

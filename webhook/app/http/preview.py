@@ -1,8 +1,8 @@
 """`/preview`: what the webhook would do with a pod or a workload, for people and their tools.
 
-Callers are anonymous, so nothing of the cluster goes into an answer: the decision gets
-the fabrics and what the caller sent, never the facts. It is made by the worker, a process of
-its own, so that no document can end this one or hold it up.
+Callers are anonymous, so an answer contains nothing about the cluster: the decision uses the
+fabrics and what the caller sent, never the facts. The worker, a separate process, makes it, so
+no document can end or block this process.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from webhook.app.state import Snapshot, State
 from webhook.preview.formats import SERVED
 
 PATH = "/preview"
-#: Previews that wait or run, and those of one address; more are told to come back.
+#: How many previews may wait or run, in all and from one address; others have to try again.
 PENDING, EACH_PENDING = 16, 8
-#: Bytes of them, and of answers that are not sent yet, which this process holds.
+#: Bytes of request bodies and unsent answers that this process holds, in all and for one address.
 HELD, EACH_HELD = 48 << 20, 24 << 20
 #: How long a preview may wait for others.
 WAIT_SECONDS = 30.0
-#: Pods in one body: the answer to one takes up to 70 KiB of memory until it is sent.
+#: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
 USAGE = """\
@@ -69,7 +69,7 @@ class PreviewApp:
         self._app = self._routes()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
-        """WorkerAnswer one request, and count it."""
+        """Answer one request, and count it."""
         started = perf_counter()
         code = 500
 
@@ -90,7 +90,7 @@ class PreviewApp:
             docs_url=None,
             redoc_url=None,
             openapi_url=None,
-            redirect_slashes=False,  # it would send the caller to whatever the Host header says
+            redirect_slashes=False,  # a redirect would go wherever the Host header says
         )
 
         @app.get(PATH)
@@ -149,7 +149,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 async def _broken_off(_request: Request, _error: Exception) -> Response:
-    return _line(400, "the caller has left")  # to nobody, and counted
+    return _line(400, "the caller has left")  # nobody receives it, but it is counted
 
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The query string of `/preview`: each parameter checked, none ignored."""
+"""The query string of `/preview`: every parameter is checked, and none is ignored."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from webhook.preview.formats.format import Format
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
-#: metadata.name of a Kubernetes object is a DNS subdomain at most (RFC 1123).
+#: The longest metadata.name of a Kubernetes object: that of a DNS subdomain (RFC 1123).
 _LONGEST_NAME = 253
 _BOOLEANS = {"true": True, "false": False}
 
 
 class Query(NamedTuple):
-    """What a caller of the preview asks for besides the documents."""
+    """What a caller of the preview requests besides sending documents."""
 
     namespace: str = "default"
-    labels: dict[str, str] = {}  # noqa: RUF012 -- nobody writes to it
+    labels: dict[str, str] = {}  # noqa: RUF012 -- never changed
     enable: bool = False
-    #: None: what `Accept` says.
+    #: None: the `Accept` header decides.
     output: Format | None = None
 
 
 def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
-    """Read the parameters; RequestError (400) names the first that cannot be meant."""
+    """Read the parameters; RequestError (400) names the first that is invalid."""
     given = list(parameters)
     for name, times in Counter(name for name, _ in given).items():
         if name not in PARAMETERS:

@@ -1,1 +1,1 @@
-"""The server's side of the process that computes previews: whose turn it is, and its end."""
+"""The server's side of the process that computes previews: it gives turns and ends the process."""

@@ -1,8 +1,8 @@
-"""One child process that computes, and the line to it.
+"""One child process that computes previews, and the socket to it.
 
-It is another program, started anew: nothing of this process is in it, no key, no token, no
-descriptor but the line, and hardly an environment. What it writes to standard error could
-quote a caller's documents, so nobody reads that.
+It is a freshly started program, not a fork: it inherits nothing from this process but the socket
+and one environment variable; no key, no token, no other descriptor. Its standard error is
+discarded, since it could quote a caller's documents.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from webhook.preview.worker.frames import (
     read_head,
 )
 
-#: Isolated: no variables, no user's packages, nothing from the folder that it runs in.
+#: Isolated: Python ignores its environment variables, the user's packages and the current folder.
 COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", "webhook.preview.worker")
-#: glibc gives memory back of one arena only, and the worker has one thread.
+#: glibc returns memory to the system from one arena only, and the worker has one thread.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
 NICEST = 19
 _PIECE = 64 * 1024
@@ -38,7 +38,7 @@ _LONGEST_LINE = 200
 
 
 class WorkerAnswer(NamedTuple):
-    """What the child made of a request, as the head of its frame says, and its body in pieces."""
+    """The child's answer: its status, the head of its frame, and its body in pieces."""
 
     status: int
     head: Mapping[str, Any]
@@ -46,12 +46,12 @@ class WorkerAnswer(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What to tell the caller, of 400 and 413."""
+        """The message to the caller, for 400 and 413."""
         return str(self.head.get("sentence", ""))
 
     @property
     def defect(self) -> dict[str, Any]:
-        """What to log, of 500: a type and lines of code, as `webhook.defect` tells them."""
+        """What to log for 500: a type and lines of code, as `webhook.defect` gives them."""
         error, trace = self.head.get("error"), self.head.get("trace")
         lines = trace if isinstance(trace, list) else []
         return {
@@ -61,19 +61,19 @@ class WorkerAnswer(NamedTuple):
 
 
 class Child:
-    """A process that answers one request after the other."""
+    """A process that answers one request at a time."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
         self._process = process
         self._line = line
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._asked = False
-        #: The hash of the configuration that it has, as it said.
+        #: The hash of the configuration that it has confirmed to use.
         self.config = ""
 
     @classmethod
     def start(cls) -> Self:
-        """Start the program; OSError if that cannot be."""
+        """Start the program; OSError if that fails."""
         ours, theirs = socket.socketpair()
         with ExitStack() as failed:
             failed.enter_context(ours)
@@ -85,23 +85,27 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process ID."""
         return self._process.pid
 
     @property
     def usable(self) -> bool:
-        """Whether it runs, and nobody has left before the answer was there: it could come yet."""
+        """Whether the process runs and no answer is pending.
+
+        After a cancelled request, its answer could still arrive and be taken for the next one.
+        """
         return self._process.poll() is None and not self._asked
 
     async def ready(self) -> None:
-        """Wait until it says that it is; EOFError if it ends instead."""
+        """Wait until the process reports that it is ready; EOFError if it ends instead."""
         self._streams = await asyncio.open_unix_connection(sock=self._line)
         await self._answer(self._streams[0])
 
     async def ask(self, head: Head, body: bytes) -> WorkerAnswer:
-        """Ask, and wait for the answer.
+        """Send a request, and return the answer.
 
-        EOFError or OSError if it ends meanwhile, FrameError if what it says is no answer.
+        Raises EOFError or OSError if the process ends meanwhile, FrameError if its answer is
+        malformed.
         """
         assert self._streams is not None
         reader, writer = self._streams
@@ -113,11 +117,11 @@ class Child:
         return answer
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
 
     async def end(self) -> dict[str, Any]:
-        """Wait for its end after `kill`; return how it ended, as fields for the log."""
+        """Wait for the process to end after `kill`; return how it ended, as fields for the log."""
         code = await asyncio.to_thread(self._process.wait)
         if self._streams is None:
             self._line.close()
@@ -143,12 +147,12 @@ class Child:
 
 
 def _spawned(line: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 -- our own program
+    return subprocess.Popen(  # noqa: S603 -- a fixed command
         COMMAND,
         stdin=line,
         stdout=line,
         stderr=subprocess.DEVNULL,
         env=_ENVIRONMENT,
         cwd="/",
-        process_group=0,  # a terminal's Ctrl-C is for the server, which then ends this one
+        process_group=0,  # a terminal's Ctrl-C reaches only the server, which ends this process
     )

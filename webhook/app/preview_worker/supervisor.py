@@ -1,7 +1,7 @@
-"""The worker as the server sees it: started when it is needed, ended when it does not answer.
+"""Manage the worker process: start it when it is needed, end it if it does not answer.
 
-There is one. Two would need twice the memory, of which a replica has 512 MiB, and take from
-`/mutate` what they compute faster.
+There is only one. Two would need twice the memory, of which a replica has 512 MiB, and would
+answer previews faster only by taking processor time from `/mutate`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot
 from webhook.preview.worker.frames import FrameError, Operation
 
-#: How much longer it may take to start: on a busy node it gets what others leave.
+#: How many times longer it may take to start: on a busy node it gets only spare processor time.
 STARTING = 6
 
 _LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
@@ -37,7 +37,7 @@ STOPPING = "the server is stopping: try again"
 
 
 class Job(NamedTuple):
-    """What to ask of the worker."""
+    """A request to the worker."""
 
     operation: Operation
     parameters: Mapping[str, Any]
@@ -45,24 +45,24 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """Keeps a child process, and asks it one thing at a time; the caller sees to that."""
+    """Keeps a child process that answers one request at a time; callers must take turns."""
 
     def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
-        """`seconds`: how long it may take to answer."""
+        """Limit each answer to `seconds`."""
         self._metrics = metrics
         self._log = log
         self._seconds = seconds
         self._child: Child | None = None
-        #: The end of the last child: the next one does not begin before its memory is free.
+        #: Ends the last child: the next one starts only once the last one's memory is free.
         self._ending: asyncio.Task[None] | None = None
         self._delays = delays()
         self._not_before = 0.0  #: by the loop's clock
         self._stopped = asyncio.Event()
 
     async def ask(self, job: Job, snapshot: Snapshot) -> WorkerAnswer:
-        """Return the answer; RequestError where there is none, and what to do about it.
+        """Return the answer; RequestError, which says what to do, if there is none.
 
-        A request that ended the child is not repeated; one that is cancelled ends it.
+        A request during which the child ended is not repeated; a cancelled request ends the child.
         """
         child = await self._started()
         try:
@@ -81,16 +81,16 @@ class Worker:
         return answer
 
     async def stop(self) -> None:
-        """End the child, now and for ever; who waits for it is told."""
+        """End the child and start no other; requests that wait for it get an error."""
         self._stopped.set()
         self._end("stop")
         if self._ending is not None:
             await self._ending
 
     async def _started(self) -> Child:
-        """Return the child that there is, or a new one: after a pause, if the last ones were ended.
+        """Return the running child, or start one: after a pause if the last one ended.
 
-        The pauses grow until one answers.
+        The pauses grow until a child answers.
         """
         if self._child is not None and self._child.usable:
             return self._child
@@ -121,7 +121,7 @@ class Worker:
         return child
 
     async def _configure(self, child: Child, snapshot: Snapshot) -> None:
-        """Have it read the configuration that is in use here, by the code that read it here."""
+        """Send the child the configuration in use here; it reads it with the same code."""
         wanted = snapshot.fabrics.config_hash
         if child.config == wanted:
             return
@@ -133,7 +133,7 @@ class Worker:
         child.config = wanted
 
     def _lost(self, error: Exception, sentence: str) -> RequestError:
-        """End a child that is gone or talks nonsense; return what to tell the caller."""
+        """End a child that has crashed or sent a malformed answer; return the caller's error."""
         if self._stopped.is_set():
             return RequestError(503, STOPPING)
         self._end("malformed" if isinstance(error, FrameError) else "crash")

@@ -1,4 +1,4 @@
-"""What previews share, and fairly: a bounded amount for all, less for one address, and turns."""
+"""How previews share resources fairly: limits in all and for each address, and turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhook.app.refusal import RequestError
 
 
 class Allotment:
-    """An amount of something; no address gets more than its part of it."""
+    """A limited amount of something, with a smaller limit for each address."""
 
     def __init__(self, what: str, in_all: int, each: int) -> None:
         self._what = what
@@ -21,7 +21,7 @@ class Allotment:
 
     @contextmanager
     def take(self, address: str, amount: int = 1) -> Iterator[None]:
-        """Hold an amount until the end of the block; RequestError where it is not there."""
+        """Hold an amount until the end of the block; RequestError if that exceeds a limit."""
         if self._taken.total() + amount > self._in_all:
             raise RequestError(503, f"too many {self._what} at once: try again")
         if self._taken[address] + amount > self._each:
@@ -37,18 +37,18 @@ class Allotment:
 
 
 class Turns:
-    """One at a time. Addresses take turns, so that who asks a lot delays nobody else for long."""
+    """Run one at a time. Addresses take turns, so one with many requests delays others little."""
 
     def __init__(self) -> None:
         self._taken = False
-        #: By address, the next one first; those of one address in the order in which they came.
+        #: By address, the next address first; each address's requests in order of arrival.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def turn(self, address: str, seconds: float) -> AsyncIterator[None]:
-        """Wait for a turn, and have it until the end of the block; TimeoutError if it takes longer.
+        """Wait for a turn, and keep it until the end of the block.
 
-        `seconds`: how long to wait.
+        Raises TimeoutError if the turn does not come within `seconds`.
         """
         async with asyncio.timeout(seconds):
             await self._wait(address)
@@ -67,7 +67,7 @@ class Turns:
             await called
         except asyncio.CancelledError:
             if called.done() and not called.cancelled():
-                self._call_next()  # it was called just now
+                self._call_next()  # its turn came at the same moment
             raise
 
     def _call_next(self) -> None:
