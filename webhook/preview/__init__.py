@@ -1,1 +1,1 @@
-"""The dry run: documents in, what would become of their pods and why out."""
+"""The dry run: read documents, and report what the webhook would do with their pods, and why."""

@@ -1,9 +1,9 @@
 """What the webhook would do with the pods in some documents, for the command line and over HTTP.
 
 A document is decided on as it is written. A missing request counts as its limit, so the patch of a
-template has the same effect as the patch of a pod made from it. Nothing is known of a cluster but
-what `PreviewOptions.facts` holds; the HTTP preview, whose callers may not know what is in the
-cluster, gives none, and no answer can hold what the caller did not send.
+template has the same effect as the patch of a pod made from it. All that is known about a cluster
+is in `PreviewOptions.facts`. The HTTP preview passes no facts, since its callers may not learn what
+is in the cluster: so no answer contains anything that the caller did not send, except the fabrics.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class PreviewOptions:
     """What a preview depends on besides the documents."""
 
     fabrics: Fabrics
-    #: None: nothing is known of a cluster, and nothing is held against a namespace.
+    #: None: nothing is known about a cluster, and no namespace is taken to restrict its pods.
     facts: Facts | None = None
     #: The namespace of objects that name none.
     namespace: str = "default"
-    #: Labels of every pod's namespace; they win over those in `facts`.
+    #: Labels of every pod's namespace; they take precedence over those in `facts`.
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     #: Decide as if every pod had opted in.
     enable: bool = False
-    #: At most so many pods and pod templates; None: any number.
+    #: The largest number of pods and pod templates; None: any number.
     most: int | None = None
 
 
 class _Home(NamedTuple):
-    """The document of some templates, its number, and what its metadata seem to ask for."""
+    """The document of some templates, its number, and the hints in it that pods should opt in."""
 
     document: Document
     number: int
@@ -58,8 +58,8 @@ class _Home(NamedTuple):
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents of one input or of several.
 
-    Raises DocumentError for a document that is a `stranger` and for more pods than
-    `options.most`, and UnprovenPatchError where jsonpatch does not come to the pod of a decision.
+    Raises DocumentError for a document that `stranger` rejects and for more pods than
+    `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
     """
     inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
     previews: list[Preview] = []
@@ -80,9 +80,9 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
 
 
 def stranger(document: Document) -> str | None:
-    """Say why a document cannot be previewed, in a line that begins with the input's name.
+    """Return why a document cannot be previewed, in a line that begins with the input's name.
 
-    None if it can be.
+    Return None if it can be.
     """
     if document.value.get("kind") == FABRICS_KIND:
         where = f"{document.name}: line {document.line}"
@@ -136,7 +136,10 @@ def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
 def _called(
     document: Document, template: Template, namespace: NamespaceFacts, *, enable: bool
 ) -> tuple[bool | None, str]:
-    """Say whether the API server calls the webhook, and why; for an AdmissionReview it does."""
+    """Return whether the API server calls the webhook, and why.
+
+    An AdmissionReview is itself such a call; it counts unless the webhook would ignore it.
+    """
     if document.value.get("kind") != KIND:
         return called(_as_if(template.pod, enable=enable), namespace)
     try:
@@ -147,7 +150,7 @@ def _called(
 
 
 def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:
-    """Return the pod with the annotation that `enable` supposes; a misshapen pod as it is."""
+    """Return the pod with the annotation that `enable` assumes; leave a malformed pod as it is."""
     metadata = at(pod, ("metadata",)) or {}
     annotations = at(metadata, ("annotations",)) or {}
     if not enable or not isinstance(metadata, dict) or not isinstance(annotations, dict):

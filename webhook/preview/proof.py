@@ -1,9 +1,9 @@
-"""An independent proof of our operations: jsonpatch applies them, and must come to the same pod.
+"""An independent proof of the patch: jsonpatch applies it, and the result must be the same pod.
 
-`decide` edits a draft and records the operations as it goes; the API server gets the operations
-alone. The pod that a preview shows is therefore what jsonpatch, which is not ours, makes of the pod
-that came in, as the API server would. Where that is not the pod of the decision, or not what stands
-in the rewritten document, there is a defect, and no preview.
+`decide` edits a draft and records each edit as an operation; the API server receives only the
+operations. So a preview shows the pod that results when jsonpatch, an independent library, applies
+them to the original pod, as the API server would. If the result differs from the decision's pod, or
+from the pod in the rewritten document, the webhook has a defect, and there is no preview.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from webhook.yamltext.values import same_json
 
 
 class UnprovenPatchError(Exception):
-    """A defect of ours: the operations do not make the pod that was decided on."""
+    """A defect of the webhook: applying the operations does not give the decision's pod."""
 
 
 def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
-    """Return the pod as jsonpatch makes it of `pod` with the operations of the decision.
+    """Apply the decision's operations to `pod` with jsonpatch, and return the result.
 
     Raises UnprovenPatchError if that is not the decision's pod, and jsonpatch's errors for
-    operations that do not apply.
+    operations that cannot be applied.
     """
     if not decision.patch:
         made = pod
     else:
-        # jsonpatch edits in place, so that nothing may be shared, as aliases of YAML are.
+        # jsonpatch edits in place, so no two parts may be the same object, as YAML's aliases are.
         unshared = json.loads(json.dumps(pod, ensure_ascii=False))
         made = jsonpatch.JsonPatch(decision.patch).apply(unshared, in_place=True)
     prove(made, decision.pod)
@@ -39,7 +39,7 @@ def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
 
 
 def prove(made: PodManifest, other: Any) -> None:
-    """Raise UnprovenPatchError if another pod is not the one that jsonpatch made."""
+    """Raise UnprovenPatchError if `other` is not the pod that jsonpatch made."""
     if not same_json(made, other):
         raise UnprovenPatchError(
             "the operations of the patch do not make the pod that was decided on"

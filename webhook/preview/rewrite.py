@@ -1,4 +1,4 @@
-"""The documents of a report with the patches in them, and the patches themselves."""
+"""The documents of a report with their patches applied, and the patches themselves."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from webhook.yamltext.edit.splice import splice
 
 
 class Rewritten(NamedTuple):
-    """One document after the patches of its pods."""
+    """One document with the patches of its pods applied."""
 
     text: str
-    warning: str  #: why comments and order are lost; "" where they are kept
+    warning: str  #: why comments and order are lost; "" if they are kept
 
 
 def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
-    """Return the RFC 6902 patch of each whole document; empty where nothing changes."""
+    """Return the RFC 6902 patch of each whole document; empty if nothing changes."""
     found: list[list[PatchOp]] = [[] for _ in documents]
     for preview in report.previews:
         base = pointer(preview.steps)
@@ -38,10 +38,10 @@ def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]
 def rewrite(
     documents: Sequence[Document], report: Report, *, most: int | None = LONGEST
 ) -> list[Rewritten]:
-    """Return the text of each document with the patches in it, comments and order kept.
+    """Return the text of each document with its patches applied, with comments and order kept.
 
-    Raises DocumentError if the texts have more than `most` characters: a document that is written
-    anew grows by its indentation and by what its aliases stand for.
+    Raises DocumentError if the texts have more than `most` characters. A document that has to be
+    rewritten as a whole grows: its indentation changes, and its aliases are expanded.
     """
     changed: list[list[Preview]] = [[] for _ in documents]
     for preview in report.previews:
@@ -68,7 +68,7 @@ def _rewritten(document: Document, previews: Sequence[Preview]) -> Rewritten:
 def lost_layout(
     documents: Sequence[Document], rewritten: Sequence[Rewritten]
 ) -> list[tuple[str, str]]:
-    """List the documents whose comments and order are lost: label and visible sentence."""
+    """List the documents that lost their comments and order: label and visible sentence."""
     return [
         ("warning", visible(f"{document.name}:{document.line}: {new.warning}"))
         for document, new in zip(documents, rewritten, strict=True)

@@ -1,1 +1,1 @@
-"""What a preview looks like: the JSON form, text for people, a unified diff."""
+"""How a preview is rendered: the JSON form, text for people, a unified diff."""

@@ -1,4 +1,4 @@
-"""A unified diff between the input and what the webhook makes of it."""
+"""A unified diff between the input and the same input with the patches applied."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _UNENDED = "\n\\ No newline at end of file\n"
 def diff(
     name: str, before: str, after: str, *, colour: bool = False, terminal: bool = False
 ) -> str:
-    r"""Return the unified diff of one input, "" where nothing changes.
+    r"""Return the unified diff of one input, "" if nothing changes.
 
-    Lines end with "\n" alone here, as in YAML other line breaks may be text
-    inside a value; a last line without one is marked as `diff -u` marks it, so
-    that `patch -p1` takes the result. For that the lines are the texts' own, but on a
-    `terminal`, which might take something in them for a command.
+    Only "\n" ends a line here, since other line breaks may be text inside a value in YAML. A last
+    line without one is marked as `diff -u` marks it. Lines are unchanged, so that `patch -p1`
+    accepts the result, but for a `terminal` invisible characters, which could act as commands to
+    it, are made visible.
     """
     if terminal:
         before, after = visible_lines(before), visible_lines(after)
@@ -50,7 +50,7 @@ def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Write a range of lines as `diff -u` does: from 1, and one line before an empty one."""
+    """Write a range as `diff -u` does: lines count from 1; an empty range names the line before."""
     length = end - start
     begins = start + 1 if length else start
     return f"{begins}" if length == 1 else f"{begins},{length}"

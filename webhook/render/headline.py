@@ -1,4 +1,4 @@
-"""The one word on a pod, and why it gets less than the whole set."""
+"""The verdict on a pod in a word or two, and why some mutations were held back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from webhook.pipeline.reasons import (
 )
 from webhook.render.report import Preview
 
-#: Decisions that keep nothing back as a whole.
+#: Decisions for which all mutations ran.
 _WHOLE = frozenset({PATCHED.code, ALREADY_PATCHED.code})
 
 
 class Verdict(NamedTuple):
-    """What happens to a pod, how the summary counts it, and how it is drawn."""
+    """What happens to a pod, how the summary counts it, and how it is shown."""
 
     word: str
     counted: str
@@ -27,37 +27,37 @@ class Verdict(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """Why mutations were held back: the reason's code, "" where none was; and a sentence."""
+    """Why mutations were held back: the reason's code, "" if none was; and a sentence."""
 
     code: str = ""
     message: str = ""
 
     def tells(self, outcome: Outcome) -> bool:
-        """Whether an outcome says nothing but this."""
+        """Whether an outcome only repeats this reason."""
         return outcome.reason.code == self.code and (
             outcome.status == "skipped" or outcome.mutation == "request"
         )
 
 
 def barrier_of(decision: Decision) -> Barrier:
-    """Find why a pod gets less: the decision's own reason, or the host network that it lacks."""
+    """Return why mutations were held back: the decision's reason, or a missing hostNetwork."""
     if decision.reason.code not in _WHOLE:
         return Barrier(decision.reason.code, decision.message)
     held = [one for one in decision.outcomes if one.reason.code == HOST_NETWORK_MISSING.code]
     if not any(one.status == "skipped" for one in held):
         return Barrier(message=decision.message)
-    # The warning names the fabric; the reason of the skipped ones is the same sentence for all.
+    # Prefer the warning, which names the fabric; the skipped outcomes all have one other sentence.
     held.sort(key=lambda one: one.status != "warned")
     return Barrier(HOST_NETWORK_MISSING.code, held[0].message.removesuffix("."))
 
 
 def not_opted_in(preview: Preview) -> bool:
-    """Whether the pod did not ask for us."""
+    """Whether the pod has not opted in."""
     return preview.decision.reason.code == NOT_OPTED_IN.code
 
 
 def verdict_of(preview: Preview) -> Verdict:
-    """Judge a pod; where the webhook is not called, all else is only what would be."""
+    """Return the verdict on a pod; if the webhook is not called, it says "would be …"."""
     idle = preview.called is False
     if not preview.decision.allowed:
         word, counted = ("would be denied", "denied if called") if idle else ("denied", "denied")

@@ -1,6 +1,6 @@
-"""The one JSON form of a preview, for `-o json`, the HTTP preview and its page.
+"""The JSON form of a preview, the same for `-o json` and the HTTP preview.
 
-It is stable and described by `form.schema.json`: keys are added, never renamed.
+It is stable and described by `form.schema.json`: keys may be added, but are never renamed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from webhook.errors import DocumentError
 from webhook.render.report import Preview, Report
 from webhook.visible import visible_json
 
-#: Of an answer to a caller from outside, in characters, before more of it is even made.
+#: Characters of an answer over HTTP; beyond that, writing it stops at once.
 LONGEST = 32 << 20
 _SCHEMA = Path(__file__).with_name("form.schema.json")
 
 
 def form(report: Report) -> dict[str, Any]:
-    """Return a report as plain JSON values; parts of the pods are shared, not copied."""
+    """Return a report as plain JSON values, which share parts of the pods instead of copying."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
         "notes": list(report.notes),
@@ -28,12 +28,11 @@ def form(report: Report) -> dict[str, Any]:
 
 
 def form_text(report: Report, *, most: int | None = LONGEST) -> str:
-    """Return a report as indented JSON; DocumentError where it has more than `most` characters.
+    """Return a report as indented JSON; DocumentError if it has more than `most` characters.
 
-    The standard library writes it, since orjson refuses integers beyond 64 bits
-    and nesting beyond 254, and a document may hold both. What is not visible is escaped, which
-    means the same. It writes piece by piece, so that
-    what is too long is never there as a whole.
+    The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
+    254, and a document may have both. It writes piece by piece, so a text that is too long is never
+    in memory as a whole. Invisible characters are escaped, which does not change their meaning.
     """
     pieces: list[str] = []
     length = 0
@@ -46,7 +45,7 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
 
 
 def form_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) that every form keeps to."""
+    """Return the JSON Schema (draft 2020-12) of the form."""
     return _SCHEMA.read_text(encoding="utf-8")
 
 

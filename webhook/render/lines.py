@@ -1,7 +1,7 @@
-"""What differs between two lists of lines, in time that grows with them.
+"""Compare two lists of lines in a time that grows linearly with their length.
 
-difflib finds the smallest change, and is cubic. So it compares short texts; of long ones,
-which differ in a few places that are far apart, the lines are walked once.
+difflib's time can grow with the cube of the length, so it compares only short texts. Long texts,
+which differ in a few places far apart, are compared in one walk over their lines.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-#: Lines that difflib compares: half a second where they are written to keep it busy.
+#: The most lines that difflib compares: half a second even for lines made to keep it busy.
 _SHORT = 1000
-#: Where two texts part, they go on together at the next lines that are the same, so many of them.
+#: After a difference, this many equal lines in succession show where the texts agree again.
 _SURE = 3
-#: So many lines that are gone are passed over to find those; a patch takes away a few at a time.
+#: The most removed lines to skip in that search; a patch removes only a few at a time.
 _GONE = 50
 
 
 class Opcode(NamedTuple):
-    """Lines of the old text in whose place are lines of the new one."""
+    """Lines of the old text, and the lines of the new text that replace them."""
 
     tag: str  #: equal, replace, delete or insert
     old: int
@@ -30,7 +30,7 @@ class Opcode(NamedTuple):
 
 
 class Lines(SequenceMatcher[str]):
-    """Compares two texts line by line, as `SequenceMatcher` does, but for long ones."""
+    """Compares two texts line by line, like `SequenceMatcher`, but fast for long texts, too."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
         self._long = max(len(old), len(new)) > _SHORT
@@ -40,7 +40,7 @@ class Lines(SequenceMatcher[str]):
             super().__init__(None, old, new)
 
     def get_opcodes(self) -> list[tuple[str, int, int, int, int]]:  # type: ignore[override]
-        """Return the changes, those that change nothing included, in the order of the texts."""
+        """Return all changes and unchanged parts, in the order of the texts."""
         if not self._long:
             return list(super().get_opcodes())
         return list(_merged(_walked(list(self.a), list(self.b))))
@@ -61,7 +61,7 @@ def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
 
 
 def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
-    """Index where each few lines in succession begin."""
+    """Index where each run of `_SURE` lines begins."""
     found: dict[tuple[str, ...], list[int]] = {}
     for place in range(len(lines)):
         found.setdefault(tuple(lines[place : place + _SURE]), []).append(place)
@@ -76,7 +76,7 @@ def _same(old: list[str], new: list[str], at: int, to: int) -> int:
 def _next_same(
     old: list[str], places: dict[tuple[str, ...], list[int]], at: int, to: int
 ) -> tuple[int, int]:
-    """Find where both go on together, the nearest such place; none: behind the lines looked at."""
+    """Return the nearest place where both texts agree again; without one, skip `_GONE` lines."""
     best: tuple[int, int, int] | None = None
     for gone in range(at, min(at + _GONE, len(old))):
         known = places.get(tuple(old[gone : gone + _SURE]), [])
@@ -88,7 +88,7 @@ def _next_same(
 
 
 def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:
-    """Join changes that follow one another, and name them as difflib does."""
+    """Join adjacent changes, and name them as difflib does."""
     last: Opcode | None = None
     for change in changes:
         if change.old == change.old_end and change.new == change.new_end:

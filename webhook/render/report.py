@@ -1,4 +1,4 @@
-"""What a preview found, as values: every rendering reads these and nothing else."""
+"""The result of a preview as values, which are the only input of every rendering."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path, dotted
 from webhook.visible import visible
 
-#: What a note ends with where a document has nothing to decide on.
+#: The end of a note about a document that has nothing to decide on.
 NO_TEMPLATE = "no pod template"
-#: So many names stand in one aside, and how many more there are.
+#: The names listed in one aside; the rest are only counted.
 _NAMES = 3
-#: So many notes are asides, and how many more there are; the other outputs have all.
+#: The notes shown as asides; the rest are only counted. The text and JSON outputs show more.
 _NOTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The decision about one pod, or about one pod template, and where it stands."""
+    """The decision about one pod or pod template, and its place in the input."""
 
     source: str  #: the input's name: a file, or `-`
     line: int  #: where the document begins in the input, counted from 1
@@ -32,14 +32,14 @@ class Preview:
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
     decision: Decision
-    #: The pod after the patch, as jsonpatch makes it of the one in the document.
+    #: The pod after the patch, which jsonpatch applied to the pod in the document.
     pod: PodManifest
-    #: What looks like opting in, where the pod has not; "" where nothing does.
+    #: For a pod that has not opted in: what looks like an attempt to; "" if nothing does.
     hint: str = ""
 
     @property
     def path(self) -> str:
-        """Where the pod is in the document, as people write it: `spec.template`, "" for a pod."""
+        """The pod's place in the document, as people write it: `spec.template`; "" for a pod."""
         return dotted(self.steps)
 
 
@@ -48,7 +48,7 @@ class Report:
     """All previews of one run, in the order of the input."""
 
     previews: tuple[Preview, ...] = ()
-    #: Sentences on documents that cannot be decided, such as "ConfigMap lab/x: no pod template".
+    #: Sentences on documents without a decision, such as "ConfigMap lab/x: no pod template".
     notes: tuple[str, ...] = ()
 
     @property
@@ -58,9 +58,9 @@ class Report:
 
 
 def asides(report: Report) -> list[tuple[str, str]]:
-    """List what a patch or a manifest cannot say, each as a label and a visible sentence.
+    """List what a patch or a manifest cannot show, each as a label and a visible sentence.
 
-    What is said of many pods alike is said once, with the names of the first of them.
+    A sentence that applies to several pods is given once, with the names of the first of them.
     """
     said: dict[str, list[str]] = {"denied": [], "warning": []}
     for preview in report.previews:
@@ -78,7 +78,7 @@ def asides(report: Report) -> list[tuple[str, str]]:
 
 
 def folded(sentences: Iterable[str], *, most: int) -> list[str]:
-    """Make one sentence of those that say the same of others, as "A, B and 7 more: it is so"."""
+    """Combine sentences that differ only in their subject, as in "A, B and 7 more: no template"."""
     about: dict[str, list[str]] = {}
     for sentence in sentences:
         subject, colon, rest = sentence.partition(": ")
@@ -90,7 +90,7 @@ def folded(sentences: Iterable[str], *, most: int) -> list[str]:
 
 
 def first_names(names: Sequence[str], *, most: int) -> str:
-    """Write names with commas, of too many only the first and how many more there are."""
+    """Join names with commas; beyond `most`, only count the rest."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -1,7 +1,7 @@
-"""Lines of at most so many columns: paragraphs that hang under a sign, and a table.
+"""Text wrapped at a width: paragraphs that hang under a sign, and tables.
 
-A cluster's export holds thousands of pods, and rich's tables and renderables cost some
-milliseconds for each; so rich says only how wide a text is and what a colour looks like.
+An export of a cluster has thousands of pods, and rich's tables and renderables take some
+milliseconds for each; so rich is used only to measure text and to style it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from rich.style import Style
 from webhook.visible import visible
 
 _WORD = re.compile("[^ ]+")
-_GAP = 2  # columns between those of a table
+_GAP = 2  # spaces between two columns of a table
 #: A table whose last column is narrower than this is written as paragraphs instead.
 _NARROWEST_LAST = 20
 
 
 class Span(NamedTuple):
-    """Words in one style, which is written as rich writes it: "bold red", or "" for none."""
+    """Words in one style; the style is in rich's notation, such as "bold red", or "" for none."""
 
     words: str
     style: str = ""
 
 
 class Column(NamedTuple):
-    """One column of a table; a cell that is wider than `widest` is wrapped in it."""
+    """One column of a table; a cell wider than `widest` is wrapped."""
 
     heading: str
     widest: int | None = None
 
 
 class Sheet:
-    """A text that grows line by line; no line of it ends with a space, and all is visible."""
+    """A text that grows line by line; no line ends with a space, and all characters are visible."""
 
     def __init__(self, width: int, *, colour: bool = False) -> None:
         self._width = width
@@ -52,11 +52,11 @@ class Sheet:
         return "".join(f"{line}\n" for line in self._lines)
 
     def blank(self) -> None:
-        """Leave a line empty."""
+        """Add an empty line."""
         self._lines.append("")
 
     def paragraph(self, *spans: Span, sign: Span | None = None, indent: int = 0) -> None:
-        """Write spans one after the other; from its second line on the text hangs under itself."""
+        """Write spans as one paragraph; all lines begin in the same column, after the sign."""
         shown = [Span(visible(words), style) for words, style in spans]
         lead = " " * indent
         margin = lead
@@ -70,7 +70,7 @@ class Sheet:
     def table(
         self, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 0
     ) -> None:
-        """Write a heading and rows; the last column takes the room that the others leave."""
+        """Write a heading and rows; the last column takes the width that the others leave."""
         heading = [Span(column.heading, "dim") for column in columns]
         shown = [[Span(visible(words), style) for words, style in row] for row in rows]
         cells = [heading, *shown]
@@ -122,7 +122,7 @@ class Sheet:
 
 
 def lines_of(words: str, width: int) -> list[tuple[int, int]]:
-    """Return where each line of a text begins and ends; a word that is too long is cut."""
+    """Return where each line of a text begins and ends; split a word wider than a line."""
     if words.isascii() and len(words) <= width:
         return [(0, len(words))]
     lines: list[tuple[int, int]] = []
@@ -142,7 +142,7 @@ def lines_of(words: str, width: int) -> list[tuple[int, int]]:
 
 
 def _between(spans: Iterable[Span], start: int, end: int) -> Iterable[Span]:
-    """Cut the part of the spans that lies between two offsets of their words together."""
+    """Yield the parts of the spans between two offsets into their joined words."""
     offset = 0
     for words, style in spans:
         piece = words[max(start - offset, 0) : max(end - offset, 0)]

@@ -1,8 +1,8 @@
 """A report for people: what happens to each pod and why, in a few lines.
 
-Every warning of a decision is one of its outcomes or its message, so the list of
-warnings is not shown besides. Names and messages may hold anything that a document
-holds; the sheet writes it so that it is visible.
+Every warning of a decision is also one of its outcomes or its message, so the list of warnings is
+not shown separately. Names and messages may contain any character that a document contains; the
+sheet makes invisible ones visible.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ _STYLES: dict[Status, str] = {
 }
 _COLUMNS = (Column("mutation"), Column("container", 24), Column("status"), Column("why"))
 _INDENT = 2
-#: Narrower than this, nothing can be read.
+#: A narrower text cannot be read.
 _NARROWEST = 40
-#: So many notes are shown.
+#: The most notes that are shown.
 _NOTES = 200
-#: So many names stand in one remark.
+#: The most names in one remark.
 _NAMES = 12
-#: Words: "memory limit", "no … it".
+#: The most words that a warning may have beyond a reason and still count as a repetition.
 _FEW = 3
 _ATTENTION = Span("!", "yellow")
 
 
 class Ways(NamedTuple):
-    """How who reads a report asks for another one."""
+    """How readers request another report."""
 
     enable: str  #: as if the pods had opted in
     labels: str  #: with the labels of their namespaces
 
 
-#: By options of `rdma-webhook preview`.
+#: With the options of `rdma-webhook preview`.
 OPTIONS = Ways("--enable", f"--namespace-label {LABEL}=true or --facts FILE tells")
-#: By parameters of `/preview`.
+#: With the parameters of `/preview`.
 PARAMETERS = Ways("?enable=true", f"?namespace-label={LABEL}=true tells")
 
 
 class _Row(NamedTuple):
-    """Outcomes that say the same of several containers, as one row."""
+    """One row for the same outcome in several containers."""
 
     mutation: str
     status: Status
-    warns: bool  #: a skipped one that is warned of, too
+    warns: bool  #: whether a skipped mutation also has a warning
     message: str
 
 
 def report_text(
     report: Report, *, width: int = 100, colour: bool = False, ways: Ways = OPTIONS
 ) -> str:
-    """Return the report as lines of at most `width` columns, with ANSI colours where asked."""
+    """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for preview in report.previews:
         _show(sheet, preview, ways)
@@ -95,7 +95,7 @@ def _heading(preview: Preview) -> Iterator[Span]:
 
 
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
-    """Say what happens to the pod; where nobody calls us, that comes before any other reason."""
+    """Write what happens to the pod; if the webhook is not called, that is the first reason."""
     verdict = verdict_of(preview)
     line = [Span(verdict.word, verdict.style), *_fabric(preview.decision)]
     more = preview.hint
@@ -138,7 +138,7 @@ def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
 
 
 def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
-    """Gather what is said of several containers, and a warning into the row that says why."""
+    """Merge equal outcomes of several containers, and a warning into the row that it repeats."""
     skipped: dict[tuple[str, str], Outcome] = {}
     warns: set[tuple[str, str]] = set()
     said: list[Outcome] = []
@@ -159,10 +159,10 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
 
 
 def _repeats(warned: Outcome, skipped: Outcome) -> bool:
-    """Whether a warning adds nothing to why the mutation was skipped, of which it warns.
+    """Whether a warning only repeats why the mutation was skipped.
 
-    nvlink's row holds all its warnings, ipc-lock's the same words in another order; that of
-    env names variables besides, and stays.
+    The reason that nvlink gives contains all its warnings; ipc-lock's has the same words in another
+    order. The warning of env also names variables, so it is shown.
     """
     if warned.message in skipped.message:
         return True
@@ -171,7 +171,7 @@ def _repeats(warned: Outcome, skipped: Outcome) -> bool:
 
 
 def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
-    """Name the mutations that have no row: held back by the verdict's reason, or idle."""
+    """Name the mutations without a row: held back for the verdict's reason, or not needed."""
     shown = {outcome.mutation for outcome in loud}
     silent = [
         outcome
@@ -186,7 +186,7 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
 
 
 def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
-    """Say once what concerns many pods or none: unknown namespaces, notes, what holds no pods."""
+    """Write remarks on several pods or none: unknown namespaces, notes, objects without pods."""
     unknown = {
         preview.namespace: None
         for preview in report.previews

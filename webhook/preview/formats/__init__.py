@@ -1,7 +1,7 @@
 """The output formats of a preview, on the command line and over HTTP: one file and one line each.
 
-The order is that of --help; over HTTP the first is the default, and the earlier one wins where
-`Accept` likes two alike.
+--help lists them in this order. Over HTTP, the first is the default; if `Accept` gives two the same
+quality, the earlier one is chosen.
 """
 
 from __future__ import annotations
@@ -15,5 +15,5 @@ from webhook.preview.formats.yaml_format import FORMAT as YAML
 
 FORMATS: tuple[Format, ...] = (JSON, YAML, TEXT, PATCH, DIFF)
 BY_NAME = {one.name: one for one in FORMATS}
-#: Those that are served over HTTP.
+#: The formats that are served over HTTP.
 SERVED = tuple(one for one in FORMATS if one.media_types)

@@ -1,4 +1,4 @@
-"""`diff`: what changes in each input, as `diff -u` shows it and `patch -p1` takes it."""
+"""`diff`: what changes in each input, as `diff -u` shows it and `patch -p1` accepts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _write(documents: Sequence[Document], report: Report, display: Display) -> S
 def _diffs(
     documents: Sequence[Document], rewritten: Sequence[Rewritten], display: Display
 ) -> Iterator[str]:
-    """Make one diff for each input, which may hold several documents."""
+    """Yield one diff for each input, which may contain several documents."""
     pairs = zip(documents, rewritten, strict=True)
     for name, group in groupby(pairs, lambda pair: pair[0].name):
         own = list(group)

@@ -1,4 +1,4 @@
-"""What an output format is: a name, and how a report is written in it."""
+"""Define an output format: its name, and the function that writes a report in it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from webhook.yamltext.documents import Document
 
 
 class Display(NamedTuple):
-    """What the output depends on besides the report: who reads it, and where."""
+    """What the output depends on besides the report: its reader, and where it is shown."""
 
     #: Columns of a line of text.
     width: int = 100
-    #: Whether ANSI colors are understood.
+    #: Whether to use ANSI colors.
     colour: bool = False
-    #: Whether a terminal shows it, which could take something in the documents for a command.
+    #: Whether a terminal shows it: characters in the documents could then act as commands to it.
     terminal: bool = False
     #: How readers request another report.
     ways: Ways = OPTIONS
-    #: Characters at most, beyond which `write` raises DocumentError; None: any number.
+    #: The largest number of characters, beyond which `write` raises DocumentError; None: no limit.
     most: int | None = LONGEST
 
 
 class Shown(NamedTuple):
-    """A report in one format, and what the format has no place for."""
+    """A report in one format, and remarks that the format cannot hold."""
 
     text: str
     #: Labels and visible sentences: ("denied", "Pod lab/a: …").
@@ -35,10 +35,10 @@ class Shown(NamedTuple):
 
 
 class Format(NamedTuple):
-    """One output format; the table of all is `webhook.preview.formats.FORMATS`."""
+    """One output format; `webhook.preview.formats.FORMATS` lists all of them."""
 
-    name: str  #: of `-o NAME` and `?output=NAME`
+    name: str  #: for `-o NAME` and `?output=NAME`
     summary: str  #: for --help
     write: Callable[[Sequence[Document], Report, Display], Shown]
-    #: The first is sent over HTTP, the others also ask for it; without any, it is not served there.
+    #: In `Accept`, each requests this format; answers have the first. (): not served over HTTP.
     media_types: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""`patch`: for each document its RFC 6902 patch, on a line of its own."""
+"""`patch`: the RFC 6902 patch of each document, one per line."""
 
 from __future__ import annotations
 

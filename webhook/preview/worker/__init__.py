@@ -1,1 +1,1 @@
-"""The process beside the server that computes for strangers: bytes in, bytes out, and no more."""
+"""The process that computes previews for anonymous callers: it can only read and write bytes."""

@@ -1,6 +1,6 @@
-"""The worker's program: get ready, give up all rights, answer until the server is gone.
+"""The worker's program: get ready, drop privileges, and answer requests until the server ends.
 
-Its standard input and output lead to the server; nothing else is open.
+Its standard input and output are the socket to the server; no other connection is open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from webhook.preview.worker.frames import begun, read_frame
 from webhook.preview.worker.operations import Operations, Reply
 from webhook.yamltext.documents import DOCUMENT_LIMITS
 
-#: A pod that is patched, with names that have to be escaped, and what is not YAML.
+#: A pod that gets a patch and whose names have to be escaped; and a text that is not YAML.
 _REHEARSED = (
     "kind: Pod\nmetadata: {name: a\u200db}\n"
     "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
@@ -25,9 +25,9 @@ _REHEARSED = (
 
 
 def rehearse() -> None:
-    """Do everything once: libraries import some of their modules when they first need them.
+    """Run every operation once: libraries import some of their modules at first use.
 
-    Afterwards no file can be opened, and so no module imported.
+    After `confine`, no file can be opened, so no module can be imported.
     """
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
@@ -38,7 +38,7 @@ def rehearse() -> None:
 
 
 def work(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Report that the worker is ready, then answer requests one by one until none comes."""
+    """Report that the worker is ready, then answer requests one by one until the input ends."""
     operations = Operations()
     _send(answers, Reply({"status": 200}))
     while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:
@@ -54,6 +54,6 @@ def _send(answers: BinaryIO, answer: Reply) -> None:
 
 if __name__ == "__main__":
     rehearse()
-    gc.freeze()  # the modules stay: the collector need not walk them in every preview
+    gc.freeze()  # the modules are never freed: the collector need not walk them in every preview
     confine()
     work(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,7 +1,7 @@
-"""What the worker gives up before its first request, for as long as it lives.
+"""What the worker gives up before its first request, for the rest of its life.
 
-It has no descriptor to spare, so it opens no file (a ServiceAccount's token lies in one) and
-no socket, and starts no program that could speak for it. Everything that it will need is
+It may not open another descriptor, so it cannot open a file (such as the ServiceAccount's token)
+or a socket, and as a non-root user it cannot start a process. Every module that it needs is
 imported before.
 """
 
@@ -13,16 +13,17 @@ import resource
 import signal
 import sys
 
-#: The Deployment's limit is 512 MiB, beyond which the kernel ends the whole pod; the server
-#: itself stays below 300.
+#: The Deployment's memory limit is 512 MiB, beyond which the kernel kills the whole pod; the
+#: server itself uses less than 300 MiB.
 ADDRESS_SPACE = 192 << 20
-#: Of processor time for one request, should nobody be left who ends it by the clock.
+#: Processor time for one request, in case the server is not there to end it after its timeout.
 SECONDS = 15
 #: prctl(2), from linux/prctl.h.
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 
-#: Each is soft and hard, so that there is no way back. Not even a descriptor that was closed can
-#: be opened again: what counts is its number. RLIMIT_NPROC means nothing to root.
+#: Each is set as both soft and hard limit, so it cannot be raised again. RLIMIT_NOFILE limits the
+#: numbers of descriptors, so not even a closed one can be reopened. RLIMIT_NPROC has no effect on
+#: root.
 _LIMITS = {
     resource.RLIMIT_AS: ADDRESS_SPACE,
     resource.RLIMIT_CORE: 0,
@@ -33,9 +34,9 @@ _LIMITS = {
 
 
 def confine() -> None:
-    """Give it up; OSError or ValueError where the system does not let us.
+    """Apply all restrictions; OSError or ValueError if the system does not allow that.
 
-    On other systems than Linux, where at most `serve --dev` runs, nothing is given up.
+    Do nothing on systems other than Linux, which are expected to run only `serve --dev`.
     """
     if sys.platform != "linux":
         return
@@ -47,7 +48,7 @@ def confine() -> None:
 
 
 def allow_seconds(seconds: int = SECONDS) -> None:
-    """Let the process be ended when it has computed for so long from now on."""
+    """Let the kernel end the process after `seconds` more of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     until = int(used.ru_utime + used.ru_stime) + seconds

@@ -1,8 +1,8 @@
-"""What the server and its worker say to each other: frames of a head in JSON and a body of bytes.
+"""The protocol between server and worker: frames of a head in JSON and a body of bytes.
 
-A frame begins with the two lengths, 32 bits each, the most significant byte first. Nothing
-is unpickled, and what is longer than it may be, or no JSON object, is a FrameError: whoever
-speaks so is not the program that was started.
+A frame begins with the two lengths, 32 bits each, the most significant byte first. Nothing is
+unpickled. A head or body over its limit, or a head that is not a JSON object, raises FrameError:
+the other side is then not running the program that was started.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-#: All that can be asked for; `webhook.preview.worker.operations` does it.
+#: All operations; `webhook.preview.worker.operations` implements them.
 Operation = Literal["configure", "preview"]
 Head = Mapping[str, Any]
 
 _LENGTHS = struct.Struct(">II")
 PREFIX_BYTES = _LENGTHS.size
 HEAD_BYTES = 64 * 1024
-#: Of an answer's body: the server holds it until the caller has taken it.
+#: The largest body of an answer: the server holds it until the caller has read it.
 ANSWER_BYTES = 16 << 20
 
 
 class FrameError(Exception):
-    """What arrived is no frame, or one that is larger than it may be."""
+    """What arrived is not a frame, or one over a limit."""
 
 
 def begun(head: Head, body_bytes: int) -> bytes:
-    """Write a frame up to its body."""
+    """Return the beginning of a frame, up to its body."""
     written = json.dumps(head).encode()
     return _LENGTHS.pack(len(written), body_bytes) + written
 
 
 def lengths(prefix: bytes, most: int) -> tuple[int, int]:
-    """Read how long head and body are, in bytes; `most`: of the body."""
+    """Read the lengths of head and body in bytes; FrameError if the body's is over `most`."""
     head, body = _LENGTHS.unpack(prefix)
     if head > HEAD_BYTES or body > most:
         raise FrameError(f"a head of {head} bytes and a body of {body} are too much")
@@ -42,7 +42,7 @@ def lengths(prefix: bytes, most: int) -> tuple[int, int]:
 
 
 def read_head(written: bytes) -> dict[str, Any]:
-    """Read a head."""
+    """Read the head of a frame; FrameError if it is not a JSON object."""
     try:
         head = json.loads(written)
     except (ValueError, RecursionError):
@@ -53,9 +53,9 @@ def read_head(written: bytes) -> dict[str, Any]:
 
 
 def read_frame(read: Callable[[int], bytes], most: int) -> tuple[dict[str, Any], bytes] | None:
-    """Read a whole frame; None at the end of the input, which may also come within one.
+    """Read a whole frame; None at the end of the input, even in the middle of a frame.
 
-    `read` gives as many bytes as it is asked for, and fewer only where nothing more comes.
+    `read` returns as many bytes as requested, and fewer only at the end of the input.
     """
     prefix = read(PREFIX_BYTES)
     if len(prefix) < PREFIX_BYTES:

@@ -1,10 +1,10 @@
-"""What the worker can be asked, and how each of it ends: in an answer, whatever happens.
+"""The worker's operations. Each request gets an answer, whatever happens.
 
     configure   the body is a fabrics file          → its hash
-    preview     the body is documents, YAML or JSON → the report in the format that is asked for
+    preview     the body is documents, YAML or JSON → the report in the requested format
 
-An answer has the status of the HTTP answer that is to be made of it: 200 and a body, 400 or
-413 and a sentence for the caller, 500 and, for the log, where the defect is.
+An answer has the status of the HTTP answer that the server makes of it: 200 and a body; 400 or
+413 and a message to the caller; 500 and, for the log, where the defect is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_SENTENCE = 4096
 
 
 class Reply(NamedTuple):
-    """What goes back: the head of a frame, and its body."""
+    """An answer to the server: the head of a frame, and its body."""
 
     head: Head
     body: bytes = b""
@@ -49,21 +49,21 @@ class Operations:
 
     def __init__(self) -> None:
         self._fabrics: Fabrics | None = None
-        #: All that there are; nothing else can be called.
+        #: All operations; nothing else can be called.
         self._named: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
             "preview": self._preview,
         }
 
     def answer(self, head: Head, body: bytes) -> Reply:
-        """Do what a request asks for; never raises."""
+        """Run the requested operation and return its answer; never raises."""
         try:
             return self._named[head["operation"]](head, body)
         except DocumentError as error:
             return _refused(400, str(error))
         except MemoryError:
-            pass  # what fills the memory goes with the exception, at the end of this clause
-        except Exception as error:  # noqa: BLE001 -- told, and the next request is another one
+            pass  # the objects that fill the memory are freed with the exception, after this clause
+        except Exception as error:  # noqa: BLE001 -- reported; the next request may succeed
             return Reply({"status": 500, **defect(error)})
         return _refused(413, TOO_MUCH_MEMORY)
 
@@ -95,7 +95,7 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
 
 
 def _comments(shown: Shown) -> str:
-    """Say on top, as comments, what the documents alone do not: what is denied or warned."""
+    """Return comments for the top of an answer: what the documents cannot show, such as denials."""
     return "".join(
         f"# {label}: {' '.join(sentence.split())}\n" for label, sentence in shown.remarks
     )
