@@ -1,4 +1,4 @@
-"""The clock, which tests replace, and how long something has been seen by it."""
+"""The clock, which tests replace, and a record of how long items have been seen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SeenSince:
     """Remembers since when each item has been seen; an item missed once starts again."""
 
     def __init__(self, clock: Clock, longest_gap: timedelta) -> None:
-        """`longest_gap`: between two observations; after a longer one, all items start again."""
+        """Start empty; an observation later than `longest_gap` makes all items start again."""
         self._clock = clock
         self._gap = longest_gap.total_seconds()
         self._first: dict[str, float] = {}

@@ -21,9 +21,9 @@ from certs.rotation import View, adopt, drain_key, new_ca, step
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
-#: How often a round tries to write the Secret while other replicas are faster.
+#: How many times a round tries to write the Secret while other replicas are faster.
 _ATTEMPTS = 5
-#: How many notes are kept for the log.
+#: The number of notes that are kept for the log.
 _NOTES = 50
 
 

@@ -1,4 +1,4 @@
-"""The lifetimes of certificates, and how long a change takes until everybody has seen it."""
+"""The lifetimes of certificates, and how long a change takes to reach everybody."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ IDLE = timedelta(seconds=90)
 class Lifetimes:
     """All durations; only tests have a reason to change most of the defaults."""
 
-    #: Of a CA; the next one is issued after two thirds of it.
+    #: The lifetime of a CA; the next one is issued after two thirds of it.
     ca: timedelta = timedelta(days=365)
-    #: Of the leaf that a replica serves; renewed after two thirds of it.
+    #: The lifetime of the leaf that a replica serves; it is renewed after two thirds of it.
     leaf: timedelta = timedelta(hours=24)
-    #: Until every API server uses a `caBundle` that one of them returns. It cannot be observed.
+    #: Until every API server uses a `caBundle` that one of them returns, which cannot be observed.
     propagation: timedelta = timedelta(minutes=2)
     #: Between two reads of the Secret and of `caBundle`.
     round: timedelta = timedelta(seconds=5)

@@ -76,7 +76,7 @@ def _handshake(address: str, name: str, context: ssl.SSLContext) -> x509.Certifi
 def endpoints(api: Api, installation: Installation, port: int = PORT) -> list[str]:
     """Return HOST:PORT of each ready endpoint, or of the Service if reading those is forbidden.
 
-    It is forbidden to the ServiceAccount of a pod, and there the Service's name resolves.
+    The ServiceAccount of a replica may not read them, but in its pod the Service's name resolves.
     """
     try:
         return _ready_endpoints(api, installation, port)

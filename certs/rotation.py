@@ -2,8 +2,8 @@
 
 Every replica takes these steps by the same rules, from what the Secret holds and from what
 it has itself seen in `caBundle`; the first replica to store a step has taken it for all.
-Each replica measures how long something has been there by its own monotonic clock, from when
-it first saw it. So a wrong clock cannot shorten a wait, and a restarted replica waits again.
+Each replica measures by its own monotonic clock how long it has seen a CA or a state. So a wrong
+time of day cannot shorten a wait, and a restarted replica waits again.
 """
 
 from __future__ import annotations

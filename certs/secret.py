@@ -32,7 +32,7 @@ _RETIRE_AFTER, _REVOKING = "rdma.lab/retire-after", "rdma.lab/revoking"
 _ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
-#: How often a request for a rotation is written if the Secret changes meanwhile.
+#: How many times to try to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
 #: What to do about a Secret that is `SecretContent.immutable`.
 IMMUTABLE = (
@@ -160,7 +160,7 @@ def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> Ke
 def _bytes(data: dict[str, Any], key: str) -> bytes:
     try:
         return b64decode(data[key], validate=True)
-    except (TypeError, binascii.Error) as error:  # the API server does not store such a thing
+    except (TypeError, binascii.Error) as error:  # the API server rejects such data
         raise CertificateError("its data are not base64") from error
 
 
