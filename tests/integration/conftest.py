@@ -1,4 +1,4 @@
-"""The real server over TLS, in a thread of the test or in a process of its own."""
+"""The real server over TLS, in a thread of the test's process or in its own process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.integration.serving import Certificates, Process, Running, certificat
 
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Certificates for the loopback, issued for this run."""
+    """Issue certificates for the loopback, for this run."""
     return certificates(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
 def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Run a server for one module, with a fabrics file of its own."""
+    """Run a server for one module, with its own fabrics file."""
     folder = tmp_path_factory.mktemp("server")
     with Running(tls, fabrics(folder)) as running:
         yield running
@@ -27,6 +27,6 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def process(tls: Certificates, tmp_path: Path) -> Iterator[Process]:
-    """Run a server in a process of its own."""
+    """Run a server in its own process."""
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ) as running:
         yield running

@@ -1,6 +1,6 @@
-"""The kubeconfig of an API server of our own on this machine."""
+"""The kubeconfig for a fake API server on this machine."""
 
-#: `%` its port.
+#: `KUBECONFIG % port` is its text.
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config

@@ -1,4 +1,4 @@
-"""An API server over HTTP that lists and streams what a cluster in memory has."""
+"""An API server over HTTP that lists and watches the objects of a cluster in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def cut(self) -> None:
-        """End, and every connection at once."""
+        """Stop the server, and end all its connections at once."""
         self.shutdown()
         self.server_close()
         for one in list(self.open):
@@ -49,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def do_GET(self) -> None:
-        """List or watch."""
+        """Answer a list or a watch."""
         where = urlsplit(self.path)
         query = dict(parse_qsl(where.query))
         try:
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        with suppress(OSError, queue.Empty):  # nobody reads any more
+        with suppress(OSError, queue.Empty):  # the client has gone
             for event in events:
                 raw = event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n"
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(raw), raw))
@@ -79,11 +79,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class LiveApi:
-    """Serves a cluster on a port that stays the same, also after it was gone."""
+    """Serves a cluster, always on the same port, even after an outage."""
 
     def __init__(self, folder: Path, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster()
@@ -106,7 +106,7 @@ class LiveApi:
 
     @contextmanager
     def gone(self) -> Iterator[None]:
-        """Refuse connections during the block, and cut those that there are."""
+        """Refuse connections during the block, and cut the open ones."""
         self._server.cut()
         yield
         self._server = _Server(self._port, self.cluster)

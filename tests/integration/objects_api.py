@@ -1,4 +1,4 @@
-"""An API server of two objects, over HTTP."""
+"""An API server with two objects, over HTTP."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.unit.certs.objects import Objects
 
 
 class ApiServer:
-    """Serves `Objects` over HTTP, and keeps what it was asked."""
+    """Serves `Objects` over HTTP, and records the requests."""
 
     def __init__(self, folder: Path) -> None:
         self.objects = Objects()
         self.asked: list[tuple[str, str, str | None]] = []
-        #: What every answer is instead, as (status, body).
+        #: If set, the answer to every request, as (status, body).
         self.instead: tuple[int, bytes] | None = None
         server = self
 
@@ -36,14 +36,14 @@ class ApiServer:
             do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815 -- http.server's names
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.kubeconfig = folder / "config"
         self.kubeconfig.write_text(KUBECONFIG % self._server.server_address[1])
 
     def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
-        """Answer as an API server does: objects, or a Status."""
+        """Answer as an API server does, with an object or a Status."""
         path = path.partition("?")[0]
         if method == "POST" and not self.objects.create(path, body):
             return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'

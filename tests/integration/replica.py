@@ -1,4 +1,4 @@
-"""Replicas that look after their own certificates, each in a process, outside the cluster."""
+"""Replicas that manage their own certificates, each in a process, outside the cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.serving import fabrics
 from tests.waiting import until
 
 _ROOT = Path(__file__).parents[2]
-#: The webhook on a machine whose clock is wrong, as far as certificates look at it.
+#: The webhook with a wrong clock, as far as certificates use the clock.
 _WRONG = """\
 import sys
 from datetime import timedelta
@@ -40,7 +40,7 @@ class Replica:
         host: str = "127.0.0.1",
         clock: int = 0,
     ) -> None:
-        """`clock`: by how many seconds its clock is ahead."""
+        """Prepare the command; the replica's clock is `clock` seconds ahead."""
         folder.mkdir(exist_ok=True)
         self._host = host
         self._log = folder / "log"
@@ -53,7 +53,7 @@ class Replica:
         ]  # fmt: skip
 
     def launch(self) -> None:
-        """Start the process, and wait for nothing."""
+        """Start the process without waiting for anything."""
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(self._command, cwd=_ROOT, stdout=log, stderr=log)
 
@@ -79,20 +79,20 @@ class Replica:
         self.end()
 
     def lines(self, message: str) -> list[dict[str, Any]]:
-        """Read the log's lines with a message."""
+        """Return the log's lines with this message."""
         lines = self._log.read_text().splitlines(keepends=True)
         told = [json.loads(line) for line in lines if line.endswith("\n")]
         return [line for line in told if line["msg"] == message]
 
     def ready(self) -> tuple[int, str]:
-        """Ask `/readyz` as the kubelet does; return status and answer."""
+        """Get `/readyz` as the kubelet does; return status and answer."""
         with socket.create_connection((self._host, self.ports["health"]), 10) as raw:
             raw.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
         return int(answer.split()[1]), answer
 
     def handshake(self, bundle: str, name: str) -> list[str]:
-        """Shake hands as the API server does: its name for the Service, caBundle as only roots.
+        """Do a TLS handshake as the API server does: by the Service's name, trusting only `bundle`.
 
         Returns the names in the certificate; ssl.SSLError if it is not trusted.
         """

@@ -39,11 +39,11 @@ fabrics:
   rateGbps: 100
   hcas: [mlx5_0]
 """
-#: So long that no preview ends for it, and a priority that it gets turns with, however busy the
-#: machine is.
+#: A timeout that no preview reaches, and a priority with which it gets processor time however
+#: busy the machine is.
 _PREVIEW_SECONDS = 120.0
 _NICEST = 1
-#: What a process of its own runs; ports 0 are told by the log line "serving".
+#: The program of a separate process; its log line "serving" has the ports chosen for 0.
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
@@ -67,7 +67,7 @@ class Certificates:
 
     @property
     def client(self) -> ssl.SSLContext:
-        """What a client trusts that knows the CA."""
+        """The TLS context of a client that trusts the CA."""
         return ssl.create_default_context(cadata=self.ca.certificate.decode())
 
 
@@ -80,7 +80,7 @@ def certificates(folder: Path) -> Certificates:
 
 
 def renew(issued: Certificates) -> KeyPair:
-    """Write a new leaf of the same CA."""
+    """Write a new leaf from the same CA."""
     leaf = issue_leaf(issued.ca, ["localhost"], ["127.0.0.1"], timedelta(hours=1))
     issued.cert.write_bytes(leaf.certificate)
     issued.key.write_bytes(leaf.key)
@@ -104,7 +104,7 @@ def mount(folder: Path, text: str) -> None:
 
 
 def pod(**changes: Any) -> dict[str, Any]:
-    """Make a pod that asks for RDMA and holds a secret."""
+    """Make a pod that requests RDMA and contains a secret."""
     container = {
         "name": "trainer",
         "env": [{"name": "PASSWORD", "value": SECRET}],
@@ -120,7 +120,7 @@ def pod(**changes: Any) -> dict[str, Any]:
 
 
 def review(manifest: Any = None, **request: Any) -> bytes:
-    """Write the AdmissionReview that asks about the creation of a pod."""
+    """Write the AdmissionReview for the creation of a pod."""
     asked = {
         "uid": UID,
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -152,7 +152,7 @@ class Reply(NamedTuple):
 
 
 class _Server:
-    """What a running server is asked, in whatever process it runs."""
+    """Requests to a running server, in whatever process it runs."""
 
     tls: Certificates
     ports: Mapping[str, int]
@@ -163,7 +163,7 @@ class _Server:
         return http.client.HTTPSConnection("127.0.0.1", port, context=self.tls.client, timeout=180)
 
     def post(self, body: Any, path: str = "/mutate?timeout=5s", **headers: str) -> Reply:
-        """Post a body on a connection of its own."""
+        """Post a body on a new connection."""
         name = "preview" if path.startswith("/preview") else "mutate"
         connection = self.connect(name)
         try:
@@ -182,7 +182,7 @@ class _Server:
             connection.close()
 
     def metric(self, sample: str) -> float | None:
-        """Read a sample as it is written, labels included; None where there is none."""
+        """Return the value of a sample, named with its labels as in `/metrics`; None if missing."""
         for line in self.get("/metrics").text.splitlines():
             if line.startswith(f"{sample} "):
                 return float(line.rpartition(" ")[2])
@@ -190,7 +190,7 @@ class _Server:
 
 
 def send(connection: http.client.HTTPConnection, body: Any, path: str, **headers: str) -> Reply:
-    """Post on a connection that stays open."""
+    """Post a body on a connection, and leave it open."""
     given = {"Content-Type": "application/json"}
     given.update((name.replace("_", "-"), value) for name, value in headers.items())
     connection.request("POST", path, body, given)
@@ -233,12 +233,12 @@ class Running(_Server):
         assert not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Ask it to stop, as a first signal does."""
+        """Stop the server, as a first signal does."""
         self._server.stop()
 
 
 class Process(_Server):
-    """A server in a process of its own, on free ports; its log is a file."""
+    """A server in its own process, on free ports; its log is a file."""
 
     def __init__(
         self, tls: Certificates, config: Path, log: Path, environment: Mapping[str, str],
@@ -300,6 +300,6 @@ class Process(_Server):
 
 
 def _processor_seconds(pid: int) -> float:
-    """Return what a process has used so far (proc_pid_stat(5): utime and stime, in ticks)."""
+    """Return the processor time of a process (proc_pid_stat(5): utime and stime, in ticks)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

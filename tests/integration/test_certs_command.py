@@ -1,4 +1,4 @@
-"""`rdma-webhook certs`, beside a replica and an API server of two objects."""
+"""`rdma-webhook certs`, with a replica and an API server of two objects."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.unit.certs.objects import SECRET
 from tests.waiting import until
 from webhook.cli import main
 
-#: No replica undoes what a test breaks before it has looked.
+#: Long enough that no replica repairs what a test breaks before the test has looked.
 FLAGS = ("--ca-round", "1h", "--leaf-lifetime", "6h")
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
-    """Run it in this process, which spares the imports; return exit code, output and errors."""
+    """Run the command in this process, which saves imports; return exit code, output and errors."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main(["certs", *arguments])
@@ -34,7 +34,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 
 class Command:
-    """Runs it by a kubeconfig, and has it shake hands with a replica."""
+    """Runs the command with a kubeconfig, for the address of one replica."""
 
     def __init__(self, api: ApiServer, replica: Replica) -> None:
         self.api = api
@@ -46,14 +46,14 @@ class Command:
         return run(*arguments, *where)
 
     def json(self, *arguments: str) -> tuple[int, dict[str, Any]]:
-        """Return exit code and answer."""
+        """Return the exit code and the parsed answer."""
         code, out, _ = self(*arguments, "-o", "json")
         return code, json.loads(out)
 
 
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
-    """Run a replica that is trusted."""
+    """Run a replica that the API server trusts."""
     folder = tmp_path_factory.mktemp("certs")
     with ApiServer(folder) as api:
         api.objects.configure()
@@ -63,7 +63,7 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 
 
 def test_all_is_well(certs: Command) -> None:
-    """What is in the Secret, in caBundle and served, with its ends; exit code 0."""
+    """`status` shows the Secret, `caBundle`, what is served, and when each expires; exit code 0."""
     code, out, _ = certs("status")
     assert code == 0, out
     lines = out.splitlines()
@@ -76,7 +76,7 @@ def test_all_is_well(certs: Command) -> None:
 
 
 def test_for_scripts(certs: Command) -> None:
-    """The same as JSON; no key is in it."""
+    """`-o json` has the same content, and no key."""
     code, told = certs.json("status")
     assert (code, told["good"], told["phase"]) == (0, True, "settled")
     (authority,) = told["authorities"]
@@ -88,7 +88,7 @@ def test_for_scripts(certs: Command) -> None:
 
 
 def test_verify_needs_no_secret(certs: Command) -> None:
-    """Only caBundle: so it tells of certificates by cert-manager too."""
+    """`verify` needs only `caBundle`, so it also works for certificates from cert-manager."""
     secret = certs.api.objects.stored.pop(SECRET)
     alone = certs.json("verify")
     certs.api.objects.stored[SECRET] = secret
@@ -99,7 +99,7 @@ def test_verify_needs_no_secret(certs: Command) -> None:
 
 
 def test_a_bundle_of_another_ca(certs: Command) -> None:
-    """Each thing that is wrong is told, and what is served all the same; exit code 1."""
+    """`status` reports each problem, and still shows what is served; exit code 1."""
     before = certs.api.objects.bundle
     certs.api.objects.configure(b64encode(issue_ca().certificate).decode())
     code, out, _ = certs("status")
@@ -113,7 +113,7 @@ def test_a_bundle_of_another_ca(certs: Command) -> None:
 
 
 def test_an_empty_bundle(certs: Command) -> None:
-    """Nobody is trusted: the API server would take the system's CAs, none of which is ours."""
+    """An empty `caBundle` trusts nobody: the API server would use the system's CAs, not ours."""
     before = certs.api.objects.bundle
     certs.api.objects.configure("")
     code, out, _ = certs("verify")
@@ -123,7 +123,7 @@ def test_an_empty_bundle(certs: Command) -> None:
 
 
 def test_nobody_answers(certs: Command) -> None:
-    """The reason is that of the operating system."""
+    """If nothing listens, the reason is the operating system's."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     code, out, _ = certs("verify", address=f"127.0.0.1:{port}")
@@ -131,7 +131,7 @@ def test_nobody_answers(certs: Command) -> None:
 
 
 def test_who_speaks_no_tls(certs: Command) -> None:
-    """It is told as that."""
+    """A server that does not speak TLS is reported as such."""
     with socket.create_server(("127.0.0.1", 0)) as plain:
 
         def answer() -> None:
@@ -146,7 +146,7 @@ def test_who_speaks_no_tls(certs: Command) -> None:
 
 
 def test_rotate_asks_the_replicas(certs: Command) -> None:
-    """It makes no key itself; until one of them has begun, status says who is waited for."""
+    """`rotate` makes no key itself; until a replica has begun, `status` shows the request."""
     for flags, asked in (((), "rotate"), (("--revoke",), "revoke")):
         code, out, err = certs("rotate", *flags)
         assert (code, out) == (0, "")
@@ -157,7 +157,7 @@ def test_rotate_asks_the_replicas(certs: Command) -> None:
 
 
 def test_an_api_server_that_is_gone(tmp_path: Path) -> None:
-    """Nothing can be told: exit code 2."""
+    """Without an API server there is no answer: exit code 2."""
     with ApiServer(tmp_path) as gone:
         pass
     code, out, err = run("status", "--kubeconfig", str(gone.kubeconfig))

@@ -20,7 +20,7 @@ spec:
   - {name: main, resources: {limits: {nvidia.com/v100: 1}}}
 """
 FULL = Path("/dev/full")
-#: What a preview must not load: each is a server's, or costs more than the preview itself.
+#: What a preview must not load: modules for a server, or slower to load than the preview itself.
 SERVER_MODULES = (
     "asyncio",
     "certs",
@@ -45,26 +45,26 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command line of a process of its own."""
+    """Return the command line of a separate process."""
     return [sys.executable, "-m", "webhook", *arguments]
 
 
 def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end."""
+    """Run the command to its end."""
     options.setdefault("timeout", 60)
     return subprocess.run(command(*arguments), capture_output=True, check=False, **options)
 
 
 @pytest.fixture
 def pod(tmp_path: Path) -> str:
-    """Write a pod that is patched."""
+    """Write the manifest of a pod that gets a patch."""
     (tmp_path / "pod.yaml").write_text(POD)
     return str(tmp_path / "pod.yaml")
 
 
 @pytest.mark.parametrize("output", ["text", "json", "yaml", "patch", "diff"])
 def test_a_preview_loads_nothing_of_a_server(pod: str, output: str) -> None:
-    """That is what keeps a cold preview under 0.6 s."""
+    """A preview loads no module of the server, which keeps a cold preview under 0.6 s."""
     done = subprocess.run(
         [sys.executable, "-c", SHOW_MODULES, "preview", "-o", output, pod],
         capture_output=True,
@@ -101,7 +101,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("name", NONSENSE)
 def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
-    """An answer, or one line that says what is wrong."""
+    """Any input gets an answer, or one line that says what is wrong."""
     content = NONSENSE[name]
     done = run("preview", "--enable", "-o", "yaml", "-", input=content)
     assert done.returncode in (0, 1, 2)
@@ -113,7 +113,7 @@ def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
 
 
 def test_a_device_without_end_is_refused() -> None:
-    """No more is read than a document may have."""
+    """Reading stops at the largest size that a document may have."""
     done = run("preview", "/dev/zero")
     assert (done.returncode, b"longer than 8 MiB" in done.stderr) == (2, True)
 
@@ -138,7 +138,7 @@ def test_a_reader_that_has_gone_is_no_error(pod: str) -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_line() -> None:
-    """It is told once, also by the interpreter at its end."""
+    """A full disk is reported once: the interpreter does not report it again when it exits."""
     with FULL.open("wb") as full:
         done = subprocess.run(
             command("schema", "form"), stdout=full, stderr=subprocess.PIPE, check=False, timeout=300
@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_line() -> None:
 
 
 def test_ctrl_c_is_quiet() -> None:
-    """A preview that waits for its input is ended as a shell expects it."""
+    """Ctrl-C ends a preview that waits for its input, with the exit code that a shell expects."""
     with subprocess.Popen(
         command("preview", "-"),
         stdin=subprocess.PIPE,
@@ -168,7 +168,7 @@ def test_ctrl_c_is_quiet() -> None:
 
 
 def test_serve_dev_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    """It says where, needs no cluster and no files, and ends with exit code 0."""
+    """`serve --dev` says where it listens, needs no cluster and no files, and exits with code 0."""
     ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
     with subprocess.Popen(
         command("serve", "--dev", *ports),

@@ -1,4 +1,4 @@
-"""`--client-ca`: the API server shows a certificate, people who preview have none."""
+"""`--client-ca`: the API server must show a certificate; people who preview need none."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def strict(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def test_without_a_certificate_there_is_no_answer(strict: Running) -> None:
-    """The handshake fails, or the connection ends with its first bytes (TLS 1.3)."""
+    """Without a certificate the handshake fails, or the connection ends at once (TLS 1.3)."""
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         strict.post(review())
 
@@ -88,13 +88,13 @@ def ask(server: Running, pair: tuple[Path, Path]) -> Reply:
 
 
 def test_a_certificate_of_another_ca_does_not_count(strict: Running, tmp_path: Path) -> None:
-    """Whoever signs their own is a stranger."""
+    """A certificate from another CA is not accepted."""
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         ask(strict, client_pair(tmp_path, issue_ca("strangers")))
 
 
 def test_one_that_has_expired_does_not_count(strict: Running, tmp_path: Path) -> None:
-    """Whoever forgets to renew it is a stranger too."""
+    """An expired certificate is not accepted."""
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         ask(strict, client_pair(tmp_path, CLIENTS, timedelta(minutes=-1)))
 
@@ -103,7 +103,7 @@ def test_one_that_has_expired_does_not_count(strict: Running, tmp_path: Path) ->
     shutil.which("openssl") is None and not os.environ.get("CI"), reason="openssl is missing"
 )
 def test_what_the_docs_issue_is_accepted(tls: Certificates, tmp_path: Path) -> None:
-    """The openssl lines of docs/installation.md, run as they are pasted."""
+    """The openssl commands of docs/installation.md work as pasted, and their pair is accepted."""
     page = (_ROOT / "docs/installation.md").read_text(encoding="utf-8")
     for block in ("client-ca", "client-pair"):
         text = page.partition(f"<!-- {block} -->\n```sh\n")[2].partition("```\n")[0]
@@ -115,11 +115,11 @@ def test_what_the_docs_issue_is_accepted(tls: Certificates, tmp_path: Path) -> N
 
 
 def test_with_one_the_review_is_answered(strict: Running, tmp_path: Path) -> None:
-    """As an API server whose AdmissionConfiguration names the pair."""
+    """An API server whose AdmissionConfiguration names the pair gets an answer."""
     answer = ask(strict, client_pair(tmp_path, CLIENTS))
     assert (answer.status, answer.response["allowed"]) == (200, True)
 
 
 def test_the_preview_asks_for_none(strict: Running) -> None:
-    """The API server's service proxy has no certificate to show for the person behind it."""
+    """The preview requires none: the API server's service proxy has none to show for its user."""
     assert strict.post(json.dumps(pod()), "/preview").status == 200

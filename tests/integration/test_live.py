@@ -1,4 +1,4 @@
-"""Facts of a cluster, over HTTP; with a real API server in tests/e2e/live."""
+"""Facts about a cluster, over HTTP; tests/e2e/live has the same with a real API server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from webhook.kube.reads import ApiReads
 from webhook.kube.requests import RefusedError
 
 MAX: Any = {"max": {"memory": "1Gi"}}
-#: Failures of the three watches together, so that each has paused longer and longer.
+#: Failures of the three watches together: enough for the pauses of each to grow.
 TRIES = 12
 WAITS = "rdma_webhook_namespace_waits_total"
 UNREACHABLE = r"^cannot reach the API server http://127\.0\.0\.1:\d+: "
@@ -58,12 +58,12 @@ def api(tmp_path: Path) -> Iterator[LiveApi]:
 
 @pytest.fixture
 def reads(api: LiveApi) -> ApiReads:
-    """Read it."""
+    """Return a reader of that API server."""
     return ApiReads(Client(api.kubeconfig))
 
 
 def keeps_limit(server: Running | Process, name: str = "lab") -> bool:
-    """Ask about a pod with a memory limit; tell whether it stays."""
+    """Send a review of a pod with a memory limit; return whether the limit stays."""
     asked = pod()
     asked["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
     answer = server.post(review(asked, namespace=name)).response
@@ -71,7 +71,7 @@ def keeps_limit(server: Running | Process, name: str = "lab") -> bool:
 
 
 def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path: Path) -> None:
-    """A LimitRange is added: the next pod keeps its limit; it goes: the next one loses it."""
+    """A pod keeps its limit while there is a LimitRange, and loses it once that is deleted."""
     with Running(tls, fabrics(tmp_path), kubeconfig=api.kubeconfig) as server:
         until(lambda: server.get("/readyz").status == 200)
         assert not keeps_limit(server)
@@ -85,7 +85,7 @@ def test_decisions_follow_the_cluster(api: LiveApi, tls: Certificates, tmp_path:
 def test_a_pod_that_comes_before_its_namespace_waits_for_it(
     api: LiveApi, tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And is decided by what the namespace requires, once the watch has brought it."""
+    """The request is decided by the namespace's rules, once the watch has delivered them."""
     arrivals = Arrivals(seconds=600)
     monkeypatch.setattr(cluster_facts, "Arrivals", lambda: arrivals)
     config = fabrics(tmp_path)
@@ -102,7 +102,7 @@ def test_a_pod_that_comes_before_its_namespace_waits_for_it(
 def test_a_pod_whose_namespace_does_not_come_is_answered(
     api: LiveApi, tls: Certificates, tmp_path: Path
 ) -> None:
-    """After 0.3 s; it keeps its limit, since nobody knows what the namespace requires."""
+    """It is answered after 0.3 s; the limit stays, since the namespace's rules are not known."""
     with Running(tls, fabrics(tmp_path), kubeconfig=api.kubeconfig) as server:
         until(lambda: server.get("/readyz").status == 200)
         began = time.monotonic()
@@ -119,7 +119,7 @@ def _waits(server: Running) -> list[float]:
 def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
     api: LiveApi, tls: Certificates, tmp_path: Path
 ) -> None:
-    """Ready and deciding by the last state; few attempts, no memory."""
+    """The server stays ready and decides by the last state, with few retries and no more memory."""
     api.cluster.put(LIMIT_RANGES, limit_range(**MAX))
     options = {"kubeconfig": str(api.kubeconfig)}
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
@@ -129,7 +129,7 @@ def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
             until(lambda: _cost(server)[0] - before[0] >= TRIES)
             assert (server.get("/readyz").status, keeps_limit(server)) == (200, True)
             after, gone = _cost(server), time.monotonic() - began
-            api.cluster.forget(LIMIT_RANGES)  # and the watch has not heard of it
+            api.cluster.forget(LIMIT_RANGES)  # and the watch gets no event for it
         took = until(lambda: "kept, because now" not in server.get("/readyz").text)
         api.cluster.put(NAMESPACES, namespace("other"))
         until(lambda: "2 namespaces" in server.get("/readyz").text)
@@ -138,7 +138,7 @@ def test_a_cluster_that_is_gone_costs_nothing_and_comes_back(
         f"{gone:.0f} s without: {failures:.0f} failures, {cpu:.2f} s of CPU, {memory:.1f} MiB; "
         f"heard again after {took:.1f} s"
     )
-    # Of each of the three watches: the first pauses grow, the longest are LONGEST / 2 at least.
+    # For each of the three watches: the first pauses grow; the longest are at least LONGEST / 2.
     assert failures <= 3 * (8 + 2 * gone / LONGEST)
     assert memory < 8
 
@@ -152,7 +152,7 @@ def _cost(server: Process) -> tuple[float, float, float]:
 
 
 def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
-    """Ready and small; a change of one of them counts as soon as in a small cluster."""
+    """The server is ready with little memory, and a change counts as soon as in a small cluster."""
     cluster = Cluster()
     cluster.put(NAMESPACES, *(_large(f"team-{number}") for number in range(10_000)))
     with LiveApi(tmp_path, cluster).serving() as api:
@@ -169,7 +169,7 @@ def test_ten_thousand_namespaces(tls: Certificates, tmp_path: Path) -> None:
 
 
 def _large(name: str) -> dict[str, Any]:
-    """Make a namespace as an API server has it, most of it of no use."""
+    """Make a namespace as an API server returns it; most of its fields are not needed."""
     fields: dict[str, Any] = {f"f:field-{number}": {"f:nested": {}} for number in range(20)}
     managed = [{"manager": "kubectl", "operation": "Apply", "fieldsV1": fields}]
     return namespace(
@@ -182,7 +182,7 @@ def _large(name: str) -> dict[str, Any]:
 
 
 def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: ApiReads) -> None:
-    """A line may come in several chunks, and a chunk may hold several lines."""
+    """A line may arrive in several chunks, and a chunk may contain several lines."""
     with closing(reads.stream(NAMESPACES, {"watch": "true"}, 20.0)) as events:
         api.cluster.watch(NAMESPACES).send(
             b'{"type": ', b'"A"}\n{"type": "B"}\n', bookmark(7), None
@@ -191,7 +191,7 @@ def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: ApiReads) -> None
 
 
 def test_a_watch_that_says_nothing_is_broken(api: LiveApi, reads: ApiReads) -> None:
-    """The other end may be gone without a word."""
+    """A silent watch counts as broken: the other end may be gone without having closed it."""
     assert api.cluster.asked == []
     with (
         closing(reads.stream(NAMESPACES, {"watch": "true"}, 0.1)) as events,
@@ -201,7 +201,7 @@ def test_a_watch_that_says_nothing_is_broken(api: LiveApi, reads: ApiReads) -> N
 
 
 def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: ApiReads) -> None:
-    """An end without the last chunk is none."""
+    """A watch that ends without its last chunk was cut off, which is an error."""
     with (
         closing(reads.stream(NAMESPACES, {"watch": "true"}, 20.0)) as events,
         api.gone(),
@@ -211,7 +211,7 @@ def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: ApiReads) -> None:
 
 
 def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
-    """Of a list as of a watch; 410 is the one that matters."""
+    """The errors of lists and of watches have their status code, of which 410 matters."""
     for ask in (
         lambda: reads.get(NAMESPACES, {"limit": "1"}),
         lambda: reads.stream(NAMESPACES, {"watch": "true"}, 1.0),
@@ -223,7 +223,7 @@ def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
 
 
 def test_an_answer_that_is_no_object_is_refused(api: LiveApi, reads: ApiReads) -> None:
-    """Something else listens there."""
+    """An answer that is not an object is an error: what listens there is not an API server."""
     api.cluster.get = lambda *_: ["no", "object"]  # type: ignore[method-assign, assignment]
     with pytest.raises(ClusterError, match=r"^the API server answered /api/v1/namespaces with no"):
         reads.get(NAMESPACES, {})

@@ -18,15 +18,15 @@ import pytest
 from tests.builders import container, decide_on, pod
 
 LABEL = {"training.kubeflow.org/job-role": "launcher"}
-#: What the launchers start; a program of its own, since a command that speaks of hcoll stays.
+#: The program that is launched, in its own file: a command that mentions hcoll is not edited.
 RANK = '#!/bin/sh\necho "rank ${OMPI_MCA_coll_hcoll_enable-unset}${A-}"\n'
-#: Open MPI refuses to run as root otherwise, and as a container's only process it often does.
+#: Lets Open MPI run as root, which it refuses otherwise; in a container it often is root.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FLAG = ["-mca", "coll_hcoll_enable", "0"]
 
 
 def part(program: str, package: str) -> str:
-    """Return the program's path; a missing one is a failure where CI=true, else a skip."""
+    """Return the program's path; if it is missing, fail with CI=true, else skip the test."""
     found = shutil.which(program)
     if found is not None:
         return found
@@ -89,7 +89,7 @@ def test_open_mpi_takes_the_flag(openmpi: Path) -> None:
 
 
 def test_open_mpi_hands_the_variable_to_ranks(openmpi: Path) -> None:
-    """A launcher that nothing proves to be Open MPI's is served by the variable alone."""
+    """A launcher that is not provably Open MPI's gets only the variable, which its ranks see."""
     after = edited(["mpirun", "-np", "1", "rank"])
     assert after["command"] == ["mpirun", "-np", "1", "rank"]
     ran = run(after, openmpi)
@@ -97,7 +97,7 @@ def test_open_mpi_hands_the_variable_to_ranks(openmpi: Path) -> None:
 
 
 def test_the_users_flag_wins(openmpi: Path) -> None:
-    """What the command says beats our variable, and a second flag would be an error."""
+    """The command's own flag overrides the variable, and a second flag would be an error."""
     command = ["mpirun", "-mca", "coll_hcoll_enable", "1", "-np", "1", "rank"]
     after = edited(command)
     assert after["command"] == command
@@ -107,7 +107,7 @@ def test_the_users_flag_wins(openmpi: Path) -> None:
 
 
 def test_mpich_refuses_the_flag(mpich: Path) -> None:
-    """That is why an mpirun without a proof is left alone; the variable does no harm."""
+    """MPICH rejects the flag, so an unproven mpirun is not edited; the variable does no harm."""
     command = ["mpirun", "-np", "1", "rank"]
     after = edited(command)
     assert after["command"] == command
@@ -120,14 +120,14 @@ def test_mpich_refuses_the_flag(mpich: Path) -> None:
 
 @pytest.mark.parametrize("proof", [["-x", "A=b"], ["--allow-run-as-root"], ["--mca", "a", "b"]])
 def test_mpich_refuses_what_we_take_for_proofs(mpich: Path, proof: list[str]) -> None:
-    """A command with one of these runs under no MPICH, so the flag can break none."""
+    """MPICH runs no command with one of these options, so the flag breaks no MPICH command."""
     refused = run({"command": ["mpirun", *proof, "-np", "1", "true"]}, mpich)
     assert refused.returncode != 0
     assert "unrecognized argument" in refused.stderr
 
 
 def test_open_mpi_takes_the_words_behind_its_program_for_the_programs(openmpi: Path) -> None:
-    """That is why the flag stands directly behind the launcher's word."""
+    """Open MPI gives words after its program to the program, so the flag follows the launcher."""
     ran = run({"command": ["mpirun", "-np", "1", "echo", *FLAG]}, openmpi)
     assert ran.stdout == "-mca coll_hcoll_enable 0\n"
 
@@ -187,7 +187,7 @@ SNIPPETS = (
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_a_shell_sees_only_the_flag(tmp_path: Path, shell: str, snippet: str) -> None:
-    """Every launch gets the words it got before, behind the flag or, if left alone, without."""
+    """Every launch gets the same words as before, after the flag or, if not edited, without it."""
     record = tmp_path / "mpirun"
     record.write_text('#!/bin/sh\nprintf "%s|" "$@" >>"$LOG"\necho >>"$LOG"\n')
     record.chmod(0o755)
@@ -210,7 +210,7 @@ def _recorded(folder: Path, command: list[str]) -> list[str]:
 
 
 def test_a_missing_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer is told what to install; CI does without nothing."""
+    """A missing program skips a developer's test, saying what to install, and fails it in CI."""
     judged: list[tuple[str | None, Callable[..., Any]]] = [(None, pytest.skip), ("1", pytest.fail)]
     for ci, outcome in judged:
         if ci is None:

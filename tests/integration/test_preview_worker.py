@@ -1,6 +1,6 @@
-"""Previews are computed in a process of their own; whatever becomes of it, `/mutate` answers.
+"""Previews are computed in a separate process; whatever happens to it, `/mutate` answers.
 
-A preview that provably does not end: the process that computes it is stopped (SIGSTOP).
+For a preview that is sure not to end, tests stop the process that computes it (SIGSTOP).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def shared(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """Run a server for all tests that leave it alive."""
+    """Run one server for all tests that do not end it."""
     folder = tmp_path_factory.mktemp("server")
     with Process(tls, fabrics(folder), folder / "log", os.environ) as running:
         yield running
@@ -48,7 +48,7 @@ MIB = 1 << 20
 
 
 def _worker(process: Process) -> int:
-    """Return the number of the process that computes previews; there must be one."""
+    """Return the PID of the process that computes previews; there must be one."""
     started = [line for line in process.lines() if line["msg"] == "preview worker started"]
     return int(started[-1]["pid"])
 
@@ -59,7 +59,7 @@ def _children(process: Process) -> str:
 
 
 def _status(number: int) -> dict[str, str]:
-    """Read /proc/NUMBER/status; empty where there is no such process."""
+    """Read /proc/NUMBER/status; return {} if there is no such process."""
     try:
         lines = Path(f"/proc/{number}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -73,7 +73,7 @@ def _state(number: int) -> str:
 
 @contextmanager
 def _asked(process: Process, body: bytes = POD) -> Iterator[Callable[[], Reply]]:
-    """Ask for a preview in a thread; give what waits for the answer."""
+    """Request a preview in a thread; yield a function that waits for the answer."""
     replies: list[Reply] = []
 
     def ask() -> None:
@@ -94,17 +94,17 @@ def _asked(process: Process, body: bytes = POD) -> Iterator[Callable[[], Reply]]
 
 
 def _stopped(process: Process) -> int:
-    """Stop the process that computes previews, so that none ends; return its number."""
+    """Stop the process that computes previews, so that none ends; return its PID."""
     assert process.post(POD, "/preview").status == 200
     worker = _worker(process)
     os.kill(worker, signal.SIGSTOP)
-    until(lambda: _state(worker) == "T")  # it hears of it when it gets a turn
+    until(lambda: _state(worker) == "T")  # the signal takes effect when the process is scheduled
     return worker
 
 
 @contextmanager
 def _stuck(process: Process) -> Iterator[tuple[int, Callable[[], Reply]]]:
-    """Have a preview under way that does not end."""
+    """Keep a preview under way that does not end."""
     worker = _stopped(process)
     with _asked(process) as reply:
         try:
@@ -116,7 +116,7 @@ def _stuck(process: Process) -> Iterator[tuple[int, Callable[[], Reply]]]:
 
 
 def test_none_is_started_before_it_is_needed(process: Process) -> None:
-    """A replica that nobody asks for previews has no second process."""
+    """A replica has no second process before somebody requests a preview."""
     assert process.post(review()).status == 200
     assert _children(process) == ""
     assert process.post(POD, "/preview").status == 200
@@ -124,7 +124,7 @@ def test_none_is_started_before_it_is_needed(process: Process) -> None:
 
 
 def test_none_is_started_without_previews(tls: Certificates, tmp_path: Path) -> None:
-    """`--preview off` closes the port, too."""
+    """With `--preview off` there is no second process, and no port for previews."""
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, preview=False) as process:
         assert sorted(process.ports) == ["health", "mutate"]
         assert process.post(review()).status == 200
@@ -133,7 +133,7 @@ def test_none_is_started_without_previews(tls: Certificates, tmp_path: Path) -> 
 
 
 def test_mutate_answers_while_a_preview_does_not(shared: Process) -> None:
-    """All answers come while the worker can do nothing at all; then the preview goes on."""
+    """Reviews are answered while the worker is stopped; the preview is once it continues."""
     with _stuck(shared) as (worker, reply):
         answers = [shared.post(review()) for _ in range(20)]
         assert (shared.metric(PENDING), _state(worker)) == (1, "T")
@@ -151,7 +151,7 @@ def test_mutate_answers_while_a_preview_does_not(shared: Process) -> None:
     ids=["50,000 %TAG", "20,000 values"],
 )
 def test_no_document_holds_up_mutate(shared: Process, body: bytes) -> None:
-    """Whatever the preview makes of it, and however long it takes."""
+    """`/mutate` answers meanwhile, whatever the preview's answer is and however long it takes."""
     with _asked(shared, body) as reply:
         answered = 0
         while shared.metric(PENDING) or not answered:
@@ -162,7 +162,7 @@ def test_no_document_holds_up_mutate(shared: Process, body: bytes) -> None:
 
 
 def test_a_client_that_leaves_ends_its_preview(shared: Process) -> None:
-    """The process is killed, and the next preview has another."""
+    """If the client leaves, its process is killed, and the next preview gets a new one."""
     ends = 'rdma_webhook_preview_worker_ends_total{reason="client"}'
     before = shared.metric(ends)
     worker = _stopped(shared)
@@ -190,7 +190,7 @@ def _connected(process: Process, port: str) -> Iterator[ssl.SSLSocket]:
 
 
 def test_stopping_does_not_wait_for_a_preview(process: Process) -> None:
-    """On SIGTERM who waits is told so, and both processes end."""
+    """On SIGTERM, a waiting preview gets an answer that says so, and both processes end."""
     with _stuck(process) as (worker, reply):
         assert process.stop() == 0
         assert (reply().status, reply().text) == (503, "the server is stopping: try again\n")
@@ -199,7 +199,7 @@ def test_stopping_does_not_wait_for_a_preview(process: Process) -> None:
 
 
 def test_previews_go_on_while_it_drains(tls: Certificates, tmp_path: Path) -> None:
-    """As `/mutate` does: endpoints disappear only after a while."""
+    """Previews are answered while it drains, too: endpoints disappear only after a while."""
     config = fabrics(tmp_path)
     with Process(tls, config, tmp_path / "log", os.environ, drain_seconds=30.0) as process:
         process.process.send_signal(signal.SIGTERM)
@@ -209,19 +209,19 @@ def test_previews_go_on_while_it_drains(tls: Certificates, tmp_path: Path) -> No
 
 
 def test_the_worker_dies_with_a_server_that_is_killed(process: Process) -> None:
-    """Even while it is stopped, and can read no end of a line."""
+    """The worker ends with the server, even while it is stopped and cannot see its input end."""
     with _stuck(process) as (worker, _):
         process.process.kill()
         process.process.wait()
-        until(lambda: _state(worker) in "gZ")  # whoever inherits it may be slow to look
+        until(lambda: _state(worker) in "gZ")  # its new parent may reap it late
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
 def test_a_worker_that_dies_is_replaced(shared: Process, number: signal.Signals) -> None:
-    """In a preview that one fails; the log tells the signal, and nothing else."""
+    """The preview of a worker that dies fails, and the log has the signal, but nothing else."""
     with _stuck(shared) as (worker, reply):
         os.kill(worker, number)
-        with suppress(ProcessLookupError):  # SIGKILL ends it though it is stopped
+        with suppress(ProcessLookupError):  # SIGKILL ends even a stopped process
             os.kill(worker, signal.SIGCONT)
         assert reply().status == 503
         assert "send fewer or smaller documents at a time" in reply().text
@@ -236,7 +236,7 @@ def test_a_worker_that_dies_is_replaced(shared: Process, number: signal.Signals)
 
 
 def test_a_preview_beyond_the_memory_is_refused(shared: Process) -> None:
-    """The server keeps what it had, and answers; so does the next preview."""
+    """The server's memory does not grow, and it answers the next reviews and previews."""
     assert shared.post(POD, "/preview").status == 200
     before = shared.memory()
     text = json.dumps("\U0001f600" * MIB, ensure_ascii=False).encode()
@@ -251,7 +251,7 @@ def test_a_preview_beyond_the_memory_is_refused(shared: Process) -> None:
 
 
 def test_a_preview_uses_the_configuration_of_the_server(shared: Process) -> None:
-    """Also after a change; the status annotation holds the hash that the log has."""
+    """Previews use the server's configuration, even after a change: the hash is that of the log."""
     for name in ("roce", "ib"):
         mount(shared.config.parent, FABRICS.replace("name: ib", f"name: {name}"))
         until(lambda: f"({name})" in shared.get("/readyz").text)  # noqa: B023 -- at once
@@ -263,7 +263,7 @@ def test_a_preview_uses_the_configuration_of_the_server(shared: Process) -> None
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the worker shows itself to root only")
 def test_the_worker_has_nothing_of_the_server(shared: Process) -> None:
-    """No key, no token, no variable: a line, the program, and hardly any rights or time."""
+    """The worker has no key, token or variable: only a socket, its program and few rights."""
     assert shared.post(POD, "/preview").status == 200
     worker = Path(f"/proc/{_worker(shared)}")
     command = (worker / "cmdline").read_text().split("\0")
@@ -286,7 +286,7 @@ def test_the_worker_has_nothing_of_the_server(shared: Process) -> None:
 
 
 def test_the_log_holds_no_value_of_a_preview(process: Process) -> None:
-    """Neither of one that is wrong, nor of one that crashes."""
+    """The log has no value of a preview, neither of an invalid one nor of one that crashes."""
     secret = "hunter2-is-the-password"
     for body in (f"a: [{secret}", f"kind: Pod\nspec: {{containers: {secret}}}"):
         process.post(body.encode(), "/preview")

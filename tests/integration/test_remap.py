@@ -1,7 +1,7 @@
 """The remap script, run for real by three shells.
 
-There is no GPU here: nvidia-smi is a fake that prints what it is told, in the
-format of the real one, and /proc, /dev and /var/run begin at a folder of the test.
+There is no GPU here: a fake nvidia-smi prints given lines in the format of the real one, and
+/proc, /dev and /var/run are below a folder of the test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHOW = 'printf "%s|" "$CUDA_VISIBLE_DEVICES" "$CUDA_DEVICE_ORDER" "$0" "$@"'
 
 
 class Ran(NamedTuple):
-    """What came of it."""
+    """The result of a run."""
 
     code: int
     out: str
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """A container on a node: its shell, and what its file system and environment tell."""
+    """A container on a node: its shell, and the content of its file system and environment."""
 
     root: Path
     shell: tuple[str, ...]
@@ -77,7 +77,7 @@ class Node:
         )
 
     def environment(self) -> dict[str, str]:
-        """Return what the kubelet would put into the container."""
+        """Return the environment that the kubelet would set."""
         env = {"PATH": str(self.root / "bin"), **dict(self.env)}
         if self.visible is not None:
             env["NVIDIA_VISIBLE_DEVICES"] = self.visible
@@ -110,7 +110,7 @@ def _touch(folder: Path, names: Iterable[str]) -> None:
 
 @pytest.fixture(params=["dash", "bash", "busybox"])
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
-    """Make a container with that shell, and of other programs only what the script names."""
+    """Make a container with that shell, and with no other programs than the script uses."""
     name = request.param
     found = shutil.which(name)
     if found is None:
@@ -125,7 +125,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
 
 
 def shown(ran: Ran) -> str:
-    """Return the CUDA_VISIBLE_DEVICES of the command, which got everything else as it should."""
+    """Return the command's CUDA_VISIBLE_DEVICES; check that it got everything else as it should."""
     devices, *others = ran.out.split("|")
     assert (ran.code, others) == (0, ["PCI_BUS_ID", "user", "a b", "", ""]), ran
     assert ran.err == f"rdma-remap: CUDA_VISIBLE_DEVICES={devices}\n"
@@ -146,7 +146,7 @@ def test_uuids_become_ranks_in_pci_order(node: Node) -> None:
 
 
 def test_the_mounted_devices_tell_where_the_variable_is_a_path(node: Node) -> None:
-    """`deviceListStrategy: volume-mounts` puts a path into the variable, an entry for each GPU."""
+    """With `deviceListStrategy: volume-mounts` the variable is a path, with one entry per GPU."""
     where = "/var/run/nvidia-container-devices"
     ran = replace(node, visible=where, mounted=("GPU-cccc", "GPU-bbbb")).run(2)
     assert shown(ran) == "1,2"
@@ -169,7 +169,7 @@ def test_a_five_digit_domain_of_proc_is_found(node: Node) -> None:
 
 
 def test_all_gpus_of_the_node_need_no_source(node: Node) -> None:
-    """A container that requests as many GPUs as there are has all of them."""
+    """A container that requests as many GPUs as the node has gets all of them."""
     assert shown(node.run(4)) == "0,1,2,3"
 
 
@@ -181,25 +181,25 @@ def test_excluded_gpus_count_for_nothing(node: Node) -> None:
 
 
 def test_indexes_count_where_a_masked_proc_confirms_them(node: Node) -> None:
-    """`deviceIDStrategy: index` gives nvidia-smi's indexes."""
+    """With `deviceIDStrategy: index` the variable has nvidia-smi's indexes."""
     ran = replace(node, visible="1,3", proc=("0000:0a:00.0", "0008:01:00.0")).run(2)
     assert shown(ran) == "1,3"
 
 
 def test_indexes_of_all_gpus_are_all_gpus(node: Node) -> None:
-    """Where the container has every GPU, no list of them can be another."""
+    """If the container has every GPU of the node, its indexes can only name all of them."""
     assert shown(replace(node, visible="3,2,1,0").run(4)) == "0,1,2,3"
 
 
 def test_unconfirmed_indexes_are_refused(node: Node) -> None:
-    """An image may hold `ENV NVIDIA_VISIBLE_DEVICES=0`, which says nothing of the allocation."""
+    """An image may have `ENV NVIDIA_VISIBLE_DEVICES=0`, which says nothing about the allocation."""
     assert refusal(replace(node, visible="0").run(1)) == (
         "NVIDIA_VISIBLE_DEVICES holds indexes (0), which nothing else here confirms"
     )
 
 
 def test_sources_that_disagree_are_refused(node: Node) -> None:
-    """A variable that names other GPUs than the masked /proc shows is a doubt."""
+    """If the variable names other GPUs than the masked /proc shows, the command is not run."""
     assert refusal(replace(node, visible="GPU-aaaa", proc=("0000:0a:00.0",)).run(1)) == (
         "NVIDIA_VISIBLE_DEVICES names GPU-aaaa, but /proc/driver/nvidia/gpus shows other GPUs"
     )
@@ -214,13 +214,13 @@ def test_nothing_that_tells_is_refused(node: Node, visible: str | None) -> None:
 
 
 def test_an_unmasked_proc_says_nothing_also_with_few_device_nodes(node: Node) -> None:
-    """Without privilege /dev has only the allocated GPUs, and nvidia-smi sees no other."""
+    """Without privileges, /dev has only the allocated GPUs, and nvidia-smi sees no others."""
     assert shown(replace(node, nodes=2, gpus=GPUS[:2]).run(2)) == "0,1"
 
 
 @pytest.mark.parametrize(("visible", "names"), [("GPU-aaaa", 1), ("GPU-aaaa,GPU-bbbb,GPU-cccc", 3)])
 def test_another_number_of_gpus_is_refused(node: Node, visible: str, names: int) -> None:
-    """The webhook knows the container's request; another count is a doubt."""
+    """The webhook knows how many GPUs the container requests; with other numbers nothing is run."""
     assert refusal(replace(node, visible=visible).run(2)) == (
         f"NVIDIA_VISIBLE_DEVICES names {names} GPUs ({visible}), but the container requests 2"
     )
@@ -260,7 +260,7 @@ def test_another_number_of_gpus_in_a_masked_proc_is_refused(node: Node) -> None:
 
 
 def test_too_few_gpus_are_refused(node: Node) -> None:
-    """nvidia-smi that sees less than was requested does not see the node."""
+    """If nvidia-smi sees fewer GPUs than were requested, it does not see the whole node."""
     assert refusal(replace(node, gpus=GPUS[:1]).run(2)) == (
         "the container requests 2 GPUs, but nvidia-smi sees 1"
     )
@@ -275,14 +275,14 @@ def test_a_gpu_in_mig_mode_is_refused(node: Node) -> None:
 
 
 def test_an_image_without_nvidia_smi_is_refused(node: Node) -> None:
-    """The list of all GPUs has no other source."""
+    """Only nvidia-smi can list all GPUs."""
     ran = replace(node, smi="").run(4)
     assert refusal(ran) == "no nvidia-smi in this container"
 
 
 @pytest.mark.parametrize("code", [1, 9, 255])
 def test_an_nvidia_smi_that_fails_is_refused(node: Node, code: int) -> None:
-    """Also where it prints some of the GPUs first; its message is passed on."""
+    """If nvidia-smi fails, nothing is run, even if it printed GPUs first; its message is shown."""
     words = f"{GPUS[0]}\nUnable to determine the device handle"
     smi = f"print({words!r})\nraise SystemExit({code})"
     ran = replace(node, smi=smi, visible="GPU-dddd").run(1)
@@ -299,13 +299,13 @@ def test_an_nvidia_smi_that_fails_is_refused(node: Node, code: int) -> None:
     ],
 )
 def test_a_line_that_is_no_gpu_is_refused(node: Node, line: str, compact: str) -> None:
-    """nvidia-smi prints some errors where a value should stand, and still exits with 0."""
+    """nvidia-smi prints some errors in place of a value, and still exits with 0."""
     ran = replace(node, gpus=(*GPUS, line), visible="GPU-aaaa").run(1)
     assert refusal(ran) == f"nvidia-smi printed what is no GPU: {compact}"
 
 
 def test_an_nvidia_smi_that_prints_nothing_is_refused(node: Node) -> None:
-    """No GPU is too few."""
+    """An empty list has too few GPUs."""
     assert refusal(replace(node, smi="pass").run(1)) == (
         "the container requests 1 GPUs, but nvidia-smi sees 0"
     )
@@ -313,13 +313,13 @@ def test_an_nvidia_smi_that_prints_nothing_is_refused(node: Node) -> None:
 
 @pytest.mark.parametrize("value", ["0", "", "GPU-aaaa"])
 def test_a_cuda_visible_devices_of_the_image_is_refused(node: Node, value: str) -> None:
-    """It would be a second opinion on which GPUs to use."""
+    """A CUDA_VISIBLE_DEVICES that is set already could contradict the script's."""
     ran = replace(node, env=(("CUDA_VISIBLE_DEVICES", value),)).run(4)
     assert refusal(ran) == "CUDA_VISIBLE_DEVICES is set already"
 
 
 def test_the_command_gets_its_environment_as_it_was(node: Node) -> None:
-    """Nothing but the two variables is new, also where the script uses the same names."""
+    """Only the two variables are new, even if the environment has names that the script uses."""
     env = {"count": "c", "names": "n", "gpus": "g", "LC_ALL": "C.UTF-8", "entry": "e", "PWD": "/"}
     mine = replace(node, env=tuple(env.items()))
     show = "import json, os; print(json.dumps(dict(os.environ)))"

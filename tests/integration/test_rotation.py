@@ -26,7 +26,7 @@ NAME = "rdma-webhook.rdma-webhook.svc"
 PROPAGATION = 3.0  #: seconds
 FLAGS = ("--ca-propagation", f"{PROPAGATION:g}s", "--ca-round", "1s", "--leaf-lifetime", "9s")
 CLIENTS = issue_ca("clients")
-#: Ten a second.
+#: The number of observations, ten per second.
 LOOKS = 20
 
 
@@ -39,7 +39,7 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
 
 
 def _rotate(api: ApiServer) -> None:
-    """Ask, as kubectl annotate does."""
+    """Request a rotation as `kubectl annotate` does."""
     secret = api.objects.read(SECRET)
     assert secret is not None
     secret["metadata"]["annotations"] = {"rdma.lab/rotate": "rotate"}
@@ -70,9 +70,10 @@ def _ask(connection: http.client.HTTPSConnection) -> bool:
 
 
 def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> None:
-    """Neither by what is trusted now, nor by what was two seconds ago; open connections stay.
+    """No handshake fails by the current `caBundle` or that of two seconds ago; connections stay.
 
-    Two, of the three that a change may take to spread, until the next CA's leaf has been served.
+    A change may take three seconds to spread. The test goes on until the next CA's leaf has been
+    served for two.
     """
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
         until(lambda: replica.ready()[0] == 200)
@@ -100,7 +101,7 @@ def test_no_handshake_fails_all_the_while(api: ApiServer, tmp_path: Path) -> Non
 
 
 def _trusted(replica: Replica, bundle: str) -> bool:
-    """Return whether a handshake succeeds by what is in a `caBundle`."""
+    """Return whether a handshake succeeds with a `caBundle` as its roots."""
     try:
         return bool(replica.handshake(bundle, NAME))
     except ssl.SSLCertVerificationError:
@@ -108,7 +109,7 @@ def _trusted(replica: Replica, bundle: str) -> bool:
 
 
 def test_a_rotation_keeps_asking_clients_for_a_certificate(api: ApiServer, tmp_path: Path) -> None:
-    """What is exchanged is the certificate; who has none of the client CA is refused as before."""
+    """A rotation replaces only the server's certificate: clients without theirs stay rejected."""
     file = tmp_path / "clients.crt"
     file.write_bytes(CLIENTS.certificate)
     flags = (*FLAGS, "--client-ca", str(file))
@@ -130,7 +131,7 @@ def _answers(replica: Replica, context: ssl.SSLContext) -> bool:
 
 
 def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
-    """Within a round or two: how long it took is printed."""
+    """Any damage is repaired within a round or two; how long it took is printed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook", *FLAGS) as replica:
         until(lambda: replica.ready()[0] == 200)
         bundle, secret = api.objects.bundle, dict(api.objects.stored[SECRET]["data"])

@@ -1,6 +1,6 @@
-"""Certificates of its own, with an API server of two objects that can also fail.
+"""Self-managed certificates, with an API server of two objects that can also fail.
 
-A real one is in tests/e2e; this one is for what a real one does not do when it is asked to.
+tests/e2e has a real one; this one is for failures that a real one does not produce on demand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
 
 
 def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
-    """No crash loop: listeners are up, unready with the reason; no restart is needed."""
+    """No crash loop: listeners are up, `/readyz` says what is missing, and no restart is needed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
         missing = "[-] certificate: there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
         until(lambda: missing in replica.ready()[1])
@@ -48,7 +48,7 @@ def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_pat
 
 
 def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
-    """As a node that comes up with its control plane: it tries again by itself."""
+    """If the API server is not up yet, as on a node that starts with it, the replica retries."""
     with ApiServer(tmp_path) as gone:
         port = gone._server.server_address[1]
     with Replica(gone.kubeconfig, tmp_path, "rdma-webhook") as replica:
@@ -59,11 +59,11 @@ def test_an_api_server_that_is_not_there_yet(tmp_path: Path) -> None:
     lines = replica.lines("certificate not trusted yet")
     assert {line["level"] for line in lines} == {"warning"}
     problems = [line["problem"] for line in lines]
-    assert len(set(problems)) == len(problems)  # each is told once, however often it is tried
+    assert len(set(problems)) == len(problems)  # each problem is logged once, however many retries
 
 
 def test_what_is_sent(api: ApiServer) -> None:
-    """Server-side apply by our name, with force; creation as JSON; a 409 is an answer."""
+    """Apply is server-side, forced, in the webhook's name; create sends JSON; 409 is an answer."""
     api.objects.configure()
     cluster = Client(api.kubeconfig)
     body: dict[str, Any] = {"metadata": {"name": "rdma-webhook-ca"}}
@@ -99,14 +99,14 @@ def test_what_is_sent(api: ApiServer) -> None:
     ],
 )
 def test_refusals_are_one_line(api: ApiServer, status: int, body: bytes, told: str) -> None:
-    """What the API server says, cut to what a line holds, and nothing that was sent."""
+    """An error is one line of what the API server says, cut to a length, without what was sent."""
     api.instead = (status, body)
     with pytest.raises(ClusterError, match=f"^the API server {re.escape(told)}$"):
         Client(api.kubeconfig).create(SECRETS, {"data": {"ca.key": "hunter2"}})
 
 
 def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
-    """The line names the file, and quotes nothing of it: there are tokens in such files."""
+    """The error names the file, and quotes nothing from it: such files contain tokens."""
     file = tmp_path / "config"
     file.write_text("hunter2")
     told = f"cannot connect by {file}: not in the form of a kubeconfig (TypeError)"
@@ -115,7 +115,7 @@ def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
 
 
 def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a pod the kubelet says where the API server is."""
+    """Without the variables that the kubelet sets in a pod, the error says what is missing."""
     monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(
         ClusterError,

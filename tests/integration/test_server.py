@@ -1,4 +1,4 @@
-"""The server over TLS: what an API server, an operator and a person see of it."""
+"""The server over TLS, as the API server, operators and users see it."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_connection_stays_open(server: Running) -> None:
 
 
 def test_keep_alive_is_longer_than_the_clients() -> None:
-    """Go drops an idle connection after 90 s; a server that does so first loses requests."""
+    """Go closes an idle connection after 90 s; a server that closes it earlier loses requests."""
     assert serving.KEEP_ALIVE_SECONDS > 90
 
 
 def test_refusal_leaves_the_connection_usable(server: Running) -> None:
-    """A body that was refused unread is dropped, and the next request answered."""
+    """A body that was rejected unread is discarded, and the next request is answered."""
     connection = server.connect()
     large = send(connection, b"x" * (10 << 20), "/mutate")
     after = send(connection, review(), "/mutate")
@@ -65,7 +65,7 @@ def test_refusal_leaves_the_connection_usable(server: Running) -> None:
 
 
 def test_chunked_bodies_are_capped_too(server: Running) -> None:
-    """Without a length a body for the preview is counted as it arrives; `/mutate` takes none."""
+    """A preview's body without a length is counted as it arrives; `/mutate` accepts none."""
     body = json.dumps(pod()).encode()
 
     assert server.post(iter([b"x" * (1 << 20)] * 9), "/preview").status == 413
@@ -74,7 +74,7 @@ def test_chunked_bodies_are_capped_too(server: Running) -> None:
 
 
 def test_client_without_the_ca_does_not_trust_us(server: Running) -> None:
-    """The certificate is of our own CA, and of no other."""
+    """A client that does not have the server's CA does not trust its certificate."""
     stranger = ssl.create_default_context(cadata=issue_ca().certificate.decode())
     connection = http.client.HTTPSConnection(
         "127.0.0.1", server.ports["mutate"], context=stranger, timeout=60
@@ -111,7 +111,7 @@ def test_tls_1_1_is_refused(server: Running, listener: str) -> None:
     ],
 )
 def test_suites(server: Running, listener: str, suites: str, protocol: str | None) -> None:
-    """Under TLS 1.2 only what encrypts and authenticates in one; TLS 1.3 has nothing else."""
+    """Under TLS 1.2 only AEAD suites with forward secrecy are accepted; TLS 1.3 has no others."""
     client = server.tls.client
     if suites:
         client.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -128,7 +128,7 @@ def test_suites(server: Running, listener: str, suites: str, protocol: str | Non
 
 
 def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
-    """Who forgets the s in https gets an end of the connection, and others their answers."""
+    """Plain HTTP only ends its own connection; other clients get their answers."""
     with socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
         raw.settimeout(10)
@@ -141,7 +141,7 @@ def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
 
 
 def test_metrics_count_what_was_asked(server: Running) -> None:
-    """A scrape parses, and a request more is one more."""
+    """A scrape can be parsed, and each request increments its counter."""
     name = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
     before = server.metric(name) or 0
     server.post(review())
@@ -159,7 +159,7 @@ def test_metrics_count_what_was_asked(server: Running) -> None:
 
 
 def test_ready_and_alive(server: Running) -> None:
-    """Both probes answer on plain HTTP, readiness with a line for each check."""
+    """Both probes answer over plain HTTP, readiness with a line for each check."""
     ready = server.get("/readyz")
 
     assert (server.get("/healthz").status, ready.status) == (200, 200)
@@ -167,7 +167,7 @@ def test_ready_and_alive(server: Running) -> None:
 
 
 def test_preview_over_https(server: Running) -> None:
-    """The same server answers people, from YAML to text."""
+    """The same server answers previews, as text if the client requests it."""
     body = json.dumps(pod()).encode()
     answer = server.post(body, "/preview", Accept="text/plain")
 
@@ -175,9 +175,9 @@ def test_preview_over_https(server: Running) -> None:
 
 
 def test_slow_clients_are_cut_off(tls: Certificates, tmp_path: Path) -> None:
-    """A head or a body that does not arrive ends in 408, a silent connection in silence.
+    """An unfinished head or body gets a 408; a silent connection is closed without an answer.
 
-    The time allowed is long enough to begin all of them on a machine that is busy.
+    The time limit is long enough to begin all three on a busy machine.
     """
     body = b"POST /mutate HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345"
     with (
@@ -204,7 +204,7 @@ def _begun(server: Running, start: bytes) -> Iterator[ssl.SSLSocket]:
 
 
 def test_other_requests_are_answered_while_one_is_slow(server: Running) -> None:
-    """A body that drips in holds up nobody else."""
+    """A body that arrives slowly does not delay other requests."""
     connection = server.connect()
     connection.putrequest("POST", "/mutate")
     connection.putheader("Content-Length", str(len(review())))

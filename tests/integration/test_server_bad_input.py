@@ -1,4 +1,4 @@
-"""What a hostile or broken client sends: an answer each time, and memory that stays flat."""
+"""Hostile and broken clients: each request gets an answer, and memory does not grow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _object(text: bytes) -> bytes:
     return review(object="HERE").replace(b'"HERE"', text)
 
 
-#: Body, and what the answer must hold: of an AdmissionReview with the uid, or of a 4xx.
+#: Body, and what the answer must contain: an AdmissionReview with the uid here, a 4xx below.
 REVIEWS: dict[str, tuple[bytes, str]] = {
     "truncated": (review()[:-30], "the body is not JSON: unexpected end of data"),
     "v1beta1": (review().replace(b".io/v1", b".io/v1beta1"), "apiVersion is a string"),
@@ -49,7 +49,7 @@ PASSED: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("case", REVIEWS)
 def test_bad_review_is_answered_with_its_uid(server: Running, case: str) -> None:
-    """An AdmissionReview that refuses, with a message that names the place."""
+    """An invalid review is answered by one that rejects it, with a message that names the place."""
     body, message = REVIEWS[case]
     answer = server.post(body)
 
@@ -59,7 +59,7 @@ def test_bad_review_is_answered_with_its_uid(server: Running, case: str) -> None
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_review_is_refused(server: Running, case: str) -> None:
-    """A clean 4xx with one line."""
+    """What is not a review gets a 4xx with one line of text."""
     body, status, message = REFUSED[case]
     answer = server.post(body)
 
@@ -69,7 +69,7 @@ def test_what_is_no_review_is_refused(server: Running, case: str) -> None:
 
 @pytest.mark.parametrize("case", PASSED)
 def test_what_is_not_ours_passes(server: Running, case: str) -> None:
-    """Allowed and unchanged, with a warning: nobody is harmed by a wrong registration."""
+    """Other requests are allowed unchanged, with a warning: a wrong registration does no harm."""
     body, message = PASSED[case]
     answer = server.post(body)
 
@@ -82,7 +82,7 @@ def test_what_is_not_ours_passes(server: Running, case: str) -> None:
 
 
 def test_odd_but_valid_reviews_are_decided(server: Running) -> None:
-    """Duplicate keys (the last counts) and names in other scripts are no errors of a review."""
+    """Duplicate keys (the last counts) and names in other scripts do not make a review invalid."""
     twice = review().replace(b'"uid": "', b'"uid": "other", "uid": "', 1)
     named = review(pod(metadata={"name": "тренер-训练-\u202e", "annotations": {}}))
     answers = [server.post(body) for body in (twice, named)]
@@ -91,7 +91,7 @@ def test_odd_but_valid_reviews_are_decided(server: Running) -> None:
 
 
 def test_garbage_instead_of_http_is_a_400(server: Running) -> None:
-    """What is not HTTP ends the connection, and no more."""
+    """What is not HTTP gets a 400, and ends only its own connection."""
     connection = server.connect()
     connection.connect()
     assert connection.sock is not None
@@ -113,7 +113,7 @@ def _hostile(process: Process, rounds: int) -> None:
 
 
 def test_memory_stays_flat(process: Process) -> None:
-    """Hundreds of hostile requests leave the process as it was: up, and no larger."""
+    """Hundreds of hostile requests leave the process running, and no larger."""
     _hostile(process, 2)
     before = process.memory()
     _hostile(process, 12)
@@ -125,7 +125,7 @@ def test_memory_stays_flat(process: Process) -> None:
 
 
 def test_log_is_json_without_values(process: Process) -> None:
-    """Whatever was sent, each line is JSON, and none holds a value of a pod."""
+    """Whatever was sent, each line of the log is JSON, and none contains a value of a pod."""
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     process.post(review(), traceparent=trace)
     for body in (review()[:-30], review(object=[SECRET]), review() + SECRET.encode()):

@@ -1,4 +1,4 @@
-"""What may arrive besides a body, on each of the ports: an answer that says so, and the end."""
+"""Limits on everything but bodies, on each port: the client gets an answer that says so."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _dialled(server: Running, name: str) -> Iterator[socket.socket]:
 
 
 def _asked(server: Running, name: str, *pieces: bytes) -> bytes:
-    """Send pieces on a connection, and return all that comes until the server closes it."""
+    """Send pieces on a connection, and return all that arrives until the server closes it."""
     with _dialled(server, name) as client:
         received = b""
-        with suppress(OSError):  # it may close while we send
+        with suppress(OSError):  # the server may close it meanwhile
             for piece in pieces:
                 client.sendall(piece)
         with suppress(OSError):
@@ -43,7 +43,7 @@ def _codes(answers: bytes) -> list[int]:
 
 
 def _head(name: str, size: int, *fields: bytes) -> bytes:
-    """Make a head of that size."""
+    """Make a request head of `size` bytes."""
     lines = [b"GET %s HTTP/1.1" % PATHS[name], b"Host: a", *fields]
     least = len(b"\r\n".join(lines)) + 6 + len(_FIELD)
     return b"\r\n".join([*lines, _FIELD + b"y" * (size - least), b"", b""])
@@ -55,7 +55,7 @@ LAST = b"Connection: close"
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
 def test_head_is_bounded_to_the_byte(server: Running, name: str, more: int, refused: bool) -> None:
-    """Also one that arrives in one piece."""
+    """The limit is exact to the byte, even for a head that arrives in one piece."""
     head = _head(name, BESIDE_BODY + more, LAST)
     (code,) = _codes(_asked(server, name, head))
 
@@ -65,7 +65,7 @@ def test_head_is_bounded_to_the_byte(server: Running, name: str, more: int, refu
 
 @pytest.mark.parametrize("name", PATHS)
 def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
-    """As soon as it is too large, not when it ends."""
+    """The connection ends as soon as the head is too large, not when the head ends."""
     start = _head(name, 60_000)[:-4]
     answer = _asked(server, name, start, b"y" * 6_000)
 
@@ -78,7 +78,7 @@ def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize(("count", "refused"), [(FIELDS, False), (FIELDS + 1, True)])
 def test_fields_are_counted(server: Running, name: str, count: int, refused: bool) -> None:
-    """One of four bytes takes thirty times as much in memory."""
+    """The number of fields is limited: a field of four bytes takes thirty times as much memory."""
     fields = b"Connection: close\r\n" + b"a:\r\n" * (count - 1)
     (code,) = _codes(_asked(server, name, b"GET %s HTTP/1.1\r\n%b\r\n" % (PATHS[name], fields)))
 
@@ -98,17 +98,17 @@ _ENDLESS = {
 @pytest.mark.parametrize("name", ["preview", "health"])
 @pytest.mark.parametrize("kind", _ENDLESS)
 def test_what_comes_with_a_body_is_bounded(server: Running, name: str, kind: str) -> None:
-    """Trailers, extensions and sizes of chunks count as the head does."""
+    """Trailers, chunk extensions and chunk sizes count like the head."""
     start, more = _ENDLESS[kind]
     pieces = (_CHUNKED % PATHS[name] + start, *[more * (10_000 // len(more))] * 20)
     (code,) = _codes(_asked(server, name, *pieces))
 
-    # Health says at once what it does not take, or is told first that there is too much of it.
+    # The health listener rejects the method at once, or first finds that the limit is exceeded.
     assert code in ({431} if name == "preview" else {405, 431})
 
 
 def test_mutate_takes_no_chunks(server: Running) -> None:
-    """The API server always sends a length, so nothing is read there that has none."""
+    """`/mutate` reads no body without a length, since the API server always sends one."""
     request = _CHUNKED % b"/mutate" + b"1\r\na\r\n" * 1000
 
     assert _codes(_asked(server, "mutate", request)) == [411]
@@ -121,7 +121,7 @@ def _post(*fields: bytes) -> bytes:
 
 
 def test_pipelined_requests_are_answered_in_turn(server: Running) -> None:
-    """A few at a time; what is too large or no HTTP is refused when its turn has come."""
+    """A few pipelined requests are answered in order; an invalid one is rejected in its turn."""
     usual = _post()
     large = _head("mutate", BESIDE_BODY + 1)
 
@@ -131,7 +131,7 @@ def test_pipelined_requests_are_answered_in_turn(server: Running) -> None:
 
 
 def test_pipelined_requests_are_bounded(server: Running) -> None:
-    """Each takes memory while it waits: those that fit are answered, and the connection ends."""
+    """Waiting requests take memory: as many as fit are answered, and the connection ends."""
     answers = _codes(_asked(server, "mutate", _post() * 200))
 
     assert answers == [200] * (PIPELINED + 1) + [431]

@@ -1,4 +1,4 @@
-"""Who makes room when a listener is full, and who is served all the same."""
+"""Which connections a full listener closes, and which it keeps."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from webhook.transport.budget import Limits
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
 
-#: How a ClientHello begins.
+#: The beginning of a ClientHello.
 HELLO = bytes.fromhex("16030100c8010000c40303")
 COST = 1 << 20
 
 
 @pytest.fixture
 def small(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    """Run a server whose listeners take four connections of an address."""
+    """Run a server whose listeners accept four connections from one address."""
     for name in server.LIMITS:
         limits = Limits(connection=COST, in_all=6 * COST, per_address=4 * COST)
         monkeypatch.setitem(server.LIMITS, name, limits)
@@ -42,7 +42,7 @@ def _dial(running: Running | Process, name: str) -> socket.socket:
 
 
 def _closed(connection: socket.socket) -> bool:
-    """Wait for whatever comes, and return whether it is the end."""
+    """Wait for data or the end of a connection, and return whether it ended."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -50,12 +50,12 @@ def _closed(connection: socket.socket) -> bool:
 
 
 def test_hundreds_at_once_are_served(process: Process) -> None:
-    """API servers behind one address may open so many in a burst: all get their answer."""
+    """API servers behind one address may open hundreds of connections at once: all get answers."""
     body = review()
     request = b"POST /mutate HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     with ExitStack() as stack:
         dialled = []
-        for _ in range(400):  # all are there before the first asks
+        for _ in range(400):  # all are open before the first request
             raw = _dial(process, "mutate")
             tls = process.tls.client.wrap_socket(raw, server_hostname="localhost")
             dialled.append(stack.enter_context(tls))
@@ -76,11 +76,11 @@ def test_hundreds_at_once_are_served(process: Process) -> None:
     ],
 )
 def test_the_longest_silent_make_room(small: Running, name: str, start: bytes) -> None:
-    """Silent, or in the middle of a handshake or a head; the newcomer is served."""
+    """A full listener closes the connections that were silent longest, and serves the newcomer."""
     with ExitStack() as stack:
         idle = [stack.enter_context(_dial(small, name)) for _ in range(6)]
         for one in idle:
-            with suppress(OSError):  # the first may be gone by now
+            with suppress(OSError):  # the first may be closed already
                 one.sendall(start)
         assert all(map(_closed, idle[:2]))
         assert small.get("/healthz").status == 200
@@ -88,7 +88,7 @@ def test_the_longest_silent_make_room(small: Running, name: str, start: bytes) -
 
 
 def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> None:
-    """Each listener has a budget of its own."""
+    """Each listener has its own budget."""
     before = small.get("/metrics")
     with ExitStack() as stack:
         for name in ("mutate", "preview"):
@@ -107,7 +107,7 @@ def test_a_flood_of_the_other_ports_leaves_the_probes_alone(small: Running) -> N
 
 
 def test_who_was_answered_last_stays(small: Running) -> None:
-    """A connection that is used outlives those that are not."""
+    """A connection in use outlives those that are not."""
     used = small.connect()
     with ExitStack() as stack, closing(used):
         idle = [stack.enter_context(_dial(small, "mutate")) for _ in range(3)]
@@ -123,7 +123,7 @@ def test_who_was_answered_last_stays(small: Running) -> None:
 
 
 def test_a_body_counts_as_it_arrives(small: Running) -> None:
-    """The oldest make room for a large body; the one that is too large for all of it goes too."""
+    """A large body displaces the oldest connections; one over the whole budget is ended itself."""
     body = b" " * (5 * COST)
     with _dial(small, "preview") as idle:
         with suppress(OSError):
@@ -135,7 +135,7 @@ def test_a_body_counts_as_it_arrives(small: Running) -> None:
 def test_a_handshake_has_a_time_limit(
     tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends without an answer, and is counted."""
+    """A handshake that takes too long is ended without an answer, and counted."""
     monkeypatch.setattr(accept, "HANDSHAKE_SECONDS", 0.2)
     ended = 'rdma_webhook_connections_closed_total{listener="mutate",reason="handshake"}'
     with Running(tls, fabrics(tmp_path)) as running, _dial(running, "mutate") as half:
@@ -146,7 +146,7 @@ def test_a_handshake_has_a_time_limit(
 
 @pytest.mark.parametrize("name", ["health", "mutate"])
 def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str) -> None:
-    """Answers that nobody takes end the connection after a time."""
+    """A client that does not read its answers is disconnected after a time."""
     ended = f'rdma_webhook_connections_closed_total{{listener="{name}",reason="unread"}}'
     body = review()
     request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -161,7 +161,7 @@ def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str
         def ask_on() -> bool:
             with suppress(OSError):
                 client.sendall(request)
-            return running.metric(ended) == 1  # whose answer comes after that to the request
+            return running.metric(ended) == 1  # the server answers this after the request above
 
         with closing(client):
             client.settimeout(0.01)
@@ -169,7 +169,7 @@ def test_who_does_not_read_is_ended(tls: Certificates, tmp_path: Path, name: str
 
 
 def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
-    """No object waits for the garbage collector, which looks at old ones once in an hour."""
+    """No object of a closed connection waits for the garbage collector's rare full collections."""
 
     def left() -> int:
         return sum(
@@ -206,7 +206,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
 
 
 def test_without_descriptors_the_longest_make_room(process: Process) -> None:
-    """The server neither spins nor goes deaf: who comes is served a little later."""
+    """Out of descriptors, the server neither spins nor stops: new clients wait a little longer."""
     open_files = len(list(Path(f"/proc/{process.process.pid}/fd").iterdir()))
     resource.prlimit(process.process.pid, resource.RLIMIT_NOFILE, (open_files + 8, open_files + 8))
     with ExitStack() as stack:

@@ -45,7 +45,7 @@ def test_stops_cleanly(process: Process, number: signal.Signals) -> None:
 
 
 def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
-    """After SIGTERM: unready, serving, each answer asks to dial again; a second signal ends it."""
+    """After SIGTERM it is unready and answers with `Connection: close`; a second signal ends it."""
     config = fabrics(tmp_path)
     with Process(tls, config, tmp_path / "log", os.environ, drain_seconds=30.0) as process:
         connection = process.connect()
@@ -65,7 +65,7 @@ def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
 
 
 def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
-    """A ConfigMap that the kubelet swaps is in use at the next look."""
+    """A ConfigMap that the kubelet has updated is used at the next poll."""
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, FABRICS.replace("name: ib", "name: roce"))
@@ -74,7 +74,7 @@ def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
 
 
 def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: Path) -> None:
-    """Ready still, with the error in its line and a metric; pods are decided as before."""
+    """The server stays ready, shows the error in `/readyz` and a metric, and decides as before."""
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, "fabrics: 7")
@@ -85,7 +85,7 @@ def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: P
 
 
 def test_without_configuration_up_and_unready(tls: Certificates, tmp_path: Path) -> None:
-    """No crash loop: it waits for a file, and takes it as soon as it is there."""
+    """No crash loop: the server waits for a file, and uses it as soon as it exists."""
     config = tmp_path / "fabrics.yaml"
     with Running(tls, config) as server:
         assert server.get("/readyz").status == 503
@@ -110,7 +110,7 @@ def test_without_certificate_up_and_unready(tmp_path: Path) -> None:
 
 
 def test_renewed_certificate_is_served(tmp_path: Path) -> None:
-    """New handshakes get it; connections that are open go on."""
+    """New handshakes get the renewed certificate; open connections stay open."""
     tls = certificates(tmp_path)
     with Running(tls, fabrics(tmp_path)) as server:
         connection = server.connect()
@@ -143,7 +143,7 @@ def _serve(options: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
-    """Nobody has to read a traceback to learn that a port is taken."""
+    """A taken port is reported in one line that names the option, not in a traceback."""
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         done = _serve(f"dev=True, port={port}", XDG_STATE_HOME=str(tmp_path))
@@ -158,7 +158,7 @@ def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
 
 
 def test_no_certificate_is_one_line_that_names_the_flags() -> None:
-    """All three ways are said."""
+    """The error names all three ways to get a certificate."""
     done = _serve("", KUBERNETES_SERVICE_HOST="")  # tests may run in a pod
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -170,10 +170,10 @@ def test_no_certificate_is_one_line_that_names_the_flags() -> None:
     shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is missing: install it"
 )
 def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
-    """`serve --dev` needs no cluster and no file; what it prints is run by a shell."""
+    """`serve --dev` needs no cluster and no file; a shell can run the command that it prints."""
     free = "port=0, preview_port=0, health_port=0"
     with subprocess.Popen(
-        # A preview gets turns, and time, however busy the machine is.
+        # The preview gets processor time, and enough of it, however busy the machine is.
         [
             *(sys.executable, "-c"),
             "from webhook.app.preview_worker import child; child.NICEST = 1; "

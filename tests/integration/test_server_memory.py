@@ -1,7 +1,7 @@
-"""What strangers can make the serving process hold: never 300 MiB, whatever they send.
+"""Anonymous clients cannot make the serving process use 300 MiB, whatever they send.
 
-All of it is sent to one process, so that what stays of one attack counts in the next. In each,
-honest requests are answered.
+All attacks go to one process, so that memory that one of them leaves behind counts in the next.
+During each attack, honest requests are answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from webhook.app.http.mutate import OBJECTS, VALUES
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
 
-#: MiB; the Deployment's limit is 512, and the child that previews has its part.
+#: MiB; the Deployment's limit is 512, and the process that computes previews needs its share.
 MOST = 300
 HELLO = bytes.fromhex("16030100c8010000c40303")
 _HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\n"
@@ -35,7 +35,7 @@ def served(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """Run one process for all attacks of this module."""
     folder = tmp_path_factory.mktemp("memory")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # here are the clients' ends
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the clients' ends
     with Process(tls, fabrics(folder), folder / "log", os.environ) as running:
         yield running
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -49,7 +49,7 @@ def _most(process: Process) -> float:
 
 
 def _open(served: Process, stack: ExitStack, name: str, *, tls: bool) -> socket.socket | None:
-    """Connect; None where the server has had enough of it already."""
+    """Connect; None if the server already refuses connections."""
     with suppress(OSError):
         raw = stack.enter_context(socket.create_connection(("127.0.0.1", served.ports[name]), 20))
         if not tls:
@@ -61,7 +61,7 @@ def _open(served: Process, stack: ExitStack, name: str, *, tls: bool) -> socket.
 def _flood(
     name: str, count: int, payload: bytes, *, tls: bool = False, times: int = 1
 ) -> Callable[[Process, ExitStack], None]:
-    """Make an attack: so many connections, each of which sends this and reads nothing."""
+    """Make an attack: `count` connections, each of which sends `payload` and reads nothing."""
 
     def attack(served: Process, stack: ExitStack) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -69,7 +69,7 @@ def _flood(
             one = _open(served, stack, name, tls=tls)
             if one is None:
                 continue
-            one.settimeout(0.2)  # a server that does not read is not waited for
+            one.settimeout(0.2)  # do not wait for a server that does not read
             with suppress(OSError):
                 for _ in range(times):
                     one.sendall(payload)
@@ -78,7 +78,7 @@ def _flood(
 
 
 def _never_read(served: Process, stack: ExitStack) -> None:
-    """Ask for what is large, again and again, and read none of it."""
+    """Request large answers again and again, and read none of them."""
     for _ in range(50):
         one = _open(served, stack, "health", tls=False)
         if one is not None:
@@ -89,7 +89,7 @@ def _never_read(served: Process, stack: ExitStack) -> None:
 
 
 def _leave_previews_unread(served: Process, stack: ExitStack) -> None:
-    """Ask for previews that are as large as their pods, and read one line of each."""
+    """Request previews that are as large as their pods, and read only the first bytes of each."""
     body = b'{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"a":"%b"}},"spec":{}}'
     body %= b"a" * (5 << 20)
     head = b"POST /preview HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -101,7 +101,7 @@ def _leave_previews_unread(served: Process, stack: ExitStack) -> None:
         one.sendall(head + body)
         told.append(one.recv(12))
     assert told[0].endswith(b"200")
-    assert {one[-3:] for one in told} <= {b"200", b"429"}  # 429 once the kernel takes no more
+    assert {one[-3:] for one in told} <= {b"200", b"429"}  # 429 once the kernel buffers no more
 
 
 ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
@@ -133,7 +133,7 @@ ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_flood_fills_the_memory(served: Process, name: str) -> None:
-    """While it lasts, pods are decided and probes answered."""
+    """During a flood, pods are decided and probes are answered."""
     with ExitStack() as stack:
         ATTACKS[name](served, stack)
         assert served.post(review()).status == 200
@@ -143,12 +143,12 @@ def test_no_flood_fills_the_memory(served: Process, name: str) -> None:
 
 
 def _objects(unit: str, count: int) -> bytes:
-    """Write a list of so many units, each with a number in it, within the limit of a body."""
+    """Write a list of `count` units, each with a number in it, within the limit of a body."""
     written = ",".join(unit % number for number in range(count))
     return f"[{written}]".encode()
 
 
-_WIDE = "\N{GRINNING FACE}"  # one such makes four bytes of each character of its string
+_WIDE = "\N{GRINNING FACE}"  # makes every character of its string take four bytes
 DENSE: dict[str, bytes] = {
     "8 MiB of {},": b"[" + b"{}," * (BODY_LIMIT // 3 - 2) + b"{}]",
     "strings": _objects(f'"{_WIDE}%010d"', VALUES - 1),
@@ -160,7 +160,7 @@ DENSE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", DENSE)
 def test_no_body_fills_the_memory(served: Process, name: str) -> None:
-    """As dense as may be, beside as many others as the port holds: refused, and not for memory."""
+    """The densest bodies, beside as many others as the port holds, are rejected without harm."""
     assert len(DENSE[name]) <= BODY_LIMIT
     with ExitStack() as stack:
         ATTACKS["bodies that do not end"](served, stack)

@@ -1,4 +1,4 @@
-"""What the process that serves lets others see of it."""
+"""What other processes can see of the serving process."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_limits(process: Process) -> None:
 
 
 def test_metrics_of_the_process_are_still_there(process: Process) -> None:
-    """Nobody else may look into it, but it may itself."""
+    """The process can still read its own figures, although no other process may inspect it."""
     assert (process.metric("process_resident_memory_bytes") or 0) > 0
     assert (process.metric("process_open_fds") or 0) > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux'")
 def test_nobody_reads_its_memory(tmp_path: Path) -> None:
-    """No core file whatever the limit, and no tracing by its own user: it holds the CA's key."""
+    """The process holds the CA's key, so it leaves no core file, and its user cannot trace it."""
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE],
         cwd=tmp_path,

@@ -1,7 +1,7 @@
-"""Shell scripts as bash reads and runs them, as tree-sitter reads them, and as we do.
+"""Compare how bash, tree-sitter and the webhook read shell scripts.
 
-bash is the judge: what it rejects we leave alone, what it runs gets the flag and is otherwise run
-as before. tree-sitter is a second opinion, and bash decides where it differs.
+bash is the judge: the webhook must leave alone what bash rejects; what bash runs gets the flag
+and otherwise runs as before. tree-sitter is a second opinion; where it differs, bash decides.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.skipif(not judges.BASH, reason="no bash here")
 WRITTEN = corpus.written()
 MADE = corpus.made()
 ALL = [*WRITTEN, *MADE]
-#: Of the scripts that bash accepts, those that we may not understand.
+#: The largest share of the scripts accepted by bash that the webhook may not understand.
 UNKNOWN = 0.08
-#: Of the scripts of this machine.
+#: The same for the scripts of this machine.
 UNKNOWN_HERE = 0.04
-#: How many of those are looked at; SHELL_SWEEP=1 looks at all.
+#: How many scripts of this machine are checked; SHELL_SWEEP=1 checks all.
 SAMPLE = 40
 
-#: Where tree-sitter 0.25.1 says something else of the page, and bash is with us.
+#: Where tree-sitter 0.25.1 reads the page differently, and bash agrees with the webhook.
 DIFFERENCES = {
     "a coprocess": "takes `coproc` for a program",
     "a named coprocess": "takes `coproc` for a program and the group for its words",
@@ -41,7 +41,7 @@ DIFFERENCES = {
     "a here-document": "does not look between backticks in a here-document",
     "a here-document behind a bar at the end of a line": "takes its text for a command",
 }
-#: Where it sees an error, and bash runs the script.
+#: Where tree-sitter sees an error, although bash runs the script.
 ERRORS = (
     *("a dollar that is none", "an element of a quoted key", "an empty substitution"),
     *("backticks with a comment", "for without in and semicolon", "for with in on the next line"),
@@ -60,7 +60,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> judges.Sandbox:
 
 
 def flagged(script: str) -> str:
-    """Insert the flag behind every launcher that takes words."""
+    """Insert the flag after every launcher that may be edited."""
     manifest = {"spec": {"containers": [{"command": ["bash", "-c", script]}]}}
     launches = Commands(manifest).launches(("spec", "containers", 0))
     ends = [one.end for one in launches if one.end is not None and one.editable]
@@ -68,7 +68,7 @@ def flagged(script: str) -> str:
 
 
 def judged(case: Case, sandbox: judges.Sandbox) -> list[str]:
-    """Ask bash and ourselves; give the lines for the page, and check that both agree."""
+    """Check that bash and the webhook agree on a case; return the lines for the page."""
     script = case.script
     problem = judges.ours(script).problem
     if judges.rejects(script):
@@ -88,7 +88,7 @@ def _mark(line: str) -> str:
 
 
 def test_the_page_is_what_bash_did(sandbox: judges.Sandbox) -> None:
-    """The same launchers run with the same words and ours, and nothing else changes."""
+    """Edited scripts run the same launchers with the same words and the flag, and nothing else."""
     found = [(case, judged(case, sandbox)) for case in WRITTEN]
     parts = ["\n".join([f"%% {case.about}", case.script, *lines]) for case, lines in found]
     fresh = "\n".join([corpus.head(), *parts]) + "\n"
@@ -98,7 +98,7 @@ def test_the_page_is_what_bash_did(sandbox: judges.Sandbox) -> None:
 
 
 def test_every_launch_in_every_place(sandbox: judges.Sandbox) -> None:
-    """Wherever a command may stand, every kind of launch gets the flag, and runs as before."""
+    """In every place of a command, every kind of launch gets the flag, and runs as before."""
     wrong = [
         (case, lines) for case in MADE if (lines := judged(case, sandbox)) != list(case.judged)
     ]
@@ -106,7 +106,7 @@ def test_every_launch_in_every_place(sandbox: judges.Sandbox) -> None:
 
 
 def test_the_corpus_is_large_and_mostly_understood() -> None:
-    """Not to know is no way out."""
+    """The corpus is large, and only a small share of it may count as not understood."""
     accepted = [case for case in ALL if case.judged != ("=!",)]
     unknown = [case.about for case in accepted if "=?" in case.judged]
     assert len(WRITTEN) >= 250
@@ -115,7 +115,7 @@ def test_the_corpus_is_large_and_mostly_understood() -> None:
 
 
 def test_the_second_opinion_on_the_corpus() -> None:
-    """tree-sitter names the same commands, but where it is listed with the reason."""
+    """tree-sitter finds the same commands, except in the listed cases."""
     differing, failing = set(), set()
     for case in ALL:
         own, other = judges.our_names(case.script), judges.tree_sitters_names(case.script)
@@ -142,7 +142,7 @@ def here() -> list[str]:
 
 
 def test_scripts_of_this_machine() -> None:
-    """Nearly all are understood, as bash says; a command that becomes a launcher is found."""
+    """Nearly all are understood, as bash reads them; a command renamed to a launcher is found."""
     unknown, wrong, missed = 0, [], []
     scripts = here()
     for script in scripts:
@@ -158,7 +158,7 @@ def test_scripts_of_this_machine() -> None:
 
 
 def _some(names: list[judges.Name]) -> list[judges.Name]:
-    """Choose plain names; what declares variables takes arrays, and no launcher does."""
+    """Choose plain names, but not those that declare variables: launchers accept no arrays."""
     plain = [one for one in names if one.word and one.word.isascii() and one.word.isidentifier()]
     plain = [one for one in plain if not patterns.DECLARING.match(f"{one.word} ")]
     return Random(0).sample(plain, min(3, len(plain)))
@@ -176,9 +176,9 @@ def _finds(script: str, name: judges.Name) -> bool:
 @given(scripts() | fragments())
 @settings(max_examples=60)
 def test_any_script(script: str) -> None:
-    """What we understand bash accepts, before and after, and it sees our commands.
+    """What the webhook understands, bash accepts before and after the edit, seeing its commands.
 
-    But where an array may stand we do not check in full: a rejected script may be edited there.
+    Arrays are not checked in full: a script with one may be edited although bash rejects it.
     """
     if judges.ours(script).problem:
         return

@@ -1,6 +1,6 @@
-"""What the port of /mutate tells whoever reaches it without `--client-ca`: docs/security.md.
+"""What anybody who reaches the port of /mutate can learn without `--client-ca`: docs/security.md.
 
-With it nobody else is answered: test_client_certificates.py.
+With `--client-ca`, nobody but the API server gets an answer: test_client_certificates.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.waiting import until
 
 LEVEL = {"pod-security.kubernetes.io/enforce": "baseline"}
 SECRET = "s3cr3t-of-a-tenant"
-#: A second fabric on the same GPUs, so that the namespace's own says which.
+#: A second fabric with the same GPUs, so that the namespace's annotation decides.
 SECOND = """\
 - name: other
   match: {gpuResources: [nvidia.com/gpu]}
@@ -41,7 +41,7 @@ SECOND = """\
 
 @pytest.fixture(scope="module")
 def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Serve a cluster with namespaces of all sorts, each with something else that is nobody's."""
+    """Serve a cluster with different namespaces, each with metadata that must not leak."""
     folder: Path = tmp_path_factory.mktemp("strangers")
     cluster = Cluster()
     fabric = {"rdma.lab/fabric": "other", "note": SECRET}
@@ -60,7 +60,7 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def _told(server: Running, name: str, **annotations: str) -> str:
-    """Ask about a pod in a namespace; return all of the answer, the patch in the clear."""
+    """Send a review of a pod in a namespace; return the whole answer, with the patch decoded."""
     asked: Any = pod()
     asked["metadata"]["annotations"] |= annotations
     asked["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi"
@@ -70,14 +70,14 @@ def _told(server: Running, name: str, **annotations: str) -> str:
 
 
 def test_whether_a_namespace_exists_and_what_it_enforces(server: Running) -> None:
-    """By a reason code each: NamespaceUnknown, and that of Pod Security for a level."""
+    """Reason codes reveal it: NamespaceUnknown, and the one for a Pod Security level."""
     assert "NamespaceUnknown" in _told(server, "nowhere")
     assert "NamespaceUnknown" not in _told(server, "plain")
     assert "baseline" in _told(server, "strict")
 
 
 def test_the_names_of_what_bounds_memory(server: Running) -> None:
-    """Of one LimitRange or quota that demands a memory limit, but not its numbers."""
+    """The answer names one LimitRange or quota that demands a memory limit, but not its numbers."""
     limited, bounded = (_told(server, name) for name in ("limited", "bounded"))
     assert "LimitRange sizes" in limited
     assert "quota team" in bounded.lower().replace("resourcequota", "quota")
@@ -85,14 +85,14 @@ def test_the_names_of_what_bounds_memory(server: Running) -> None:
 
 
 def test_its_fabric_and_nothing_else_of_it(server: Running) -> None:
-    """Its default fabric, and what the fabrics file says of that; no other label or annotation."""
+    """The answer reveals the default fabric and its settings, but no other label or annotation."""
     told = _told(server, "plain")
     assert "rdma~1other" in told
     assert SECRET not in told
 
 
 def test_where_nvlink_may_be_shared(server: Running) -> None:
-    """Which namespaces the fabrics file lists for it."""
+    """The answer reveals which namespaces the fabrics file lists for sharing NVLink."""
     share = {"rdma.lab/nvlink": "share"}
     told = "is not in nvlink.allowNamespaces"
     assert [told in _told(server, name, **share) for name in ("plain", "limited")] == [False, True]
