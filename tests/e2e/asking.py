@@ -14,11 +14,11 @@ Document = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """What the API server said."""
+    """The API server's answer."""
 
-    #: Why it was refused; "" where it would have been created.
+    #: Why it was rejected; "" if it would have been created.
     refusal: str
-    #: The messages of one policy's warnings.
+    #: The messages of one policy's warnings; `detector` has those of the other.
     advice: list[str]
     detector: list[str]
 
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 
 def ask(cluster: Cluster, document: Document) -> Answer:
-    """Ask what would become of a document, without storing it."""
+    """Dry-run the creation of a document."""
     said = send(cluster, "POST", f"{_collection(document)}?dryRun=All", document)
     return Answer(said.refusal, *(_of(said.warnings, one) for one in ("advice", "detector")))
 
@@ -49,14 +49,14 @@ def _of(warnings: list[str], policy: str) -> list[str]:
 
 
 def told(text: str, policy: str) -> list[str]:
-    """Return the messages of a policy among what kubectl printed."""
+    """Return a policy's messages from kubectl's output."""
     head = "Warning: "
     lines = [line.removeprefix(head) for line in text.splitlines() if line.startswith(head)]
     return _of(lines, policy)
 
 
 def pod(namespace: str, annotations: Document | None = None, **metadata: Any) -> Document:
-    """Return a pod without a GPU, as a template and alone."""
+    """Return a pod without a GPU, to create alone or to use as a template."""
     where: Document = {"name": "probe", "namespace": namespace, **metadata}
     if annotations is not None:
         where["annotations"] = annotations
@@ -72,12 +72,12 @@ def template(annotations: Document | None = None, labels: Document | None = None
 
 
 def once(of: Document) -> Document:
-    """Return the template for what runs to its end."""
+    """Return the template for pods that run to completion."""
     return {**of, "spec": {**of["spec"], "restartPolicy": "Never"}}
 
 
 SELECTOR = {"selector": {"matchLabels": {"app": "probe"}}}
-#: Each kind with its apiVersion and how it holds a template.
+#: Each kind, with its apiVersion and a spec that contains a template.
 WORKLOADS: dict[str, tuple[str, Callable[[Document], Document]]] = {
     "Deployment": ("apps/v1", lambda t: {**SELECTOR, "template": t}),
     "StatefulSet": ("apps/v1", lambda t: {**SELECTOR, "serviceName": "s", "template": t}),
@@ -99,7 +99,7 @@ def workload(kind: str, namespace: str, of: Document, **metadata: Any) -> Docume
 
 
 def namespace(name: str, value: str | None) -> Document:
-    """Return a namespace with this value of the label."""
+    """Return a namespace with this value of the opt-in label, or without the label."""
     labels = {} if value is None else {ENABLE: value}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 

@@ -1,4 +1,4 @@
-"""Turn a running API server's OpenAPI into what kubeconform reads: one JSON Schema per kind."""
+"""Turn a running API server's OpenAPI into kubeconform's input: one JSON Schema per kind."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-#: kubeconform finds a kind's file by this: deployment-apps-v1.json, pod-v1.json.
+#: kubeconform looks up a kind's file by this pattern: deployment-apps-v1.json, pod-v1.json.
 LOCATION = "{{.ResourceKind}}{{.KindSuffix}}.json"
 _REFERENCES = "#/components/schemas/"
 
 
 def write_schemas(raw: Callable[[str], str], versions: Iterable[str], folder: Path) -> None:
-    """Write the schemas of these apiVersions; `raw` gets a path from the API server."""
+    """Write the schemas of these apiVersions; `raw` fetches a path of the API server."""
     index = json.loads(raw("/openapi/v3"))["paths"]
     for version in versions:
         path = f"apis/{version}" if "/" in version else f"api/{version}"
@@ -33,7 +33,7 @@ def _file(folder: Path, kind: dict[str, str]) -> Path:
 
 
 def _closed(schema: Any) -> Any:
-    """Rewrite references, and refuse fields that an object does not have, as `-strict` wants it."""
+    """Rewrite references, and reject unknown fields of objects, as `-strict` requires."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):

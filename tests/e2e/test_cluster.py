@@ -1,4 +1,4 @@
-"""The cluster itself: a node that runs pods, what pods and the machine reach, and how it ends."""
+"""The cluster itself: a node that runs pods, the network of pods and machine, and the cleanup."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.cluster.network import BRIDGE, Network
 from tests.cluster.node import NAME
 
 _ROOT = Path(__file__).parents[2]
-#: Seconds: for what the kernel or another process does next.
+#: Seconds to wait for what the kernel or another process does next.
 _SOON = 20.0
 
-#: A pod that serves, and what others ask from inside it.
+#: The program of a pod that serves, and one that calls the API server from a pod.
 _SERVE = "import http.server; http.server.test(http.server.SimpleHTTPRequestHandler, port=8000)"
 _ASK_API_SERVER = """
 import ssl, sys, urllib.request
@@ -95,7 +95,7 @@ def _until(condition: Callable[[], object], seconds: float = _SOON) -> bool:
 
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> str:
-    """Give the node an image that has Python."""
+    """Load an image with Python onto the node."""
     made = webhook_image()
     cluster.load(made.archive)
     return made.name
@@ -103,7 +103,7 @@ def image(cluster: Cluster) -> str:
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, image: str) -> Iterator[str]:
-    """Run a pod that serves on port 8000, with a Service of its name and a headless one."""
+    """Run a pod that serves on port 8000, with a Service of the same name and a headless one."""
     _create(
         cluster,
         _pod("cluster-test", image, hostname="first", subdomain="cluster-test-headless"),
@@ -117,7 +117,7 @@ def server(cluster: Cluster, image: str) -> Iterator[str]:
 
 
 def test_node_is_ready_and_of_the_minor_that_was_asked_for(cluster: Cluster) -> None:
-    """The kubelet that registered is the one that was meant, and so is the API server."""
+    """Kubelet and API server have the requested minor version, and the node is ready."""
     node = json.loads(cluster.kubectl("get", "node", NAME, "--output=json"))
     version = json.loads(cluster.kubectl("get", "--raw=/version"))
 
@@ -135,14 +135,14 @@ def test_pod_runs_and_can_be_looked_into(cluster: Cluster, server: str) -> None:
 
 
 def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> None:
-    """A Service has its own address, a headless one its pods', a pod one by its host name."""
+    """A Service resolves to its address, a headless one to its pods', a host name to its pod's."""
     names = [server, f"{server}-headless", f"first.{server}-headless"]
     program = f"import socket; [print(socket.gethostbyname(name)) for name in {names}]"
 
     found: list[str] = []
 
     def all_found() -> bool:
-        with suppress(KubectlError):  # a name that CoreDNS has not learned of yet
+        with suppress(KubectlError):  # CoreDNS may not know a name yet
             found[:] = _python(cluster, server, program).split()
         return bool(found)
 
@@ -153,7 +153,7 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
 
 
 def test_pod_reaches_the_api_server_as_its_service_account(cluster: Cluster, server: str) -> None:
-    """Through the Service kubernetes.default, whose certificate is good, with its token."""
+    """It uses the Service kubernetes.default, whose certificate is valid, with its token."""
     said = _python(cluster, server, _ASK_API_SERVER)
 
     assert said.startswith("403 ")
@@ -161,7 +161,7 @@ def test_pod_reaches_the_api_server_as_its_service_account(cluster: Cluster, ser
 
 
 def test_service_is_reached_from_everywhere(cluster: Cluster, server: str) -> None:
-    """From the machine, from the API server's proxy and from the pod behind it."""
+    """It is reached from the machine, from the API server's proxy and from the pod behind it."""
     address = _field(cluster, f"service/{server}", "{.spec.clusterIP}")
 
     with socket.create_connection((address, 80), timeout=5):
@@ -173,7 +173,7 @@ def test_service_is_reached_from_everywhere(cluster: Cluster, server: str) -> No
 
 
 def test_pod_reaches_the_machine(cluster: Cluster, server: str) -> None:
-    """Test servers of the machine can be called from inside."""
+    """Pods can call test servers on the machine."""
     with socket.create_server((cluster.network.machine, 0)) as listener:
         port = listener.getsockname()[1]
         call = f"socket.create_connection(('{cluster.network.machine}', {port}), timeout=5)"
@@ -181,7 +181,7 @@ def test_pod_reaches_the_machine(cluster: Cluster, server: str) -> None:
 
 
 def test_node_has_the_resources_that_it_advertises(cluster: Cluster, image: str) -> None:
-    """The scheduler counts them, and the kubelet admits the pod that asks for them."""
+    """The scheduler counts the resources, and the kubelet admits the pod that requests them."""
     cluster.advertise({"example.com/thing": "2"})
     limits = {"limits": {"example.com/thing": "2"}}
     _create(cluster, _pod("things", image, resources=limits))
@@ -199,7 +199,7 @@ def _scheduling(cluster: Cluster, pod: str) -> str:
 def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
     cluster: Cluster, image: str
 ) -> None:
-    """They have labels and resources like others, and a taint."""
+    """Fake nodes have labels and resources like others, and a taint."""
     made = cluster.fake_nodes(2, {"example.com/kind": "fake"}, {"example.com/other": "1"})
     selector = {"nodeSelector": {"example.com/kind": "fake"}}
     asks = {"resources": {"limits": {"example.com/other": "1"}}}
@@ -218,7 +218,7 @@ def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
 
 
 def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluster) -> None:
-    """It runs inside, uses the administrator's kubeconfig, and its output is in a log."""
+    """It runs inside, uses the administrator's kubeconfig, and logs its output."""
     program = "import sys, time; print(open(sys.argv[1]).read(), flush=True); time.sleep(600)"
     process = cluster.start("beside", [sys.executable, "-c", program, cluster.kubeconfig])
 
@@ -229,7 +229,7 @@ def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluste
 
 
 def test_failures_say_what_was_said(cluster: Cluster) -> None:
-    """An error of a command carries the command's own words, unless it was expected."""
+    """An error has the command's own message, unless the failure was expected."""
     with pytest.raises(KubectlError, match=r'namespaces "nowhere" not found'):
         cluster.kubectl("get", "namespace", "nowhere")
     assert "not found" in cluster.kubectl("get", "namespace", "nowhere", check=False)
@@ -238,7 +238,7 @@ def test_failures_say_what_was_said(cluster: Cluster) -> None:
 
 
 def test_machine_does_not_notice(cluster: Cluster) -> None:
-    """Bridge, packet filter and settings of the kernel are the cluster's own."""
+    """Bridge, packet filter and kernel settings are the cluster's own."""
     settings = ("panic", "panic_on_oops")
     asked = [f"/proc/sys/kernel/{name}" for name in settings]
 
@@ -253,7 +253,7 @@ def test_machine_does_not_notice(cluster: Cluster) -> None:
 
 
 def test_nothing_is_left_of_a_cluster_that_was_taken_down(cluster: Cluster, tmp_path: Path) -> None:
-    """No process, mount, device, route, cgroup or file; and the other cluster goes on."""
+    """No process, mount, device, route, cgroup or file is left; the other cluster keeps running."""
     with running(cluster.minor, tmp_path / "second") as second:
         for each in (second, cluster):
             _create(each, _small_pod("small"))
@@ -279,7 +279,7 @@ def _small_pod(name: str) -> dict[str, Any]:
 def victim(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[subprocess.Popen[str], Cluster]]:
-    """Start a cluster in a process of its own, with a folder of clusters of its own."""
+    """Start a cluster in a separate process, with its own folder of clusters."""
     monkeypatch.setenv(
         "XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or f"{Path.home()}/.cache"
     )
@@ -304,7 +304,7 @@ def victim(
 def test_nothing_is_left_of_a_cluster_whose_owner_was_killed(
     victim: tuple[subprocess.Popen[str], Cluster],
 ) -> None:
-    """Not even where the owner had no chance to do anything."""
+    """Nothing is left even if the owner had no chance to clean up."""
     process, cluster = victim
     assert _traces(cluster) != set()
 
@@ -316,7 +316,7 @@ def test_nothing_is_left_of_a_cluster_whose_owner_was_killed(
 def test_next_start_removes_what_is_left_of_a_cluster_without_a_guard(
     victim: tuple[subprocess.Popen[str], Cluster],
 ) -> None:
-    """Its processes end with their owner all the same; cgroup and files wait for the next start."""
+    """Its processes end with their owner; the next start removes its cgroup and files."""
     process, cluster = victim
     for guard in _processes(lambda argv: "tests.cluster.guard" in argv and _names(cluster, argv)):
         os.kill(guard, signal.SIGKILL)
@@ -330,7 +330,7 @@ def test_next_start_removes_what_is_left_of_a_cluster_without_a_guard(
 
 
 def _traces(cluster: Cluster) -> set[str]:
-    """Return what there is of a cluster on this machine."""
+    """Return the kinds of traces that a cluster has on this machine."""
     cgroup = cgroups.name_for(cluster.directory)
     network: Network = cluster.network
     found = {
@@ -345,7 +345,7 @@ def _traces(cluster: Cluster) -> set[str]:
 
 
 def _processes(wanted: Callable[[str], bool]) -> list[int]:
-    """Return processes by their command lines; a dead one has none."""
+    """Return the processes with such a command line; a dead one has none."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,4 @@
-"""Everything in manifests/ builds, fits the API server's own schemas, and can be applied."""
+"""Everything in manifests/ can be built, matches the API server's schemas, and can be applied."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
 
 _TEXT = {"type": "string"}
-#: A PodMonitor as far as ours goes: the operator's CRDs are in no Go module that is served.
+#: A PodMonitor with the fields that ours uses: no Go module ships the operator's CRDs.
 POD_MONITOR = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -78,7 +78,7 @@ POD_MONITOR = {
 
 @pytest.fixture(scope="module")
 def foreign(cluster: Cluster) -> Iterator[Cluster]:
-    """Give a cluster that knows the kinds of others which we use; afterwards it does not."""
+    """Give a cluster that knows the foreign kinds that we use, and remove them afterwards."""
     cluster.need("the kinds of other projects, as Go fetches them")
     files = [*(module_dir("cert-manager") / "deploy/crds").glob("cert-manager.io_*.yaml")]
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
@@ -121,14 +121,14 @@ def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
         yield path, node
 
 
-#: Where `rdma-webhook` is the name of an object, an image or a file, and may stay.
+#: Keys whose values may be `rdma-webhook` as the name of an object, an image or a file.
 NAMES = {
     *("name", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "image", "serviceAccountName"),
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
     *("message", "fabrics.yaml"),
 }
-#: The name of our account in any namespace, names of objects together with the new one, and of our
-#: webhook configuration and Secret.
+#: Names that may stay: that of our account in any namespace, names of objects together with the
+#: new namespace, and those of our webhook configuration and Secret.
 NAMED = re.compile(
     r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
     r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'"
@@ -140,7 +140,7 @@ Documents = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def shipped(foreign: Cluster) -> dict[str, Documents]:
-    """Build what ships, and read the examples; return the documents by folder or file."""
+    """Build the shipped folders, and read the examples; return the documents by folder or file."""
     built = {folder: build(foreign, MANIFESTS / folder) for folder in SHIPPED}
     return built | {
         file.name: list(yaml.safe_load_all(file.read_text(encoding="utf-8"))) for file in EXAMPLES
@@ -151,7 +151,7 @@ def shipped(foreign: Cluster) -> dict[str, Documents]:
 def schemas(
     foreign: Cluster, shipped: dict[str, Documents], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Write the running API server's own schemas of all that."""
+    """Write the running API server's schemas for all these documents."""
     folder = tmp_path_factory.mktemp("schemas")
     versions = {one["apiVersion"] for documents in shipped.values() for one in documents}
     write_schemas(lambda path: foreign.kubectl("get", "--raw", path), versions, folder)
@@ -165,7 +165,7 @@ def test_what_ships_is_valid(shipped: dict[str, Documents], schemas: Path, name:
 
 
 def test_a_wrong_field_is_found(foreign: Cluster, schemas: Path) -> None:
-    """The check above can fail: a misspelt field deep inside is not passed over."""
+    """The check above can fail: a misspelled field deep inside is found."""
     documents = build(foreign, MANIFESTS / "overlays/self-managed")
     (deployment,) = (one for one in documents if one["kind"] == "Deployment")
     deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Never"
@@ -206,7 +206,7 @@ def test_the_api_server_takes_it(foreign: Cluster, folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["overlays/self-managed", "overlays/cert-manager"])
 def test_the_namespace_has_one_source(cluster: Cluster, tmp_path: Path, folder: str) -> None:
-    """A site that names another namespace finds the old one nowhere."""
+    """If a site names another namespace, the old name appears nowhere."""
     documents = build(cluster, elsewhere(folder, tmp_path))
     left = [
         (document["kind"], path, text)
@@ -235,7 +235,7 @@ def test_a_name_left_behind_is_found(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
-    """Cluster-scoped objects are built without a namespace: some GitOps tools stumble over one."""
+    """Cluster-scoped objects have no namespace, which some GitOps tools cannot handle."""
     scoped = {
         *("Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
@@ -246,7 +246,7 @@ def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
         assert all("namespace" not in one["metadata"] for one in found)
 
 
-#: What a site would put into its own ConfigMap.
+#: What a site could put into its ConfigMap.
 SITE = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
@@ -259,7 +259,7 @@ fabrics:
 
 
 def test_the_sites_fabrics_win(cluster: Cluster) -> None:
-    """In the Deployment's volume our empty file is read, until the site's ConfigMap is there."""
+    """The volume has our empty file until the site's ConfigMap exists."""
     cluster.need("the image of this checkout on its nodes")
     image = webhook_image()
     cluster.load(image.archive)
@@ -310,7 +310,7 @@ def check(cluster: Cluster, space: str, image: str, template: dict[str, Any]) ->
 
 
 def checked(cluster: Cluster, space: str) -> str:
-    """Return what it says."""
+    """Return the output of `check-config`."""
     where, done = f"--namespace={space}", "--for=jsonpath={.status.phase}=Succeeded"
     cluster.kubectl("wait", where, done, "--timeout=300s", "pod/check")
     return cluster.kubectl("logs", where, "check")

@@ -1,4 +1,4 @@
-"""What the API server does by itself: whom it calls, what it warns of, what it forbids us."""
+"""What the API server itself does: calls the webhook, warns users, and restricts the webhook."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 ACCOUNT = "system:serviceaccount:rdma-webhook:rdma-webhook"
-#: Namespace, and the value of its label.
+#: Namespaces, with the value of their label.
 LABELS = {
     "policies-on": "true",
     "policies-true": "True",
@@ -50,23 +50,23 @@ Deaf = Callable[[str], None]
 each_kind = pytest.mark.parametrize("kind", WORKLOADS)
 
 
-# The cluster as these tests need it.
+# Fixtures.
 
 
 @pytest.fixture(scope="module")
 def shipped(cluster: Cluster) -> Installation:
-    """Return what the installation is made of, by kind and name."""
+    """Return the objects of the installation, by kind and name."""
     text = cluster.kubectl("kustomize", str(MANIFESTS / "overlays/self-managed"))
     return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
-    """Install what needs no running webhook, and make namespaces with labels of all sorts."""
+    """Install everything except the webhook, and make namespaces with different labels."""
     parts = [one for one in shipped.values() if not one["kind"].startswith(("Mutating", "Deploy"))]
     apply(cluster, *parts)
     apply(cluster, *(namespace(name, value) for name, value in LABELS.items()))
-    # Until the API server has the policies, and the controller the ServiceAccounts.
+    # Wait until the API server has the policies, and the controller made the ServiceAccounts.
     until(lambda: bool(ask(cluster, pod("policies-plain", {ENABLE: "true"})).advice))
     until(lambda: ask(cluster, pod("policies-on")).created)
     yield
@@ -75,9 +75,9 @@ def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
-    """Let the API server call a Service that is not there: a call is seen by its failure.
+    """Have the API server call a Service that does not exist: the failure shows the call.
 
-    Afterwards the webhook configuration is what it was.
+    Afterwards the webhook configuration is restored.
     """
     found = cluster.kubectl("get", CONFIGURATION, "--ignore-not-found", "--output=json")
 
@@ -97,16 +97,16 @@ def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
     if found:
         document = json.loads(found)
         kept = {key: document["metadata"].get(key) for key in ("name", "labels", "annotations")}
-        # Not by `kubectl create`, which would write caBundle into what was last applied.
+        # Not by `kubectl create`, which would put `caBundle` into the last-applied annotation.
         assert send(cluster, "POST", CONFIGURATIONS, {**document, "metadata": kept}).code == 201
         called(cluster)
 
 
-# Whom the API server calls.
+# For which pods the API server calls the webhook.
 
 
 def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf) -> None:
-    """Selector and conditions of the real API server agree with what preview says."""
+    """Selector and conditions of the real API server agree with the preview."""
     deaf("Fail")
     mirror = {ENABLE: "true", "kubernetes.io/config.mirror": "x"}
     wanted: list[Document | None] = [None, {}, {"other": "x"}]
@@ -135,10 +135,10 @@ def test_the_api_server_calls_for_whom_preview_says(cluster: Cluster, deaf: Deaf
 
 
 def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) -> None:
-    """A pod in kube-system or in our own namespace reaches nobody, even with the label.
+    """A pod in kube-system or in our own namespace causes no call, even with the label.
 
-    The API server reads labels in the order in which they were written: it has these once it has
-    that of a namespace which was labelled after them.
+    The API server sees labels in the order in which they are written: once it knows that of the
+    namespace which is labeled last, it knows them all.
     """
     deaf("Fail")
     for name in (*sorted(EXCLUDED), "policies-plain"):
@@ -159,7 +159,7 @@ def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) 
 
 
 def test_the_detector_finds_what_ignore_let_through(cluster: Cluster, deaf: Deaf) -> None:
-    """A pod that asked and was not changed is created, with a warning; no other pod is told of."""
+    """A pod that opted in but was not changed is created with a warning; other pods get none."""
     deaf("Ignore")
     answer = ask(cluster, pod("policies-on", {ENABLE: "true"}))
     assert answer.created
@@ -189,7 +189,7 @@ UNLABELLED = (
 
 
 def test_nothing_is_said_where_nothing_is_wrong(cluster: Cluster) -> None:
-    """Pods and workloads that do not ask, or ask rightly, get no advice."""
+    """Pods and workloads that do not opt in, or do so correctly, get no advice."""
     asks = {ENABLE: "true", "rdma.lab/devices": "2", MEMORY_LIMIT: "keep", NVLINK: "share"}
     for space in LABELS:
         assert ask(cluster, pod(space)).advice == []
@@ -200,21 +200,21 @@ def test_nothing_is_said_where_nothing_is_wrong(cluster: Cluster) -> None:
 
 
 def test_a_pod_in_an_unlabelled_namespace(cluster: Cluster) -> None:
-    """The annotation alone does nothing: whoever creates the pod is told what is missing."""
+    """The annotation alone does nothing, and whoever creates the pod learns what is missing."""
     answer = ask(cluster, pod("policies-plain", {ENABLE: "true"}))
     assert (answer.created, answer.advice) == (True, [UNLABELLED])
 
 
 @each_kind
 def test_a_workload_in_an_unlabelled_namespace(cluster: Cluster, kind: str) -> None:
-    """The same for every kind of workload, where the pods' warnings would reach a controller."""
+    """The same holds for every kind of workload, whose pods' warnings reach only a controller."""
     answer = ask(cluster, workload(kind, "policies-plain", template({ENABLE: "true"})))
     assert (answer.created, answer.advice) == (True, [UNLABELLED])
 
 
 @pytest.mark.parametrize("space", ["policies-true", "policies-yes"])
 def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
-    """A namespace labelled `True` or `yes` is not labelled, and the message shows the value."""
+    """A namespace labeled `True` or `yes` does not count as labeled, and the message says so."""
     answer = ask(cluster, pod(space, {ENABLE: "true"}))
     assert answer.advice == [
         (
@@ -226,7 +226,7 @@ def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
 
 @pytest.mark.parametrize("value", ["True", "yes", "1", ""])
 def test_labelling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
-    """Who labels a namespace with another word is told at once; "true" and "false" are fine."""
+    """A user who sets another value gets advice at once; "true" and "false" are fine."""
     answer = ask(cluster, namespace("policies-new", value))
     assert answer.advice == [
         f'label rdma.lab/enable: "{value}" on a namespace does nothing: it must be "true"'
@@ -236,7 +236,7 @@ def test_labelling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
 
 
 def test_annotating_a_namespace(cluster: Cluster) -> None:
-    """On a namespace it is a label."""
+    """On a namespace, opting in is a label, not an annotation."""
     document = namespace("policies-new", "true")
     document["metadata"]["annotations"] = {ENABLE: "true"}
     assert ask(cluster, document).advice == [
@@ -245,7 +245,7 @@ def test_annotating_a_namespace(cluster: Cluster) -> None:
 
 
 def test_the_label_on_a_pod(cluster: Cluster) -> None:
-    """`rdma.lab/enable` as a pod's label is the namespace's word in the wrong place."""
+    """The label `rdma.lab/enable` belongs on namespaces; on a pod it does nothing."""
     answer = ask(cluster, pod("policies-on", labels={ENABLE: "true"}))
     assert answer.advice == [
         (
@@ -259,7 +259,7 @@ def test_the_label_on_a_pod(cluster: Cluster) -> None:
 
 @each_kind
 def test_the_label_on_a_template(cluster: Cluster, kind: str) -> None:
-    """And so it is in a template."""
+    """In a template, the label does nothing either."""
     document = workload(kind, "policies-on", template(labels={ENABLE: "true"}))
     assert ask(cluster, document).advice == [
         (
@@ -271,7 +271,7 @@ def test_the_label_on_a_template(cluster: Cluster, kind: str) -> None:
 
 @each_kind
 def test_the_annotation_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
-    """It belongs to the template; where it is there too, nothing is said."""
+    """The annotation belongs in the template; if it is there too, there is no advice."""
     own = {"annotations": {ENABLE: "true"}}
     assert ask(cluster, workload(kind, "policies-on", template(), **own)).advice == [
         (
@@ -285,7 +285,7 @@ def test_the_annotation_on_the_workload_itself(cluster: Cluster, kind: str) -> N
 
 @each_kind
 def test_the_label_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
-    """A label on the workload is two mistakes."""
+    """A label on the workload makes two mistakes, and the advice names both."""
     document = workload(kind, "policies-on", template(), labels={ENABLE: "true"})
     assert ask(cluster, document).advice == [
         (
@@ -298,7 +298,7 @@ def test_the_label_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
 @each_kind
 @pytest.mark.parametrize("value", ["True", "yes", ""])
 def test_a_value_that_will_be_denied(cluster: Cluster, kind: str, value: str) -> None:
-    """A template whose pods the webhook will deny: said now, not in the controller's events."""
+    """A template whose pods the webhook would deny gets advice now, not in controllers' events."""
     answer = ask(cluster, workload(kind, "policies-on", template({ENABLE: value})))
     assert answer.created
     assert answer.advice == [
@@ -311,7 +311,7 @@ def test_a_value_that_will_be_denied(cluster: Cluster, kind: str, value: str) ->
     "value", ["0", "4", " 4 ", "-1", "1.5", "two", "12345", "", "drop", "keep", "Keep", "share"]
 )
 def test_advice_and_webhook_agree_on_values(cluster: Cluster, key: str, value: str) -> None:
-    """The advice warns of a value exactly where the webhook would deny it."""
+    """There is advice about a value exactly if the webhook would deny it."""
     annotations = {ENABLE: "true", key: value}
     try:
         assert opted_in(annotations)
@@ -324,9 +324,9 @@ def test_advice_and_webhook_agree_on_values(cluster: Cluster, key: str, value: s
 
 
 def test_annotating_a_pod_that_runs(cluster: Cluster) -> None:
-    """An annotation on an existing pod comes too late, and kubectl says so."""
+    """An annotation on an existing pod comes too late, and kubectl shows a warning."""
     before = pod("policies-on", name="running")
-    before["spec"]["nodeName"] = "nobody"  # it is never scheduled nor run
+    before["spec"]["nodeName"] = "nobody"  # it is never scheduled or run
     cluster.kubectl("create", "--filename=-", input=json.dumps(before))
     said = cluster.kubectl(
         *("annotate", "--namespace=policies-on", "--dry-run=server", "pod/running"),
@@ -347,7 +347,7 @@ def test_annotating_a_pod_that_runs(cluster: Cluster) -> None:
 
 
 def test_pods_of_controllers_are_passed_over(cluster: Cluster) -> None:
-    """A controller reads no warning, so its pods cost no more than one condition."""
+    """Controllers read no warnings, so their pods cost no more than one condition."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": True}
     made = pod("policies-plain", {ENABLE: "true"}, ownerReferences=[owner])
     assert ask(cluster, made).advice == []
@@ -355,11 +355,11 @@ def test_pods_of_controllers_are_passed_over(cluster: Cluster) -> None:
     assert ask(cluster, made).advice == [UNLABELLED]
 
 
-# RBAC, before the guard is tried with more of it.
+# RBAC, before the guard is tested with more rights.
 
 
 def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
-    """What the ServiceAccount is granted, asked of the API server."""
+    """The API server's answers match what the ServiceAccount should be granted."""
     cases = {
         ("get", CONFIGURATION): True,
         ("patch", CONFIGURATION): True,
@@ -381,7 +381,7 @@ def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
 
 
 def test_secrets_of_others_are_out_of_reach(cluster: Cluster) -> None:
-    """The right to create Secrets, which has no name, holds in our namespace alone."""
+    """The right to create Secrets, which cannot be limited by name, holds only in our namespace."""
     for verb in ("create", "get"):
         assert not may(cluster, ACCOUNT, verb, "secret/rdma-webhook-ca", "kube-system")
 
@@ -401,7 +401,7 @@ def may(cluster: Cluster, who: str, verb: str, what: str, where: str = "rdma-web
 
 @pytest.fixture(scope="module")
 def mighty(cluster: Cluster, deaf: Deaf) -> Iterator[Cluster]:
-    """Let our ServiceAccount do everything by RBAC: what is refused then, the guard refuses."""
+    """Grant our ServiceAccount everything by RBAC, so that only the guard can reject a request."""
     deaf("Ignore")
     accounts = ("rdma-webhook:rdma-webhook", "elsewhere:rdma-webhook")
     role = ("--clusterrole=cluster-admin", *(f"--serviceaccount={one}" for one in accounts))
@@ -415,14 +415,14 @@ BUNDLE = "Y2VydGlmaWNhdGU="
 
 
 def patch(cluster: Cluster, operations: object, user: str = ACCOUNT) -> str:
-    """Patch the webhook configuration as our ServiceAccount; say the refusal. Nothing is stored."""
+    """Dry-run a patch of the webhook configuration as our ServiceAccount; return the rejection."""
     path = f"{CONFIGURATIONS}/zz-rdma-webhook"
     content_type = "application/json-patch+json"
     return send(cluster, "PATCH", f"{path}?dryRun=All", operations, content_type, user=user).refusal
 
 
 def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
-    """`caBundle` by server-side apply of that one field, as `serve` does it, and by a patch."""
+    """It may change `caBundle`, by server-side apply of that field like `serve`, or by a patch."""
     document = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
@@ -447,7 +447,7 @@ SECOND = {
     "sideEffects": "None",
     "admissionReviewVersions": ["v1"],
 }
-#: A change of every field of a webhook, and of the metadata that is not the API server's own.
+#: A change of every field of a webhook, and of the metadata that users may set.
 CHANGES: dict[str, list[Document]] = {
     "name": [{"op": "replace", "path": "/webhooks/0/name", "value": "other.rdma.lab"}],
     "clientConfig.service": [
@@ -489,7 +489,7 @@ CHANGES: dict[str, list[Document]] = {
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_the_account_may_change_nothing_else(mighty: Cluster, field: str) -> None:
-    """Every other change is denied by the guard, together with caBundle or alone."""
+    """The guard denies every other change, with `caBundle` or without."""
     bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}
     assert FORBIDDEN in patch(mighty, CHANGES[field])
     if field != "one less":
@@ -497,7 +497,7 @@ def test_the_account_may_change_nothing_else(mighty: Cluster, field: str) -> Non
 
 
 def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> None:
-    """Nor may it delete ours, create one, or write to another one."""
+    """It may not delete our configuration, create one, or write another."""
     asked = (f"--as={ACCOUNT}", "--dry-run=server")
     assert FORBIDDEN in mighty.kubectl("delete", CONFIGURATION, *asked, check=False)
     other = {
@@ -514,13 +514,13 @@ def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> N
 
 
 def test_another_namespace_keeps_the_guard(mighty: Cluster) -> None:
-    """Where a site installs us elsewhere, our ServiceAccount there is looked at, by its name."""
+    """If a site installs us in another namespace, the guard applies to our account there."""
     elsewhere = "system:serviceaccount:elsewhere:rdma-webhook"
     assert FORBIDDEN in patch(mighty, CHANGES["rules"], elsewhere)
 
 
 def test_the_account_may_tell_no_event_by_the_core_api(mighty: Cluster) -> None:
-    """Which bounds less of it; nor may it change or delete one, whatever RBAC grants."""
+    """The core API restricts events less; whatever RBAC grants, it may change or delete none."""
     told = "rdma-webhook may create Events only at the pod that asks"
     place = {"apiVersion": "v1", "kind": "Pod", "name": "probe", "namespace": "rdma-webhook"}
     event = {
@@ -543,7 +543,7 @@ def test_the_account_may_tell_no_event_by_the_core_api(mighty: Cluster) -> None:
 
 
 def test_the_account_may_write_no_other_secret(mighty: Cluster) -> None:
-    """Whatever RBAC grants: not in other namespaces, and it deletes none, its own neither."""
+    """Whatever RBAC grants, it may not write other Secrets or other namespaces, or delete any."""
     told = "rdma-webhook may write no Secret but rdma-webhook-ca in its namespace"
     for space, name in (("default", "rdma-webhook-ca"), ("rdma-webhook", "other")):
         made = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
@@ -567,7 +567,7 @@ def test_the_guard_minds_nobody_else(mighty: Cluster) -> None:
 
 
 def test_the_guard_knows_every_field(cluster: Cluster, shipped: Installation) -> None:
-    """A field that a later Kubernetes adds to a webhook fails here, until the guard compares it."""
+    """If a later Kubernetes adds a field to webhooks, this fails until the guard compares it."""
     raw = cluster.kubectl("get", "--raw", "/openapi/v3/apis/admissionregistration.k8s.io/v1")
     schemas = json.loads(raw)["components"]["schemas"]
     prefix = "io.k8s.api.admissionregistration.v1."

@@ -1,4 +1,4 @@
-"""Requests to the API server by HTTP: many questions by kubectl take ten times as long."""
+"""Requests to the API server over HTTP; kubectl would take ten times as long."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.cluster.cluster import Cluster
 
 JSON = "application/json"
 _HTTPS = 443
-#: What the API server knows of a token that the kubelet mounted.
+#: The pod name that the API server attaches to a token that the kubelet mounted.
 _IN_POD = "Impersonate-Extra-authentication.kubernetes.io%2Fpod-name"
 
 
 class Said(NamedTuple):
-    """An answer of the API server."""
+    """The API server's answer."""
 
     code: int
     #: The object, or a Status.
@@ -26,7 +26,7 @@ class Said(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why nothing was done; "" where it was, and for a deletion."""
+        """Why the request was rejected; "" if it was not, or if it was a deletion."""
         return str(self.object.get("message", "")) if self.object["kind"] == "Status" else ""
 
 
@@ -41,7 +41,7 @@ def send(
     pod: str = "",
     token: str = "",
 ) -> Said:
-    """Ask as the administrator, or as `user` in their place (in a pod), or as whose token it is."""
+    """Send a request as the administrator, as `user` (in a `pod`), or as the owner of `token`."""
     access = cluster.access
     context = access.anybody if token else access.administrator
     headers = {"Content-Type": content_type, **({"Impersonate-User": user} if user else {})}
@@ -62,6 +62,6 @@ def send(
 
 
 def _text(header: str) -> str:
-    """Take the text out of `299 - "TEXT"`, in which quotes and backslashes are escaped."""
+    """Return the text of `299 - "TEXT"`, in which quotes and backslashes are escaped."""
     inner = header.removeprefix('299 - "').removesuffix('"')
     return inner.replace('\\"', '"').replace("\\\\", "\\")

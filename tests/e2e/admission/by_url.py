@@ -46,7 +46,7 @@ class Webhook:
         self._process = cluster.start(f"webhook-{name}", _serve(self.config, self.tls, *flags))
 
     def listening(self) -> None:
-        """Wait until its ports are known."""
+        """Wait until the log has its ports."""
         until(self._told)
 
     def _told(self) -> bool:
@@ -64,24 +64,24 @@ class Webhook:
 
     @property
     def url(self) -> str:
-        """Where the API server finds it."""
+        """The address at which the API server calls it."""
         return f"https://localhost:{self.ports['mutate']}/mutate"
 
     def calls(self) -> int:
-        """Read from its metrics how often it decided."""
+        """Read from its metrics how many reviews it has answered."""
         address = f"http://{self._cluster.network.gateway}:{self.ports['health']}/metrics"
         with urllib.request.urlopen(address, timeout=60) as answer:
             lines = answer.read().decode().splitlines()
         return sum(int(float(line.split()[-1])) for line in lines if line.startswith(_CALLS))
 
     def during(self, what: Callable[[], object]) -> int:
-        """Return how often it was called meanwhile."""
+        """Return how many times it was called while `what` ran."""
         before = self.calls()
         what()
         return self.calls() - before
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the process."""
         self._process.stop()
 
 
@@ -94,18 +94,18 @@ def _serve(config: Path, tls: Certificates, *flags: str) -> list[str]:
 
 
 def register(cluster: Cluster, label: str, webhook: Webhook, reinvocation: str = "") -> str:
-    """Have the API server call it, as overlays/url says, for namespaces with this label.
+    """Register it with the API server, like overlays/url, for namespaces with this label.
 
     Returns the name of the configuration.
     """
     document = _shipped(cluster)
     document["metadata"]["name"] += f"-test-{label}"
     (hook,) = document["webhooks"]
-    # Its matchExpressions stay; the label is our own, so that no installation is called as well.
+    # Its matchExpressions stay; the label exists only in tests, so no installation is called, too.
     hook["namespaceSelector"]["matchLabels"] = {CALLED_BY: label}
     bundle = base64.b64encode(webhook.tls.ca.certificate).decode()
     hook["clientConfig"] = {"url": webhook.url, "caBundle": bundle}
-    hook["failurePolicy"] = "Fail"  # as base says: one that does not answer must be seen
+    hook["failurePolicy"] = "Fail"  # as in base: a webhook that does not answer must be noticed
     hook["reinvocationPolicy"] = reinvocation or hook["reinvocationPolicy"]
     apply(cluster, document)
     return str(document["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""Namespaces of all sorts, and processes of this checkout that are called for them."""
+"""Namespaces with different rules, and processes of this checkout that are called for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Webhooks = dict[str, Webhook]
 
 @pytest.fixture(scope="session")
 def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
-    """Make the namespaces, and have a webhook called for each, by the label's value."""
+    """Make the namespaces, and a webhook for each value of their label; return them by value."""
     places.make(cluster)
     folder = tmp_path_factory.mktemp("webhooks")
     with ExitStack() as stack:
@@ -44,7 +44,7 @@ def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
     facts = folder / "facts.yaml"
-    # As docs/configuration.md says, but for the nodes: other tests make those.
+    # As docs/configuration.md says, except for the nodes, which other tests make.
     facts.write_text(cluster.kubectl("get", "ns,limitrange,quota", "-A", "-o", "yaml"))
     known = ("--facts", str(facts))
     strict = {"podSecurity": "deny", "memoryLimit": "keep-guaranteed"}
@@ -56,7 +56,7 @@ def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
 
 
 def _settled(cluster: Cluster) -> None:
-    """Wait for what controllers add to new namespaces, and until the API server calls us."""
+    """Wait until controllers have completed the namespaces and the webhooks are called."""
     until(lambda: {places.named(one) for one in places.PLACES} <= _with_accounts(cluster))
     until(lambda: all("hard" in one for one in _quotas(cluster)))
     for place in ("plain", "plain-once", "plain-strict", "maximum-uninformed"):

@@ -1,4 +1,4 @@
-"""Another team's mutating webhook, which the API server calls before ours or after it."""
+"""Another team's mutating webhook, which the API server calls before or after ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.e2e.admission.places import named
 from tests.e2e.asking import Document
 
 Ops = list[dict[str, Any]]
-#: What it does to a pod: from the pod to the operations of a JSON patch.
+#: What the webhook does to a pod: takes the pod, and returns the operations of a JSON patch.
 Habit = Callable[[Document], Ops]
 
 #: Names on both sides of `zz-rdma-webhook-test-informed`.
@@ -28,14 +28,14 @@ BEFORE, AFTER = "aa-neighbour", "zzz-neighbour"
 
 
 def limits_memory(pod: Document) -> Ops:
-    """Give the first container a memory limit where it has none."""
+    """Give the first container a memory limit if it has none."""
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     path = "/spec/containers/0/resources/limits/memory"
     return [] if "memory" in limits else [{"op": "add", "path": path, "value": "64Gi"}]
 
 
 def sets_hca(pod: Document) -> Ops:
-    """Set NCCL_IB_HCA in the first container where it is not set."""
+    """Set NCCL_IB_HCA in the first container if it is not set."""
     container = pod["spec"]["containers"][0]
     if any(one["name"] == "NCCL_IB_HCA" for one in container.get("env", [])):
         return []
@@ -46,7 +46,7 @@ def sets_hca(pod: Document) -> Ops:
 
 
 def opts_in(pod: Document) -> Ops:
-    """Ask for RDMA in the pod's name."""
+    """Opt in on behalf of the pod."""
     if "rdma.lab/enable" in pod["metadata"]["annotations"]:
         return []
     return [{"op": "add", "path": "/metadata/annotations/rdma.lab~1enable", "value": "true"}]
@@ -54,18 +54,18 @@ def opts_in(pod: Document) -> Ops:
 
 @dataclass
 class Neighbour:
-    """It runs in a thread of the test; each test gives it a habit and a place in the order."""
+    """Another team's webhook, in a thread of the test; each test gives it a habit and a name."""
 
     cluster: Cluster
     ca: KeyPair
     port: int
     habit: Habit = lambda _: []
-    #: How it was called, in order: the number of operations that it answered.
+    #: For each call, in order: the number of operations in the answer.
     answered: list[int] = field(default_factory=list)
 
     @contextmanager
     def moved_in(self, name: str, habit: Habit, reinvocation: str) -> Iterator[None]:
-        """Have it called under this name."""
+        """Register it under this name during the block."""
         self.habit = habit
         self.answered.clear()
         document = self._configuration(name, reinvocation)
@@ -110,7 +110,7 @@ class Neighbour:
 
 @contextmanager
 def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
-    """Serve on the address at which the API server reaches the machine."""
+    """Serve on the address at which the API server reaches this machine."""
     ca = issue_ca()
     leaf = issue_leaf(ca, [], [cluster.network.machine])
     chain = folder / "neighbour.pem"
@@ -144,4 +144,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing on stderr."""
+        """Log nothing."""

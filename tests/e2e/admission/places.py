@@ -1,4 +1,4 @@
-"""The namespaces of these tests: what each has of limits, quotas and labels.
+"""The namespaces of these tests: the limits, quotas and labels of each.
 
 All are made before the webhook starts, since it reads its facts at start.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.cluster.cluster import Cluster
 from tests.e2e.asking import Document, apply
 
-#: The label by which a registered webhook finds its namespaces; no installation knows it.
+#: The label by which a registered webhook selects its namespaces; no installation uses it.
 CALLED_BY = "admission-test/webhook"
 PREFIX = "admission-"
 _LEVEL = "pod-security.kubernetes.io/enforce"
@@ -32,7 +32,7 @@ class Place:
     quota: Document = field(default_factory=dict)
 
     def objects(self, name: str) -> list[Document]:
-        """Return the namespace and what is in it."""
+        """Return the namespace and the objects in it."""
         labels = {CALLED_BY: self.webhook} | ({_LEVEL: self.level} if self.level else {})
         made = [_object("v1", "Namespace", {"name": name, "labels": labels}, {})]
         inside = {"name": "lab", "namespace": name}
@@ -43,8 +43,8 @@ class Place:
         return made
 
 
-#: `informed` knows the namespaces, `uninformed` was started without facts, `once` is one that
-#: is not called again, `strict` has the configuration's other choices.
+#: `informed` knows the namespaces, `uninformed` was started without facts, `once` is not called
+#: again after other webhooks, `strict` has the configuration's other choices.
 PLACES = {
     "plain": Place("informed"),
     "plain-once": Place("once"),
@@ -74,7 +74,7 @@ def named(place: str) -> str:
 
 
 def make(cluster: Cluster) -> None:
-    """Make them all."""
+    """Make all namespaces."""
     many = (one for name, place in PLACES.items() for one in place.objects(named(name)))
     apply(cluster, *many)
 

@@ -1,4 +1,4 @@
-"""Pods to create, and what the API server made of them."""
+"""Create pods, and read what the API server made of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pod(
     annotations: Document | None = None,
     **spec: Any,
 ) -> Document:
-    """Return a pod that asks for RDMA."""
+    """Return a pod that has opted in."""
     asks = {ENABLE: "true", **(annotations or {})}
     metadata = {"name": "probe", "namespace": named(place), "annotations": asks}
     containers = {"containers": [container, *more]}
@@ -36,24 +36,24 @@ def pod(
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API server said."""
+    """The API server's answer."""
 
-    #: The pod that is or would be there; {} where it was refused.
+    #: The pod as stored, or as it would be; {} if it was rejected.
     object: Document = field(default_factory=dict)
-    #: Why it was refused, "" where it was not.
+    #: Why it was rejected; "" if it was not.
     refusal: str = ""
-    #: Our warnings.
+    #: The webhook's warnings.
     warnings: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> Document:
-        """What our annotation says."""
+        """The content of the webhook's status annotation."""
         status: Document = json.loads(self.object["metadata"]["annotations"]["rdma.lab/status"])
         return status
 
     @property
     def containers(self) -> list[Document]:
-        """The containers; fails with what was said where there is no pod."""
+        """The containers; fails with the reason if the pod was rejected."""
         assert self.object, self.refusal
         containers: list[Document] = self.object["spec"]["containers"]
         return containers
@@ -65,18 +65,18 @@ class Answer:
         return str(self.object["status"]["qosClass"])
 
     def memory(self, container: int = 0) -> tuple[str | None, str | None]:
-        """Return request and limit of memory of a container, None for what is not there."""
+        """Return the memory request and limit of a container, None for one that is missing."""
         resources = self.containers[container].get("resources", {})
         return _memory(resources)
 
     @property
     def pod_memory(self) -> tuple[str | None, str | None]:
-        """Return request and limit of memory of the whole pod."""
+        """The memory request and limit of the pod as a whole."""
         assert self.object, self.refusal
         return _memory(self.object["spec"].get("resources", {}))
 
     def added_capabilities(self, container: int = 0) -> list[str]:
-        """Return what the container may do beyond the usual."""
+        """Return the capabilities that the container adds."""
         security = self.containers[container].get("securityContext", {})
         added: list[str] = security.get("capabilities", {}).get("add", [])
         return added
@@ -93,14 +93,14 @@ def _memory(resources: Document) -> tuple[str | None, str | None]:
 
 
 def create(cluster: Cluster, document: Document, *, stored: bool = False) -> Answer:
-    """Create a pod, or only ask what would be: all of admission and validation runs either way."""
+    """Create a pod, or only dry-run it: admission and validation are the same either way."""
     namespace = document["metadata"]["namespace"]
     path = f"/api/v1/namespaces/{namespace}/pods{'' if stored else '?dryRun=All'}"
     return _request(cluster, "POST", path, "application/json", document)
 
 
 def resize(cluster: Cluster, existing: Document, resources: Document) -> Answer:
-    """Change the resources of a pod that is there, as `kubectl patch --subresource=resize` does."""
+    """Change the resources of an existing pod, as `kubectl patch --subresource=resize` does."""
     where = existing["metadata"]
     path = f"/api/v1/namespaces/{where['namespace']}/pods/{where['name']}/resize"
     patch = {"spec": {"containers": [{"name": "trainer", "resources": resources}]}}

@@ -1,4 +1,4 @@
-"""LimitRange: what it makes of a limit that we take away, and what the pod has in the end."""
+"""LimitRange: how it treats a limit that the webhook removes, and the pod that results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_RATIO = "memory max limit to request ratio per Container is 2, but no limit i
 def _counted(
     cluster: Cluster, webhooks: Webhooks, place: str, limits: Document | None
 ) -> tuple[Answer, int]:
-    """Create a pod; return the answer, and how often we were called."""
+    """Create a pod; return the answer, and how many times the webhook was called."""
     answers: list[Answer] = []
     wanted = pod(place, trainer(limits))
     calls = webhooks["informed"].during(lambda: answers.append(create(cluster, wanted)))
@@ -25,20 +25,20 @@ def _counted(
 
 
 def test_without_one_a_single_call_does(cluster: Cluster, webhooks: Webhooks) -> None:
-    """The limit goes; the request that the API server had made of it stays."""
+    """The limit is removed; the request that the API server had defaulted from it stays."""
     answer, calls = _counted(cluster, webhooks, "plain", LARGE)
     assert answer.memory() == ("64Gi", None)
     assert calls == 1
 
 
 def test_a_default_limit_does_not_come_back(cluster: Cluster, webhooks: Webhooks) -> None:
-    """LimitRanger puts its 1Gi in our place, so we are called again, and it ends without."""
+    """LimitRanger adds its 1Gi after the webhook, so the webhook is called again and removes it."""
     answer, calls = _counted(cluster, webhooks, "default", LARGE)
     assert answer.memory() == ("64Gi", None)
     assert calls == 2
     assert "memory-limit" in answer.status["applied"]
     assert answer.warnings == []
-    # It said what it did first, and nobody takes that back.
+    # LimitRanger recorded what it did before, and nothing removes that annotation.
     said = answer.object["metadata"]["annotations"]["kubernetes.io/limit-ranger"]
     assert said == "LimitRanger plugin set: memory limit for container trainer"
 
@@ -46,7 +46,7 @@ def test_a_default_limit_does_not_come_back(cluster: Cluster, webhooks: Webhooks
 def test_a_pod_without_a_limit_keeps_only_the_default_request(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """The default limit goes, its request stays: scheduled as small, and free to grow."""
+    """The default limit is removed, its request stays: scheduled as small, and free to grow."""
     answer, calls = _counted(cluster, webhooks, "default", None)
     assert answer.memory() == ("1Gi", None)
     assert calls == 2
@@ -55,7 +55,7 @@ def test_a_pod_without_a_limit_keeps_only_the_default_request(
 def test_a_request_of_its_own_outlives_the_default_limit(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """A request above the default limit, which the API server would refuse, becomes possible."""
+    """A request above the default limit, which the API server would reject, becomes possible."""
     wanted = pod("default", trainer(requests=LARGE))
     calls = webhooks["informed"].during(lambda: create(cluster, wanted))
     assert create(cluster, wanted).memory() == ("64Gi", None)
@@ -65,7 +65,7 @@ def test_a_request_of_its_own_outlives_the_default_limit(
 def test_a_webhook_that_is_not_called_again_gets_the_pod_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """Why the policy is IfNeeded: with Never the request meets the default limit."""
+    """With the policy Never instead of IfNeeded, the request conflicts with the default limit."""
     answer, calls = _counted(cluster, webhooks, "default-once", LARGE)
     assert "must be less than or equal to memory limit of 1Gi" in answer.refusal
     assert calls == 1
@@ -74,7 +74,7 @@ def test_a_webhook_that_is_not_called_again_gets_the_pod_refused(
 def test_a_webhook_that_is_not_called_again_drops_in_vain(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """With Never a pod without a limit of its own has the default one in the end."""
+    """With Never, a pod without its own limit ends up with the default one."""
     answer, calls = _counted(cluster, webhooks, "default-once", None)
     assert answer.memory() == ("1Gi", "1Gi")
     assert calls == 1
@@ -91,7 +91,7 @@ def test_a_webhook_that_is_not_called_again_drops_in_vain(
 def test_a_limit_that_is_required_is_kept(
     cluster: Cluster, webhooks: Webhooks, place: str, says: str
 ) -> None:
-    """Where LimitRanger refuses pods without a limit, it stays, and a warning names the object."""
+    """If LimitRanger rejects pods without a limit, it stays, and a warning names the LimitRange."""
     answer, calls = _counted(cluster, webhooks, place, LARGE)
     assert answer.memory() == ("64Gi", "64Gi")
     assert answer.warnings == [f"memory-limit trainer: memory limit kept: {says}"]
@@ -100,7 +100,7 @@ def test_a_limit_that_is_required_is_kept(
 
 
 def test_a_maximum_is_a_default_too(cluster: Cluster, webhooks: Webhooks) -> None:
-    """A pod without a limit gets the maximum as its limit, which we then leave."""
+    """A pod without a limit gets the maximum as its limit, which the webhook then keeps."""
     answer, _ = _counted(cluster, webhooks, "maximum", None)
     assert answer.memory() == ("100Gi", "100Gi")
     assert answer.status["skipped"] == {"memory-limit": ["LimitRequired"]}
@@ -118,7 +118,7 @@ def test_a_maximum_is_a_default_too(cluster: Cluster, webhooks: Webhooks) -> Non
 def test_who_does_not_know_of_it_gets_the_pod_refused(
     cluster: Cluster, webhooks: Webhooks, place: str, limits: Document | None, refusal: str
 ) -> None:
-    """Why the facts count: dropping the limit all the same makes LimitRanger refuse the pod."""
+    """Without facts, the webhook drops a required limit, and LimitRanger rejects the pod."""
     assert webhooks
     assert refusal in create(cluster, pod(place, trainer(limits))).refusal
 
@@ -133,7 +133,7 @@ def test_who_does_not_know_of_it_gets_the_pod_refused(
 def test_a_pod_that_never_had_the_limit_is_refused_anyway(
     cluster: Cluster, webhooks: Webhooks, place: str, refusal: str
 ) -> None:
-    """That is its author's doing: no webhook adds a limit."""
+    """The pod is rejected because of its author: no webhook adds a limit."""
     assert webhooks
     assert refusal in create(cluster, pod(place, trainer())).refusal
 
@@ -155,9 +155,9 @@ def test_the_maximum_of_a_pod_counts_declared_limits_only(
 
 @pytest.mark.parametrize("place", ["default", "maximum", "quota"])
 def test_a_limit_of_zero_is_left_alone(cluster: Cluster, webhooks: Webhooks, place: str) -> None:
-    """It means no limit, gets past defaults, maxima and quotas, and is the author's to write.
+    """Zero means no limit, passes defaults, maxima and quotas, and is the author's to write.
 
-    We never write it: it goes round what an administrator set. A ratio refuses it.
+    The webhook never writes it, as that would evade an administrator's rules. A ratio rejects it.
     """
     assert webhooks
     answer = create(cluster, pod(place, trainer({"memory": "0"})))

@@ -1,4 +1,4 @@
-"""Pods as the API server hands them over: without a name, with what it filled in."""
+"""Pods as the API server sends them: without a name, or with fields that it filled in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.e2e.admission.pods import create, pod, trainer
 
 
 def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -> None:
-    """With generateName the name is made after us; our log has the stem with a star."""
+    """With generateName, the name is made after admission; the log has its prefix and a star."""
     wanted = pod("plain", trainer())
     wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-unnamed-"
     answer = create(cluster, wanted)
@@ -20,7 +20,7 @@ def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -
 
 
 def test_devices_are_requested_and_limited(cluster: Cluster, webhooks: Webhooks) -> None:
-    """An extended resource must have both, equal; the API server accepts what we write."""
+    """An extended resource needs both, with equal values; the API server accepts the result."""
     assert webhooks
     resources = create(cluster, pod("plain", trainer())).containers[0]["resources"]
     devices = {"nvidia.com/v100": "1", "rdma/rdma_v100": "1"}

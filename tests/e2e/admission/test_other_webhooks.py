@@ -1,4 +1,4 @@
-"""A second mutating webhook beside ours: whose word is the last."""
+"""A second mutating webhook beside ours: which one has the last word."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ both_policies = pytest.mark.parametrize("reinvocation", ["Never", "IfNeeded"])
 def neighbour(
     cluster: Cluster, webhooks: Webhooks, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Neighbour]:
-    """Let another team's webhook serve."""
+    """Run another team's webhook."""
     assert webhooks
     with running(cluster, tmp_path_factory.mktemp("neighbour")) as one:
         yield one
 
 
 def _created(cluster: Cluster, neighbour: Neighbour, document: Document) -> Answer:
-    """Create the pod, once the API server calls the neighbour at all."""
+    """Create the pod, once the API server calls the neighbour."""
     until(lambda: create(cluster, document) is not None and bool(neighbour.answered))
     neighbour.answered.clear()
     return create(cluster, document)
@@ -45,7 +45,7 @@ def _created(cluster: Cluster, neighbour: Neighbour, document: Document) -> Answ
 def test_a_limit_added_before_us_goes(
     cluster: Cluster, neighbour: Neighbour, reinvocation: str
 ) -> None:
-    """Whether or not it is called again to add it again: then we are called again too."""
+    """The limit is removed, even if the neighbour is called again and adds it: so are we then."""
     with neighbour.moved_in(BEFORE, limits_memory, reinvocation):
         answer = _created(cluster, neighbour, pod("neighbour", trainer()))
         assert answer.memory() == ("64Gi", None)
@@ -63,7 +63,7 @@ def test_a_limit_added_after_us_goes_if_that_webhook_is_called_once(
 
 
 def test_a_limit_that_is_added_again_after_us_stays(cluster: Cluster, neighbour: Neighbour) -> None:
-    """There is no third round: the last one in the second has its way, and our status is wrong."""
+    """There is no third round: whoever is last in the second one wins, and our status is wrong."""
     with neighbour.moved_in(AFTER, limits_memory, "IfNeeded"):
         answer = _created(cluster, neighbour, pod("neighbour", trainer()))
         assert answer.memory() == ("64Gi", "64Gi")
@@ -75,7 +75,7 @@ def test_a_limit_that_is_added_again_after_us_stays(cluster: Cluster, neighbour:
 def test_a_variable_set_before_us_stays(
     cluster: Cluster, neighbour: Neighbour, reinvocation: str
 ) -> None:
-    """It counts as the author's: kept, told, and there once."""
+    """The variable counts as the author's: it is kept, reported, and set only once."""
     with neighbour.moved_in(BEFORE, sets_hca, reinvocation):
         answer = _created(cluster, neighbour, pod("neighbour", trainer()))
         assert answer.env()["NCCL_IB_HCA"] == "mlx5_7"
@@ -90,7 +90,7 @@ def test_a_variable_set_before_us_stays(
 def test_what_we_set_is_there_for_those_after_us(
     cluster: Cluster, neighbour: Neighbour, reinvocation: str
 ) -> None:
-    """A webhook after ours that looks first finds the fabric's value and leaves it."""
+    """A webhook after ours that checks first finds the fabric's value and keeps it."""
     with neighbour.moved_in(AFTER, sets_hca, reinvocation):
         answer = _created(cluster, neighbour, pod("neighbour", trainer()))
         assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
@@ -98,14 +98,14 @@ def test_what_we_set_is_there_for_those_after_us(
 
 
 def test_a_webhook_before_us_may_opt_a_pod_in(cluster: Cluster, neighbour: Neighbour) -> None:
-    """The conditions look at the pod as it is when it is our turn."""
+    """The match conditions see the pod as it is when our turn comes."""
     with neighbour.moved_in(BEFORE, opts_in, "Never"):
         answer = _created(cluster, neighbour, _unasked())
         assert answer.added_capabilities() == ["IPC_LOCK"]
 
 
 def test_a_webhook_after_us_may_not(cluster: Cluster, neighbour: Neighbour) -> None:
-    """Whoever was passed over in the first round is not called in the second."""
+    """A webhook that was skipped in the first round is not called in the second."""
     with neighbour.moved_in(AFTER, opts_in, "Never"):
         answer = _created(cluster, neighbour, _unasked())
         assert answer.object["metadata"]["annotations"]["rdma.lab/enable"] == "true"

@@ -1,4 +1,4 @@
-"""Pod Security: it judges the pod as we leave it, and both its levels refuse IPC_LOCK."""
+"""Pod Security: it checks the pod as we leave it, and two of its levels reject IPC_LOCK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.admission.pods import create, pod, trainer
 from tests.e2e.asking import Document
 
 LABEL = "pod-security.kubernetes.io/enforce"
-#: What `restricted` wants of every container.
+#: What `restricted` requires of every container.
 RESTRICTED: Document = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -21,7 +21,7 @@ RESTRICTED: Document = {
 
 @pytest.mark.parametrize("level", ["baseline", "restricted"])
 def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level: str) -> None:
-    """The pod passes with all the rest, and the warning names the label that stands in the way."""
+    """The pod passes with all other changes, and the warning names the label that prevents one."""
     assert webhooks
     answer = create(cluster, pod(level, {**trainer(), "securityContext": RESTRICTED}))
     assert answer.added_capabilities() == []
@@ -34,7 +34,7 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
 def test_who_does_not_know_the_label_gets_the_pod_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """Why the facts count: Pod Security sees the capability that we added."""
+    """Without facts the webhook adds the capability, and Pod Security rejects the pod."""
     assert webhooks
     refusal = create(cluster, pod("baseline-uninformed", trainer())).refusal
     assert 'violates PodSecurity "baseline:latest": non-default capabilities' in refusal
@@ -42,7 +42,7 @@ def test_who_does_not_know_the_label_gets_the_pod_refused(
 
 
 def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None:
-    """`podSecurity: deny` refuses the pod, and says which label to change."""
+    """`podSecurity: deny` rejects the pod, and says which label to change."""
     assert webhooks
     refusal = create(cluster, pod("baseline-strict", trainer())).refusal
     assert 'admission webhook "pods.rdma.lab" denied the request' in refusal
@@ -52,7 +52,7 @@ def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None
 def test_what_the_level_refuses_anyway_is_still_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """Nothing that we do makes a pod pass that would not."""
+    """The webhook makes no pod pass that would be rejected without it."""
     assert webhooks
     refusal = create(cluster, pod("restricted", trainer())).refusal
     assert 'violates PodSecurity "restricted:latest"' in refusal

@@ -1,4 +1,4 @@
-"""Quality of service: what a pod's class is without its memory limit, and what keeps it."""
+"""Quality of service: a pod's class without its memory limit, and how to keep it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIDECAR: Document = {"name": "sidecar", "image": "example.com/sidecar"}
 
 
 def test_a_guaranteed_pod_becomes_burstable(cluster: Cluster, webhooks: Webhooks) -> None:
-    """By default the limit goes, and a warning tells the price."""
+    """By default the limit is removed, and a warning states the price."""
     assert webhooks
     answer = create(cluster, pod("plain", trainer(ALL)))
     assert answer.qos == "Burstable"
@@ -28,7 +28,7 @@ def test_a_guaranteed_pod_becomes_burstable(cluster: Cluster, webhooks: Webhooks
 def test_a_guaranteed_pod_can_stay_so(
     cluster: Cluster, webhooks: Webhooks, place: str, annotations: Document
 ) -> None:
-    """By the configuration's `keep-guaranteed`, or by the pod's own annotation."""
+    """The configuration's `keep-guaranteed` or the pod's own annotation keeps it Guaranteed."""
     assert webhooks
     answer = create(cluster, pod(place, trainer(ALL), annotations=annotations))
     assert answer.qos == "Guaranteed"
@@ -44,11 +44,11 @@ def test_keep_guaranteed_keeps_no_other_limit(cluster: Cluster, webhooks: Webhoo
     assert (answer.qos, answer.memory()) == ("Burstable", ("64Gi", None))
 
 
-# Resources of the pod as a whole: a container without a limit lives under the pod's.
+# Resources of the pod as a whole: a container without its own limit is bounded by the pod's.
 
 
 def test_the_limit_of_the_pod_goes(cluster: Cluster, webhooks: Webhooks) -> None:
-    """Where only targets live under it; the request that was made of it stays."""
+    """The pod's limit is removed if it bounds only targets; the request defaulted from it stays."""
     assert webhooks
     answer = create(cluster, pod("plain", trainer(), resources={"limits": ALL}))
     assert answer.pod_memory == ("64Gi", None)
@@ -57,7 +57,7 @@ def test_the_limit_of_the_pod_goes(cluster: Cluster, webhooks: Webhooks) -> None
 
 
 def test_the_limit_of_the_pod_stays_for_the_others(cluster: Cluster, webhooks: Webhooks) -> None:
-    """A container that is no target would have no limit at all without it."""
+    """A container that is not a target would have no limit at all without it."""
     assert webhooks
     answer = create(cluster, pod("plain", trainer(), SIDECAR, resources={"limits": ALL}))
     assert answer.pod_memory == ("64Gi", "64Gi")
@@ -66,7 +66,7 @@ def test_the_limit_of_the_pod_stays_for_the_others(cluster: Cluster, webhooks: W
 
 
 def test_keep_guaranteed_keeps_the_limit_of_the_pod(cluster: Cluster, webhooks: Webhooks) -> None:
-    """The class of a pod with resources of its own is decided by these alone."""
+    """If a pod has its own resources, these alone decide its class."""
     assert webhooks
     answer = create(cluster, pod("plain-strict", trainer(), resources={"limits": ALL}))
     assert (answer.qos, answer.pod_memory) == ("Guaranteed", ("64Gi", "64Gi"))
@@ -75,7 +75,7 @@ def test_keep_guaranteed_keeps_the_limit_of_the_pod(cluster: Cluster, webhooks: 
 def test_a_default_limit_comes_under_the_limit_of_the_pod(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """LimitRanger gives containers theirs all the same: targets lose it, the others keep it."""
+    """LimitRanger still gives containers its default: targets lose it, the others keep it."""
     assert webhooks
     resources = {"limits": {"memory": "64Gi"}}
     answer = create(cluster, pod("default", trainer(), SIDECAR, resources=resources))
@@ -87,7 +87,7 @@ def test_a_default_limit_comes_under_the_limit_of_the_pod(
 def test_a_quota_asks_no_limits_of_a_pod_with_resources(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """It would let a pod pass whose own limit is gone; who knows of it keeps the limit anyway."""
+    """The quota admits a pod even without its limit, but with facts the webhook keeps the limit."""
     assert webhooks
     resources = {"limits": {"memory": "64Gi"}}
     blind = create(cluster, pod("quota-uninformed", trainer(), resources=resources))

@@ -1,4 +1,4 @@
-"""ResourceQuota: counted last, after all that webhooks did."""
+"""ResourceQuota: it counts last, after everything that webhooks did."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MUST = "failed quota: lab: must specify limits.memory for: trainer"
 
 
 def test_a_limit_that_a_quota_counts_is_kept(cluster: Cluster, webhooks: Webhooks) -> None:
-    """A quota on limits.memory refuses pods without the limit: it stays, with a warning."""
+    """A quota on limits.memory rejects pods without the limit, so it stays, with a warning."""
     assert webhooks
     answer = create(cluster, pod("quota", trainer(LARGE)))
     assert answer.memory() == ("64Gi", "64Gi")
@@ -22,7 +22,7 @@ def test_a_limit_that_a_quota_counts_is_kept(cluster: Cluster, webhooks: Webhook
 def test_who_does_not_know_of_the_quota_gets_the_pod_refused(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """Why the facts count: dropping the limit all the same makes the quota refuse the pod."""
+    """Without facts, the webhook drops a required limit, and the quota rejects the pod."""
     assert webhooks
     assert MUST in create(cluster, pod("quota-uninformed", trainer(LARGE))).refusal
 
@@ -30,13 +30,13 @@ def test_who_does_not_know_of_the_quota_gets_the_pod_refused(
 def test_a_pod_that_never_had_the_limit_is_refused_anyway(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """That is its author's doing: no webhook adds a limit."""
+    """The pod is rejected because of its author: no webhook adds a limit."""
     assert webhooks
     assert MUST in create(cluster, pod("quota", trainer())).refusal
 
 
 def test_what_we_request_is_counted(cluster: Cluster, webhooks: Webhooks) -> None:
-    """A quota on requests.rdma/… holds for the devices that we ask for."""
+    """A quota on requests.rdma/… applies to the devices that the webhook requests."""
     assert webhooks
     one = create(cluster, pod("devices", trainer()))
     assert one.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"

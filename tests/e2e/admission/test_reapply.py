@@ -1,4 +1,4 @@
-"""`kubectl apply` of a bare pod's file a second time, from the client and from the server."""
+"""A second `kubectl apply` of a bare pod's file, client-side and server-side."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BOTH: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE", "IPC_
 WITH_FLAG: Document = {"command": ["mpirun", "-mca", "coll_hcoll_enable", "0", "python", "t.py"]}
 
 FORBIDDEN = "is invalid: spec: Forbidden: pod updates may not change fields other than "
-#: What we change of a file, by the name of a pod: the container, and what the refusal shows.
+#: What the webhook changes of a file, by pod name: the container, and what the rejection shows.
 CHANGED = {
     "limit": (trainer(LARGE), '"memory": "64Gi"'),
     "capabilities": (trainer() | NICE, '"IPC_LOCK"'),
     "command": (trainer() | LAUNCHER, "coll_hcoll_enable"),
 }
-#: What we only add to: the container, and the pod's annotations.
+#: What the webhook only adds to: the container, and the pod's annotations.
 ADDED = {
     "nothing": (trainer(), {}),
     "variables": (trainer() | {"env": [{"name": "A", "value": "b"}]}, {}),
@@ -44,7 +44,7 @@ both_sides = pytest.mark.parametrize("side", ["client", "server"])
 
 
 def _manifest(name: str, container: Document, annotations: Mapping[str, str]) -> str:
-    """Write a pod that no node takes."""
+    """Write a pod that no node accepts."""
     nowhere = {"example.com/nowhere": "true"}
     made = pod("plain", container, annotations=dict(annotations), nodeSelector=nowhere)
     made["metadata"]["name"] = name
@@ -52,7 +52,7 @@ def _manifest(name: str, container: Document, annotations: Mapping[str, str]) ->
 
 
 def _twice(cluster: Cluster, side: str, manifests: list[str]) -> str:
-    """Apply them twice; return what kubectl said the second time."""
+    """Apply them twice; return kubectl's second output."""
     apply = ("apply", f"--server-side={str(side == 'server').lower()}", "--filename=-")
     many = "\n---\n".join(manifests)
     cluster.kubectl(*apply, input=many)
@@ -63,7 +63,7 @@ def _twice(cluster: Cluster, side: str, manifests: list[str]) -> str:
 def test_what_we_changed_of_a_file_cannot_be_changed_back(
     cluster: Cluster, webhooks: Webhooks, side: str
 ) -> None:
-    """The file says again what we changed, a pod is immutable: the API server refuses it."""
+    """The file restates what was changed, and pods are immutable, so the API server rejects it."""
     assert webhooks
     wanted = [_manifest(f"{name}-{side}", one, {}) for name, (one, _) in CHANGED.items()]
     refusals = _twice(cluster, side, wanted).split("Error from server (Invalid): ")[1:]
@@ -76,7 +76,7 @@ def test_what_we_changed_of_a_file_cannot_be_changed_back(
 def test_what_we_only_added_does_not_matter(
     cluster: Cluster, webhooks: Webhooks, side: str
 ) -> None:
-    """What the file does not mention stays as it is in the cluster."""
+    """Fields that the file does not mention stay as they are in the cluster."""
     assert webhooks
     wanted = [_manifest(f"{name}-{side}", *one) for name, one in ADDED.items()]
     said = _twice(cluster, side, wanted).splitlines()
@@ -93,7 +93,7 @@ def test_what_we_only_added_does_not_matter(
 def test_a_file_as_preview_writes_it_can_be_applied_again(
     cluster: Cluster, webhooks: Webhooks, side: str
 ) -> None:
-    """`preview -o yaml` says all that we change, so nothing differs afterwards."""
+    """`preview -o yaml` contains all changes of the webhook, so applying it changes nothing."""
     command = ("preview", "-", "-o", "yaml", "-c", str(webhooks["informed"].config))
     written = subprocess.run(
         [sys.executable, "-m", "webhook", *command],
@@ -107,7 +107,7 @@ def test_a_file_as_preview_writes_it_can_be_applied_again(
 
 
 def test_replacing_makes_it_anew(cluster: Cluster, webhooks: Webhooks) -> None:
-    """`kubectl replace --force` deletes the pod and creates it, with all that we do to it."""
+    """`kubectl replace --force` deletes and creates the pod, which then has all changes again."""
     assert webhooks
     manifest = _manifest("replaced", trainer(LARGE), {})
     cluster.kubectl("apply", "--filename=-", input=manifest)

@@ -1,4 +1,4 @@
-"""`kubectl patch --subresource=resize`: LimitRanger has its say again, and we have none."""
+"""`kubectl patch --subresource=resize`: LimitRanger is called again, the webhook is not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MORE: Document = {"requests": {"cpu": "3"}}
 def _stored(
     cluster: Cluster, place: str, limits: Document, annotations: Document | None = None
 ) -> Answer:
-    """Create a pod for good; no node takes it, which resize does not mind."""
+    """Create a pod for real; no node accepts it, which does not prevent a resize."""
     container = trainer({"cpu": "4"} | limits, {"cpu": "2"})
     nowhere = {"example.com/nowhere": "true"}
     wanted = pod(place, container, annotations=annotations, nodeSelector=nowhere)
@@ -28,7 +28,7 @@ def _stored(
 
 
 def test_a_pod_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
-    """Where no LimitRange has a default nothing happens but what was asked, without us."""
+    """Without a default limit, only the requested change happens, without a call of the webhook."""
     before = _stored(cluster, "plain", LARGE)
     assert before.memory() == ("64Gi", None)
     answers: list[Answer] = []
@@ -41,7 +41,7 @@ def test_a_pod_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
 
 
 def test_the_default_limit_refuses_a_request_above_it(cluster: Cluster, webhooks: Webhooks) -> None:
-    """Asking for CPU alone, the pod is given the default memory limit, and that is too small."""
+    """A resize of CPU alone adds the default memory limit, which is below the request."""
     assert webhooks
     before = _stored(cluster, "default", LARGE)
     assert before.memory() == ("64Gi", None)
@@ -54,20 +54,20 @@ def test_the_default_limit_refuses_a_request_above_it(cluster: Cluster, webhooks
 def test_the_default_limit_comes_silently_over_a_request_below_it(
     cluster: Cluster, webhooks: Webhooks, limits: Document
 ) -> None:
-    """Asking for CPU alone, the pod gets a memory limit that it did not have, and no warning."""
+    """A resize of CPU alone adds a memory limit that the pod did not have, without a warning."""
     assert webhooks
     before = _stored(cluster, "default", limits)
     assert before.memory()[1] is None
     answer = resize(cluster, before.object, MORE)
     assert answer.memory()[1] == "1Gi"
-    # Our status still says that it is gone, and nothing takes it off again.
+    # The webhook's status still says that it was removed, and nothing removes it again.
     assert "memory-limit" in answer.status["applied"]
     again = resize(cluster, before.object, {"limits": {"memory": None}})
     assert again.memory()[1] == "1Gi"
 
 
 def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:
-    """The way out: a pod that keeps its limit has nothing that a default could fill."""
+    """The remedy: a pod that keeps its limit has no gap for a default to fill."""
     assert webhooks
     before = _stored(cluster, "default", LARGE, KEEP)
     assert before.memory() == ("64Gi", "64Gi")
@@ -77,7 +77,7 @@ def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -
 
 
 def test_a_limit_cannot_be_taken_off_by_resizing(cluster: Cluster, webhooks: Webhooks) -> None:
-    """So nobody gets rid of the default limit, not even after the LimitRange is gone."""
+    """So nobody can remove the default limit again, not even after the LimitRange is deleted."""
     assert webhooks
     before = _stored(cluster, "plain", LARGE, KEEP)
     refusal = resize(cluster, before.object, {"limits": {"memory": None}}).refusal

@@ -11,7 +11,7 @@ from webhook.cli import main
 
 
 def certs(*arguments: str) -> tuple[int, dict[str, Any]]:
-    """Run it; return exit code and answer."""
+    """Run the command; return its exit code and its JSON."""
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     with redirect_stdout(out), redirect_stderr(io.StringIO()):
         code = main(["certs", *arguments, "-o", "json"])

@@ -1,4 +1,4 @@
-"""What these tests share: an account with the shipped rights, and replicas that use it."""
+"""Shared fixtures: an account with the shipped rights, and replicas that use it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.e2e.asking import namespace
 from tests.e2e.certs.lab import CONFIGURATION, FLAGS, NAME, RBAC, Lab
 from tests.integration.replica import Replica
 
-#: Starts so many replicas at the same moment, told so, and leads the Service to them.
+#: Starts a number of replicas at once, with these flags, and makes them the Service's endpoints.
 Start = Callable[..., list[Replica]]
 
 
 @pytest.fixture(scope="session")
 def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Make the namespace, and a kubeconfig of a ServiceAccount with the shipped rights, no more."""
+    """Make the namespace, and a kubeconfig of a ServiceAccount with only the shipped rights."""
     lab = Lab(cluster)
     metadata = {"name": NAME, "namespace": NAME}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
@@ -40,7 +40,7 @@ def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
-    """Give the installation; afterwards there is nothing again that a replica made or reads."""
+    """Return the installation; afterwards delete everything that a replica made or read."""
     assert account.is_file()
     yield Lab(cluster)
     cluster.kubectl("delete", "mutatingwebhookconfigurations", CONFIGURATION, "--ignore-not-found")
@@ -50,7 +50,7 @@ def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def start(lab: Lab, account: Path, tmp_path: Path) -> Iterator[Start]:
-    """Give what starts replicas; they end with the test."""
+    """Return a function that starts replicas; stop them after the test."""
     with ExitStack() as running:
         started: list[Replica] = []
 

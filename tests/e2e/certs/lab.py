@@ -1,6 +1,6 @@
-"""An installation whose replicas are processes of this machine, beside one that is in the cluster.
+"""An installation whose replicas are processes of this machine, apart from that in the cluster.
 
-Its Service leads to them, and its ServiceAccount has the rights of the manifests and no more.
+The processes are the endpoints of its Service, and its ServiceAccount has only the shipped rights.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from webhook.kube.client import Client
 
 Document = dict[str, Any]
 RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "rbac.yaml"
-#: Everything here has this in the place of `rdma-webhook`.
+#: Replaces `rdma-webhook` in all names here.
 NAME = "own-certificates"
 SERVER_NAME = f"{NAME}.{NAME}.svc"
 CONFIGURATION = f"zz-{NAME}"
-#: What serve and certs are told of it.
+#: The options that tell `serve` and `certs` these names.
 FLAGS = (
     "--service", NAME, "--ca-secret", f"{NAME}-ca", "--webhook-configuration", CONFIGURATION,
 )  # fmt: skip
@@ -45,7 +45,7 @@ class Lab:
 
     @property
     def bundle(self) -> str:
-        """What the API server trusts; "" if nobody."""
+        """The CAs that the API server trusts; "" if none."""
         found = self._api.read(_PATH)
         assert found is not None
         return str(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
@@ -60,7 +60,7 @@ class Lab:
         self.apply(_configuration())
 
     def trust(self, pem: bytes | None) -> None:
-        """Write over caBundle; None: take it away."""
+        """Replace `caBundle`; None removes it."""
         found = self._api.read(_PATH)
         assert found is not None
         client = found["webhooks"][0]["clientConfig"]
@@ -81,11 +81,11 @@ class Lab:
         assert self._api.replace(_SECRET, secret)
 
     def freeze(self) -> None:
-        """Make the Secret one that nobody can write again."""
+        """Make the Secret immutable."""
         assert self._api.replace(_SECRET, {**self.secret, "immutable": True})
 
     def patched(self) -> bool:
-        """Ask what would become of a pod; False if the API server did not get through to us."""
+        """Dry-run a pod; return False if the API server could not reach the webhook."""
         asked = deepcopy(pod())
         asked["spec"]["containers"][0]["image"] = "example.com/trainer"
         status, answer = self._api.send(
@@ -94,7 +94,7 @@ class Lab:
         return status == 201 and "rdma.lab/status" in answer["metadata"]["annotations"]
 
     def lead_to(self, replicas: Sequence[Replica]) -> None:
-        """Have the Service lead to these, and to no others."""
+        """Make these replicas the only endpoints of the Service."""
         self.cluster.kubectl("delete", "endpointslices", "--all", "-n", NAME)
         host = self.cluster.network.machine
         self.apply(_service(), *(_endpoint(replica, host) for replica in replicas))
@@ -104,14 +104,14 @@ class Lab:
         self.cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
 
     def published(self) -> Document:
-        """Return the configuration with who owns its fields."""
+        """Return the configuration with the owners of its fields."""
         shown = ("get", "mutatingwebhookconfigurations", CONFIGURATION, "-o", "json")
         found: Document = json.loads(self.cluster.kubectl(*shown, "--show-managed-fields"))
         return found
 
 
 def all_ready(replicas: Sequence[Replica]) -> float:
-    """Wait until all are ready, and return how long it took."""
+    """Wait until all replicas are ready, and return how long it took."""
     return until(lambda: all(replica.ready()[0] == 200 for replica in replicas))
 
 

@@ -11,12 +11,12 @@ from tests.waiting import until
 
 @pytest.mark.parametrize(("first", "second"), [(600, -600), (-600, 600)])
 def test_ten_minutes_ahead_and_behind(lab: Lab, start: Start, first: int, second: int) -> None:
-    """Whoever makes the CA: all issue by it, and the API server verifies each of them."""
+    """Whichever replica makes the CA, all use it, and the API server verifies each of them."""
     lab.configure()
     maker = start(1, clock=first)
     all_ready(maker)
     until(lab.patched)
-    other = start(1, clock=second)  # the Service leads to this one only
+    other = start(1, clock=second)  # now the Service's only endpoint
     all_ready(other)
     until(lab.patched)
     right = start(1)

@@ -1,4 +1,4 @@
-"""What somebody breaks is healed, and how long it took is printed."""
+"""Damage to certificates is repaired, and the tests print how long that takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
-    """With the same CA as before, so that nobody's trust is lost; nobody is unready meanwhile."""
+    """It is repaired with the same CA, so trust is never lost, and no replica becomes unready."""
     lab.configure()
     replicas = start(2)
     all_ready(replicas)
@@ -43,9 +43,9 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
 
 
 def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
-    """Somebody with more rights than ours did it: replicas say so, serve on, and heal the rest.
+    """Replicas report a Secret that somebody made immutable, keep serving, and repair the rest.
 
-    Deleted, it is made again with the same CA; ours may not delete it.
+    Once it is deleted, they make it again with the same CA; they may not delete it themselves.
     """
     lab.configure()
     (replica,) = start(1)
@@ -60,7 +60,7 @@ def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:
     lab.trust(None)
     until(lambda: lab.bundle == bundle)
     until(lab.patched)
-    (late,) = start(1)  # the Service leads to this one only
+    (late,) = start(1)  # now the Service's only endpoint
     all_ready([late])
     until(lab.patched)
 

@@ -1,4 +1,4 @@
-"""`rdma-webhook certs` of what the manifests install: from outside, and within a pod."""
+"""`rdma-webhook certs` for the installed manifests: from outside, and in a pod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.e2e.certs.command import certs
 
 
 def test_from_outside(webhook: Webhook) -> None:
-    """By an administrator's kubeconfig: the Secret, caBundle, and each replica by its address."""
+    """With an administrator's kubeconfig it shows the Secret, `caBundle` and each replica."""
     code, told = certs("status", "--kubeconfig", str(webhook.cluster.kubeconfig))
 
     assert (code, told["good"], told["phase"]) == (0, True, "settled"), told
@@ -19,7 +19,7 @@ def test_from_outside(webhook: Webhook) -> None:
 
 
 def test_within_a_pod(webhook: Webhook) -> None:
-    """By its ServiceAccount, which may not list endpoints: the Service is asked."""
+    """A replica's ServiceAccount may not list endpoints, so the command connects to the Service."""
     command = ("exec", DEPLOYMENT, "--", "rdma-webhook", "certs", "status")
     told = json.loads(webhook.kubectl(*command, "-o", "json"))
 

@@ -1,4 +1,4 @@
-"""A whole rotation of the CA, with lifetimes of seconds, while the API server calls all along."""
+"""A complete rotation of the CA, with lifetimes of seconds, while the API server keeps calling."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.integration.replica import Replica
 from tests.waiting import until
 
 REPLICAS = 3
-#: A leaf is replaced after 20 s; a CA has gone two minutes after the next one issues.
+#: A leaf is replaced after 20 s; a CA is removed two minutes after the next one issues.
 TIMES = ("--ca-propagation", "5s", "--ca-round", "1s", "--leaf-lifetime", "30s")
 
 
 @contextmanager
 def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
-    """Create pods (dry run) and shake hands with each replica, until the block ends."""
+    """Create pods (dry run) and do handshakes with each replica, until the block ends."""
     counts: Counter[str] = Counter()
     over = threading.Event()
 
@@ -57,7 +57,7 @@ def _certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
-    """And a revocation in the midst of it, until the last CA issues; long, until it is alone."""
+    """Nor during a revocation in it, until the last CA issues; in long runs, until it is alone."""
     lab.configure()
     replicas = start(REPLICAS, *TIMES)
     all_ready(replicas)
@@ -85,7 +85,7 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
 
 
 def _issuers(lab: Lab) -> set[str]:
-    """Return which CAs the leaves are of that are served."""
+    """Return the roles of the CAs that issued the served leaves."""
     return {one["issuer"] for one in _certs(lab, "status")[1]["handshakes"]}
 
 

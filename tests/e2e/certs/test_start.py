@@ -1,4 +1,4 @@
-"""Certificates of its own, with a real API server and the rights that the manifests give."""
+"""Self-managed certificates, with a real API server and the rights that the manifests grant."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ REPLICAS = 5
 
 
 def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> None:
-    """On an empty namespace: one CA, one Secret, and the API server reaches every one of them.
+    """In an empty namespace there is one CA, one Secret, and the API server trusts every replica.
 
-    They wait for the MutatingWebhookConfiguration and never make one; of it they own caBundle.
+    They wait for the MutatingWebhookConfiguration, never make one, and own only its `caBundle`.
     """
     replicas = start(REPLICAS)
     missing = f"there is no MutatingWebhookConfiguration {CONFIGURATION} yet"

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: an installed webhook, an image, namespaces of their own."""
+"""Shared fixtures: an installed webhook, an image, and a namespace for each file."""
 
 from __future__ import annotations
 

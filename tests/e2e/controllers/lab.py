@@ -1,4 +1,4 @@
-"""A labelled namespace of a test's own, what is created in it, and what became of the pods."""
+"""A labeled namespace for one test file, what is created in it, and the pods that result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.asking import apply, namespace
 from tests.waiting import until
 
 WORKLOADS = Path(__file__).parent / "workloads"
-#: What a container with a GPU gets of the v100 fabric, but for files.
+#: The mutations applied to a container with a GPU of the v100 fabric, except those of files.
 TARGET = ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"]
 #: The number of CAP_IPC_LOCK, capabilities(7).
 IPC_LOCK = 14
@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Lab:
-    """A namespace, and the image whose `rank` prints what a process sees."""
+    """A namespace, and an image whose program `rank` prints what a process sees."""
 
     cluster: Cluster
     namespace: str
@@ -35,19 +35,19 @@ class Lab:
         return self.cluster.kubectl(f"--namespace={self.namespace}", *arguments, **how)
 
     def create(self, manifest: str) -> None:
-        """Create what a manifest of `workloads` says, with the image."""
+        """Create the objects of a manifest in `workloads`, with the image."""
         text = (WORKLOADS / f"{manifest}.yaml").read_text()
         self.kubectl(
             "create", "-f", "-", input=text.replace("image: mpi\n", f"image: {self.image}\n")
         )
 
     def pods(self, selector: str = "") -> list[Document]:
-        """Return the pods, by name."""
+        """Return the pods, sorted by name."""
         found = self.kubectl("get", "pods", f"--selector={selector}", "--output=json")
         return sorted(json.loads(found)["items"], key=lambda pod: str(pod["metadata"]["name"]))
 
     def wait(self, *arguments: str, seconds: int = 90) -> None:
-        """Run a kubectl command that waits; where it fails, say what pods and events say."""
+        """Run a kubectl command that waits; if it fails, show pods and events."""
         try:
             self.kubectl(*arguments, f"--timeout={seconds}s")
         except KubectlError as error:
@@ -56,7 +56,7 @@ class Lab:
             raise AssertionError("\n".join((str(error), *told))) from None
 
     def ranks(self, pod: Document) -> list[Document]:
-        """Return what `rank` has printed in a pod, once it has."""
+        """Wait for the output of `rank` in a pod, and return it."""
         name = pod["metadata"]["name"]
         until(lambda: '"capEff"' in self.kubectl("logs", name, check=False))
         lines = self.kubectl("logs", name).splitlines()
@@ -64,27 +64,27 @@ class Lab:
         return sorted(found, key=lambda rank: int(rank["rank"]))
 
     def calls(self, log: str) -> Counter[str]:
-        """Count, in the webhook's log, the decisions on this namespace by the pod's name."""
+        """Count the decisions on this namespace in the webhook's log, by pod name."""
         lines = (json.loads(line) for line in log.splitlines() if '"decided"' in line)
         return Counter(one["name"] for one in lines if one["namespace"] == self.namespace)
 
 
 @contextmanager
 def opened(cluster: Cluster, image: str, name: str) -> Iterator[Lab]:
-    """Give a labelled namespace for the time of the block."""
+    """Make a labeled namespace for the duration of the block."""
     apply(cluster, namespace(name, "true"))
     yield Lab(cluster, name, image)
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def status(pod: Document) -> Document:
-    """Return what the webhook wrote about itself."""
+    """Return the webhook's status annotation."""
     told: Document = json.loads(pod["metadata"]["annotations"]["rdma.lab/status"])
     return told
 
 
 def applied(pod: Document) -> list[str]:
-    """Return the mutations that the pod has got."""
+    """Return the mutations that were applied to the pod."""
     names: list[str] = status(pod).get("applied", [])
     return names
 
@@ -95,12 +95,12 @@ def environment(pod: Document) -> dict[str, str]:
 
 
 def locks_memory(rank: Document) -> bool:
-    """Tell whether the process could lock memory beyond its limit."""
+    """Return whether the process may lock memory beyond its limit."""
     return bool(int(rank["capEff"], 16) >> IPC_LOCK & 1)
 
 
 def check_target(lab: Lab, pod: Document) -> None:
-    """Check that a pod with a V100 got the whole set, and that its process sees it."""
+    """Check that a pod with a V100 got all mutations, and that its process sees them."""
     resources = pod["spec"]["containers"][0]["resources"]
     (rank,) = lab.ranks(pod)
 

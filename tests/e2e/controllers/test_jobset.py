@@ -1,4 +1,4 @@
-"""JobSet: pods that a Job makes, which a JobSet made."""
+"""JobSet: pods of a Job that a JobSet made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.e2e.controllers.lab import Lab, check_target
 
 
 def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: Lab) -> None:
-    """Every pod has the set and runs to its end, and so does the JobSet."""
+    """Every pod gets all mutations and completes, and so does the JobSet."""
     start_jobset(cluster)
     lab.create("jobset")
     lab.wait("wait", "--for=condition=Completed", "jobset/set")

@@ -1,4 +1,4 @@
-"""LeaderWorkerSet: its own webhook writes into the pods, and ours comes after it."""
+"""LeaderWorkerSet: its own webhook changes the pods, and ours runs after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = ["group-0", "group-0-1"]
 
 @pytest.fixture(scope="module")
 def pods(cluster: Cluster, lab: Lab) -> list[Document]:
-    """Run a group of two."""
+    """Run a group of two pods."""
     start_lws(cluster)
     lab.create("leaderworkerset")
     lab.wait("wait", "--for=condition=Available", "lws/group")
@@ -22,7 +22,7 @@ def pods(cluster: Cluster, lab: Lab) -> list[Document]:
 
 
 def test_leader_and_worker_have_the_set(lab: Lab, pods: list[Document]) -> None:
-    """Both run with it, and with what their controller's webhook wrote."""
+    """Both get all mutations, and keep what their controller's webhook wrote."""
     assert [pod["metadata"]["name"] for pod in pods] == GROUP
     for index, pod in enumerate(pods):
         check_target(lab, pod)
@@ -31,7 +31,7 @@ def test_leader_and_worker_have_the_set(lab: Lab, pods: list[Document]) -> None:
 
 
 def test_ours_comes_last(lab: Lab, webhook: Webhook, pods: list[Document]) -> None:
-    """One call for each pod: another webhook that changes it after ours would cost a second."""
+    """Each pod costs one call: another webhook that changes it after ours would cost a second."""
     log = webhook.kubectl("logs", f"--selector=app.kubernetes.io/name={NAME}", "--tail=-1")
 
     assert lab.calls(log) == {pod["metadata"]["name"]: 1 for pod in pods}

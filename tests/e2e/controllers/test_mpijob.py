@@ -1,4 +1,4 @@
-"""An MPIJob through mpi-operator: Open MPI's ranks really run over ssh in two worker pods."""
+"""An MPIJob with mpi-operator: Open MPI's ranks really run over ssh in two worker pods."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NCCL_IB_HCA==mlx5_0,mlx5_1
 NCCL_SOCKET_IFNAME=eth0
 NCCL_DEBUG=WARN
 """
-#: What of a container's fields may differ for a launcher: variables, and the switch for hcoll.
+#: The launcher's command with the flag that switches hcoll off.
 EDITED = ["mpirun", "-mca", "coll_hcoll_enable", "0", "-np", "2", "--map-by", "node", "rank"]
 
 
 class Run(NamedTuple):
-    """What an MPIJob has left."""
+    """The pods of a completed MPIJob, and what its ranks printed."""
 
     launcher: Document
     workers: list[Document]
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def run(cluster: Cluster, lab: Lab) -> Run:
-    """Run the job to its end."""
+    """Run the job to completion."""
     start_mpi_operator(cluster)
     lab.create("mpijob")
     lab.wait("wait", "--for=condition=Succeeded", "mpijob/ranks")
@@ -47,32 +47,32 @@ def run(cluster: Cluster, lab: Lab) -> Run:
 
 
 def test_each_worker_runs_a_rank(run: Run) -> None:
-    """The patched pods do the job: the launcher reached sshd in both of them."""
+    """The patched pods complete the job: the launcher reached sshd in both workers."""
     assert [(rank["rank"], rank["size"]) for rank in run.ranks] == [(0, 2), (1, 2)]
     assert [rank["host"] for rank in run.ranks] == ["ranks-worker-0", "ranks-worker-1"]
 
 
 def test_ranks_find_the_settings_of_nccl_in_the_file(run: Run) -> None:
-    """What sshd starts has none of the container's variables, and /etc/nccl.conf instead."""
+    """Processes of sshd have none of the container's variables, but they have /etc/nccl.conf."""
     for rank in run.ranks:
         assert not [name for name in rank["env"] if name.startswith(("NCCL_", "UCX_"))]
         assert rank["ncclConf"] == CONF
 
 
 def test_ranks_have_hcoll_off(run: Run) -> None:
-    """Open MPI hands the launcher's setting to its ranks."""
+    """Open MPI passes the launcher's setting to its ranks."""
     assert [rank["env"]["OMPI_MCA_coll_hcoll_enable"] for rank in run.ranks] == ["0", "0"]
 
 
 def test_ranks_can_lock_memory(run: Run) -> None:
-    """What sshd starts as root has the container's IPC_LOCK, which it needs: the limit is small."""
+    """Root processes of sshd have the container's IPC_LOCK, and need it: the limit is small."""
     for rank in run.ranks:
         assert locks_memory(rank)
         assert 0 <= rank["memlock"] < 1 << 30
 
 
 def test_workers_are_patched_as_such(run: Run) -> None:
-    """They have the whole set, the file as well."""
+    """Workers get all mutations, including the file."""
     file = TARGET.index("hcoll")
     for worker in run.workers:
         resources = worker["spec"]["containers"][0]["resources"]
@@ -81,7 +81,7 @@ def test_workers_are_patched_as_such(run: Run) -> None:
 
 
 def test_launcher_is_patched_as_such(run: Run) -> None:
-    """It gets variables and the switch for hcoll; no capability, no device, no file."""
+    """It gets variables and the flag for hcoll, but no capability, no device and no file."""
     (container,) = run.launcher["spec"]["containers"]
 
     assert applied(run.launcher) == ["env", "hcoll"]

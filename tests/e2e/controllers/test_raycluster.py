@@ -1,4 +1,4 @@
-"""RayCluster through KubeRay, which writes the commands of head and workers itself."""
+"""RayCluster with KubeRay, which itself writes the commands of head and workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPE = "ray.io/node-type"
 
 @pytest.fixture(scope="module")
 def pods(cluster: Cluster, lab: Lab) -> dict[str, Document]:
-    """Have the operator make the pods of a cluster; return them by their type."""
+    """Let the operator make the pods of a cluster; return them by their type."""
     start_kuberay(cluster)
     lab.create("raycluster")
     until(lambda: len(lab.pods()) == 2)
@@ -22,7 +22,7 @@ def pods(cluster: Cluster, lab: Lab) -> dict[str, Document]:
 
 
 def test_head_gets_variables_only(lab: Lab, pods: dict[str, Document]) -> None:
-    """A head without a GPU starts what others compute: no device and no capability."""
+    """A head without a GPU starts what others compute, so it gets no device and no capability."""
     (container,) = pods["head"]["spec"]["containers"]
     (rank,) = lab.ranks(pods["head"])
 
@@ -33,7 +33,7 @@ def test_head_gets_variables_only(lab: Lab, pods: dict[str, Document]) -> None:
 
 
 def test_worker_has_the_set(pods: dict[str, Document]) -> None:
-    """Its command is the operator's, and so is the container that waits for the head."""
+    """It keeps the operator's command, and the container that waits for the head is unchanged."""
     worker = pods["worker"]
     (container,), (waits,) = worker["spec"]["containers"], worker["spec"]["initContainers"]
 

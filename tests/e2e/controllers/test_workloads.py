@@ -1,4 +1,4 @@
-"""The controllers of Kubernetes itself: their pods are patched, run, and are counted as theirs."""
+"""Kubernetes' own controllers: their pods are patched, run, and are accepted as theirs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.asking import ENABLE, template, workload
 from tests.e2e.controllers.lab import Document, Lab, check_target
 
-#: How a controller says that its pods are as it wants them.
+#: How a controller reports that its pods are as it wants them.
 DONE = {
     "Deployment": ("rollout", "status"),
     "StatefulSet": ("rollout", "status"),
@@ -21,7 +21,7 @@ DONE = {
 
 
 def _template(image: str, kind: str) -> Document:
-    """Return a template whose container asks for a GPU; it ends where a Job has it."""
+    """Return a template whose container requests a GPU; it completes if it is for a Job."""
     ends = kind in ("Job", "CronJob")
     made = template({ENABLE: "true"}, {"kind": kind})
     container = {
@@ -37,13 +37,13 @@ def _template(image: str, kind: str) -> Document:
 
 @pytest.fixture(scope="module")
 def started(lab: Lab) -> Lab:
-    """Create one of each kind, all at once."""
+    """Create one workload of each kind, all at once."""
     for kind in DONE:
         made = workload(kind, lab.namespace, _template(lab.image, kind), name=kind.lower())
         if "selector" in made["spec"]:
             made["spec"]["selector"] = {"matchLabels": {"kind": kind}}
         lab.kubectl("create", "--filename=-", input=json.dumps(made))
-    # As if it had missed a year, it runs now.
+    # It runs at once, as if it had missed a year of runs.
     missed = json.dumps({"status": {"lastScheduleTime": "2020-06-01T00:00:00Z"}})
     lab.kubectl("patch", "cronjob/cronjob", "--subresource=status", "--type=merge", "-p", missed)
     return lab
@@ -51,7 +51,7 @@ def started(lab: Lab) -> Lab:
 
 @pytest.mark.parametrize("kind", DONE)
 def test_pods_of_a_controller_are_patched_and_run(started: Lab, kind: str) -> None:
-    """The set is in the pods and in what their processes see, and the controller is content."""
+    """The pods have all mutations, their processes see them, and the controller is satisfied."""
     verb, *how = DONE[kind]
     started.wait(verb, *how, f"{kind.lower()}/{kind.lower()}")
 

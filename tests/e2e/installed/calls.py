@@ -1,4 +1,4 @@
-"""How often the API server called the webhook, by its own count and by the webhook's."""
+"""How many times the API server called the webhook, by its own metrics and the webhook's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.cluster.install import Webhook, add
 
 WEBHOOK = "pods.rdma.lab"
 _ASKED = "apiserver_admission_webhook_request_total"
-#: Seconds without a call after which nobody else is thought to cause one.
+#: Seconds without a call after which no further calls by others are expected.
 _QUIET = 2.0
 
 
 class Calls(NamedTuple):
-    """Numbers of calls since the API server, and the replicas that run, were started."""
+    """The number of calls since the start of the API server and of the running replicas."""
 
     api_server: int
     ours: int
@@ -27,9 +27,9 @@ def calls(webhook: Webhook) -> Calls:
 
 
 def answers(webhook: Webhook) -> Counter[tuple[str, ...]]:
-    """Return the API server's calls by HTTP status code and by whether the pod was rejected."""
+    """Return the API server's calls, by HTTP status code and by whether the pod was rejected."""
     text = webhook.read("/metrics")
-    # Only these lines: all of them are megabytes.
+    # Only these lines: the whole text has megabytes.
     lines = [line for line in text.splitlines() if line.startswith(_ASKED)]
     counts: Counter[tuple[str, ...]] = Counter()
     add(counts, "\n".join(lines) + "\n", _ASKED, ("code", "rejected"), name=WEBHOOK)
@@ -37,7 +37,7 @@ def answers(webhook: Webhook) -> Counter[tuple[str, ...]]:
 
 
 def quiet(webhook: Webhook) -> Calls:
-    """Wait until nobody calls, and return the count: other tests may have left controllers."""
+    """Wait until there are no calls, and return the count: other tests may leave controllers."""
     while True:
         before = calls(webhook)
         time.sleep(_QUIET)

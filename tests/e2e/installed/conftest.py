@@ -1,4 +1,4 @@
-"""What these tests share: the installation, an image for workloads, a namespace for each file."""
+"""Shared fixtures: the installation, an image for workloads, a namespace for each file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import until
 
 @pytest.fixture(scope="module")
 def space(webhook: Webhook, image: str, request: pytest.FixtureRequest) -> Iterator[Space]:
-    """Make a labelled namespace for the tests of one file."""
+    """Make a labeled namespace for the tests of one file."""
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
     made = Space(webhook.cluster, name, image)
     apply(made.cluster, namespace(name, "true"))

@@ -1,4 +1,4 @@
-"""Pods created at a fixed rate, over several connections, while something happens."""
+"""Create pods at a fixed rate over several connections, while something happens."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ RATE = 50
 
 @dataclass
 class Creations:
-    """What became of the pods, once the load has ended."""
+    """What happened to the pods, once the load has ended."""
 
     begun: float = field(default_factory=time.monotonic)
-    #: How many were answered with which status code; 0 for none.
+    #: The number of answers by status code; 0 for no answer.
     codes: Counter[int] = field(default_factory=Counter)
-    #: How many of those that were created carry the webhook's status.
+    #: The number of created pods that have the webhook's status.
     patched: int = 0
-    #: What was said of the others.
+    #: The messages about the other pods.
     refusals: Counter[str] = field(default_factory=Counter)
-    #: Seconds between the first and the last answer that refused.
+    #: Seconds between the first and the last rejection.
     blocked: float = 0.0
-    #: Seconds from sending each of those that were created to its answer.
+    #: Seconds from the request to the answer, for each pod that was created.
     latencies: list[float] = field(default_factory=list)
 
     @property
     def created(self) -> int:
-        """How many would have been created."""
+        """The number of pods that would have been created."""
         return self.codes[201]
 
     @property
     def p99(self) -> float:
-        """Seconds within which 99% of those that were created had their answer."""
+        """Seconds within which 99% of the created pods were answered."""
         return sorted(self.latencies)[int(len(self.latencies) * 0.99)]
 
     def last(self, seconds: float) -> None:
-        """Wait until the load has lasted for so long."""
+        """Wait until the load has lasted for `seconds`."""
         time.sleep(max(0.0, self.begun + seconds - time.monotonic()))
 
 
@@ -60,7 +60,7 @@ def creating(space: Space, pod: Document, folder: Path, rate: int = RATE) -> Ite
     command = Target(space.cluster, space.name, body).attack(
         results,
         *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
-        # Over one HTTP/2 connection all would wait for each other.
+        # Over one HTTP/2 connection, all requests would wait for each other.
         *("-http2=false", "-workers=16", "-max-workers=64"),
     )
     with subprocess.Popen(command) as attack:
@@ -68,7 +68,7 @@ def creating(space: Space, pod: Document, folder: Path, rate: int = RATE) -> Ite
         try:
             yield creations
         finally:
-            attack.send_signal(signal.SIGINT)  # what is under way is waited for
+            attack.send_signal(signal.SIGINT)  # it waits for requests under way
             attack.wait(60)
     _read(results, creations)
 

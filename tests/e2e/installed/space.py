@@ -1,4 +1,4 @@
-"""A namespace with the label, and the pods that tests create in it."""
+"""A labeled namespace, and the pods that tests create in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Space:
     def pod(
         self, name: str, gpu: str = "", annotations: Document | None = None, **spec: Any
     ) -> Document:
-        """Return a pod that sleeps, on the real node or a fake one; opted in unless told."""
+        """Return a pod that sleeps, for the real node or a fake one; by default it has opted in."""
         limits = {gpu: "1", "memory": "64Mi"} if gpu else {}
         main = {"name": "main", "image": self.image, "imagePullPolicy": "Never"}
         container = {**main, "resources": {"limits": limits}, **spec.pop("container", {})}
@@ -40,7 +40,7 @@ class Space:
         }
 
     def create(self, *documents: Document, check: bool = True) -> str:
-        """Create objects, and return what kubectl says; without `check`, errors too."""
+        """Create objects, and return kubectl's output; without `check`, errors as well."""
         many = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
         return self.kubectl("create", "--filename=-", input=many, check=check)
 
@@ -56,7 +56,7 @@ class Space:
         return found
 
     def started(self, pod: str, seconds: int = 60) -> Document:
-        """Wait until a pod runs; fail with the events."""
+        """Wait until a pod runs; if it does not, fail with the events."""
         self.cluster.need("an image for workloads on its nodes")
         try:
             self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={seconds}s")

@@ -1,4 +1,4 @@
-"""With components/mtls only API servers are answered: who else reaches the port learns nothing."""
+"""With components/mtls only API servers get answers; others who reach the port learn nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.faults.replicas import settled
 from tests.waiting import until
 
 SERVICE = f"{NAME}.{NAME}.svc"
-#: How an end of the connection is told, by Python and by the API server.
+#: How Python and the API server report the end of a connection.
 ENDS = ("SSLEOFError", "RemoteDisconnected", "ConnectionResetError", "EOF", "reset by peer")
-#: Asks the Service as a program in a pod may, whoever serves there.
+#: Calls the Service as any program in a pod can, without verifying the server.
 ASK = """
 import http.client, json, ssl, sys
 given = json.load(sys.stdin)
@@ -41,7 +41,7 @@ except (OSError, http.client.HTTPException) as error:
 
 @pytest.fixture(scope="module")
 def api_server(webhook: Webhook) -> Iterator[Path]:
-    """Return the folder with what the API server shows; afterwards it is as it was."""
+    """Return the folder with the API server's client certificate, and restore it afterwards."""
     folder = webhook.cluster.directory / "pki" / "webhooks"
     files = {file: file.read_bytes() for file in folder.iterdir()}
     yield folder
@@ -51,7 +51,7 @@ def api_server(webhook: Webhook) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def closed(webhook: Webhook, api_server: Path) -> Iterator[Webhook]:
-    """Install with the component, as docs/installation.md says; afterwards without."""
+    """Install with the component, as docs/installation.md says, and without it afterwards."""
     _admit(webhook, (api_server / "ca.crt").read_text())
     _replace(webhook, "mtls")
     yield webhook
@@ -67,7 +67,7 @@ def _admit(webhook: Webhook, authorities: str) -> None:
 
 
 def _replace(webhook: Webhook, *components: str) -> None:
-    """Install in the place of what is there; nobody calls, so nobody waits for a drain."""
+    """Replace the installation; there are no calls, so nothing has to wait for a drain."""
     webhook.kubectl("delete", DEPLOYMENT)
     webhook.kubectl("delete", "pods", "--all", "--now")
     install(webhook.cluster, webhook.fabrics, components=components)
@@ -75,7 +75,7 @@ def _replace(webhook: Webhook, *components: str) -> None:
 
 @pytest.fixture(scope="module")
 def stranger(space: Space) -> Iterator[str]:
-    """Run a pod that has not asked for anything; return its name."""
+    """Run a pod that has not opted in; return its name."""
     space.create(space.pod("stranger", annotations={}, nodeName=REAL))
     space.started("stranger")
     yield "stranger"
@@ -83,7 +83,7 @@ def stranger(space: Space) -> Iterator[str]:
 
 
 def _answer(space: Space, pod: str, pair: str) -> str:
-    """Return what a program in the pod is told about a namespace that it names."""
+    """Return the answer to a program in the pod that asks about a namespace."""
     request = {
         "uid": "0",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -106,13 +106,13 @@ def _pair(authority: Authority) -> str:
 def test_without_the_component_whoever_reaches_the_port_is_answered(
     webhook: Webhook, space: Space, stranger: str
 ) -> None:
-    """The question of the tests below is one that has an answer."""
+    """Without the component, the request of the tests below gets an answer."""
     assert webhook.replicas()
     assert _answer(space, stranger, "").startswith('200 {"')
 
 
 def test_pods_that_ask_are_patched_as_before(closed: Webhook, space: Space) -> None:
-    """The API server shows what its AdmissionConfiguration names, by the name of the Service."""
+    """The API server shows the pair that its AdmissionConfiguration names for the Service."""
     document = space.pod("asks", "nvidia.com/v100")
     assert "rdma.lab/status" in space.proposed(document)["metadata"]["annotations"]
     assert len(closed.replicas()) == 2
@@ -123,7 +123,7 @@ def test_pods_that_ask_are_patched_as_before(closed: Webhook, space: Space) -> N
 def test_a_pod_without_the_certificate_gets_no_answer(
     space: Space, stranger: str, pair: str
 ) -> None:
-    """Not one byte of HTTP: the replica ends the connection instead of the handshake."""
+    """It gets not one byte of HTTP: the replica ends the connection during the handshake."""
     said = _answer(space, stranger, pair)
     assert said.startswith("no answer: "), said
     assert any(end in said for end in ENDS), said
@@ -131,21 +131,21 @@ def test_a_pod_without_the_certificate_gets_no_answer(
 
 @pytest.mark.usefixtures("closed")
 def test_the_certificate_is_what_opens(api_server: Path, space: Space, stranger: str) -> None:
-    """The same pod with the API server's own is answered: nothing else kept it out."""
+    """The same pod with the API server's pair gets an answer, so only the pair was missing."""
     pair = "".join((api_server / name).read_text() for name in ("client.key", "client.crt"))
     assert _answer(space, stranger, pair).startswith('200 {"')
 
 
 def test_certificates_can_be_looked_at_as_before(closed: Webhook) -> None:
-    """`certs status` shakes hands without a client certificate, and is not told to have one."""
+    """`certs status` does handshakes without a client certificate, and needs none."""
     code, told = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
     assert (code, told["good"]) == (0, True), told
 
 
 def test_another_client_ca(closed: Webhook, api_server: Path, space: Space) -> None:
-    """An API server whose certificate does not count: opted-in pods are refused, and told why.
+    """If the API server's certificate is not accepted, opted-in pods are rejected with the reason.
 
-    So it looks where its validity has ended too. A new pair in its files needs no restart.
+    The same happens once it has expired. A new pair in its files is used without a restart.
     """
     asks = space.pod("asks", "nvidia.com/v100")
     following = Authority()

@@ -1,4 +1,4 @@
-"""`kubectl apply -k` of what ships makes a webhook that the API server calls."""
+"""`kubectl apply -k` of the shipped manifests installs a webhook that the API server calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.installed.space import Space
 
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
-    """The Deployment is available with the image built from the Dockerfile, or given."""
+    """The Deployment is available, with the image built from the Dockerfile or the given one."""
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
     found = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     (container,) = found["spec"]["template"]["spec"]["containers"]
@@ -27,7 +27,7 @@ def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
 
 
 def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
-    """The process is no root, has no capability, may gain none, is confined, and writes nothing."""
+    """The process is not root, has and gains no capabilities, is confined, and writes nothing."""
     replica = webhook.replicas()[0]
     status = webhook.kubectl("exec", replica, "--", "cat", "/proc/1/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines())
@@ -39,7 +39,7 @@ def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
 
 
 def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
-    """CaBundle is the CA in the process' Secret, and nobody who applied the manifests wrote it."""
+    """The CA in `caBundle` is that of the Secret, and no client that applied manifests wrote it."""
     shown = webhook.kubectl("get", CONFIGURATION, "--output=json", "--show-managed-fields")
     configuration = json.loads(shown)
     client = configuration["webhooks"][0]["clientConfig"]
@@ -57,7 +57,7 @@ def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
 
 
 def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:
-    """A pod that asks is counted by the API server, answered with 200, and by a replica."""
+    """A pod that opts in is counted by the API server, answered with 200, and by a replica."""
     before, codes = calls(webhook), answers(webhook)
     found = space.proposed(space.pod("asks", "nvidia.com/v100"))
     assert found["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
@@ -68,7 +68,7 @@ def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Sp
 
 
 def test_applying_again_changes_nothing(webhook: Webhook) -> None:
-    """No object is another one, no replica is started anew, and caBundle stays."""
+    """No object changes, no replica restarts, and `caBundle` stays."""
     bundle = "--output=jsonpath={.webhooks[0].clientConfig.caBundle}"
     before = webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)
     with site(webhook.image, webhook.fabrics) as folder:
@@ -79,7 +79,7 @@ def test_applying_again_changes_nothing(webhook: Webhook) -> None:
 
 
 def _generations(shown: str) -> dict[tuple[str, str], int]:
-    """Return how often each object's specification was changed, 0 where nobody counts it."""
+    """Return each object's generation, 0 if it has none."""
     return {
         (one["kind"], one["metadata"]["name"]): one["metadata"].get("generation", 0)
         for one in json.loads(shown)["items"]
@@ -88,7 +88,7 @@ def _generations(shown: str) -> dict[tuple[str, str], int]:
 
 @pytest.mark.parametrize("level", ["warning", "error"])
 def test_nothing_is_wrong(webhook: Webhook, level: str) -> None:
-    """No replica has logged a defect; a warning at most of what it waits for at start."""
+    """No replica has logged an error, or a warning other than about what it waits for at start."""
     expected = {"certificate not trusted yet"} if level == "warning" else set()
     for replica in webhook.replicas():
         lines = [json.loads(line) for line in webhook.kubectl("logs", replica).splitlines()]

@@ -1,7 +1,7 @@
-"""Replicas that come and go: draining, removal, and the next installation.
+"""Replicas that start and stop: draining, removal, and the next installation.
 
-In this order: what one test leaves is what the next begins with, and the last one leaves all
-as it was.
+The order matters: each test starts from what the one before leaves, and the last one restores
+the installation.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tests.e2e.installed.space import Space
 from tests.waiting import until
 from webhook.config import EXAMPLE
 
-#: Keeps a pod's object, so that what became of its process can be read.
+#: A finalizer that keeps a pod's object, so that tests can read how its process ended.
 HOLD = "rdma.lab/test"
 
 
 class Replica:
-    """One replica, asked at its own address as the API server and the kubelet do."""
+    """One replica, called at its own address as the API server and the kubelet do."""
 
     def __init__(self, webhook: Webhook, name: str) -> None:
         self._webhook = webhook
@@ -49,21 +49,21 @@ class Replica:
         return found
 
     def ready(self) -> tuple[int, str]:
-        """Ask `/readyz`; return status and answer."""
+        """Get `/readyz`; return status and answer."""
         with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
             asked.request("GET", "/readyz")
             answer = asked.getresponse()
             return answer.status, answer.read().decode()
 
     def serial(self) -> str:
-        """Return the number of the certificate that it serves."""
+        """Return the serial number of the certificate that it serves."""
         with closing(self.connect()) as connection:
             assert isinstance(connection.sock, ssl.SSLSocket)
             served = connection.sock.getpeercert() or {}
             return str(served["serialNumber"])
 
     def connect(self) -> http.client.HTTPConnection:
-        """Open a connection, by the name of the Service."""
+        """Open a connection, verified for the Service's name."""
         name = f"{NAME}.{NAME}.svc"
         connection = http.client.HTTPConnection(name)
         raw = socket.create_connection((self.address, 8443), 5)
@@ -71,14 +71,14 @@ class Replica:
         return connection
 
     def ended(self) -> Any:
-        """Return how its process ended, None as long as it runs."""
+        """Return how its process ended, or None while it runs."""
         (status,) = self.object()["status"]["containerStatuses"]
         return status["state"].get("terminated")
 
 
 @contextmanager
 def held(webhook: Webhook, names: list[str]) -> Iterator[list[Replica]]:
-    """Have these pods' objects outlive them until the end of the block."""
+    """Keep these pods' objects until the end of the block, even after their processes end."""
     hold, release = (json.dumps({"metadata": {"finalizers": some}}) for some in ([HOLD], None))
     for name in names:
         webhook.kubectl("patch", "pod", name, f"--patch={hold}", "--type=merge")
@@ -90,7 +90,7 @@ def held(webhook: Webhook, names: list[str]) -> Iterator[list[Replica]]:
 
 
 def post(connection: http.client.HTTPConnection, review: bytes) -> tuple[int, str | None]:
-    """Ask for a decision; return status code and what is said of the connection."""
+    """Send a review; return the status code and the Connection header."""
     connection.request("POST", "/mutate", review, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     assert json.loads(answer.read())["response"]["allowed"] is True
@@ -99,7 +99,7 @@ def post(connection: http.client.HTTPConnection, review: bytes) -> tuple[int, st
 
 @pytest.fixture
 def review(space: Space) -> bytes:
-    """Return what the API server would send."""
+    """Return a review as the API server would send it."""
     request = {
         "uid": "0",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -115,9 +115,9 @@ def review(space: Space) -> bytes:
 
 
 def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
-    """After SIGTERM: unready, closing connections, and serving on when its endpoint is gone.
+    """After SIGTERM: unready, closing connections, and answering even without its endpoint.
 
-    How it ends is asked under load: tests/faults/test_replicas.py.
+    How it ends is tested under load, in tests/faults/test_replicas.py.
     """
     with ExitStack() as stack:
         (replica,) = stack.enter_context(held(webhook, webhook.replicas()[:1]))
@@ -126,7 +126,7 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
         webhook.kubectl("delete", "pod", replica.name, "--wait=false")
         until(lambda: replica.ready()[0] == 503)
         assert "draining" in replica.ready()[1]
-        # Also on the connection that is there, which the API server would use again.
+        # Even on the open connection, which the API server would use again.
         assert post(kept, review) == post(replica.connect(), review) == (200, "close")
         until(lambda: replica.address not in _ready_addresses(webhook))
         assert post(replica.connect(), review) == (200, "close")
@@ -134,10 +134,10 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
 
 
 def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """Removed as the docs say, with pods being created: none is refused, and later ones are plain.
+    """Removed as documented while pods are created, no pod is rejected, and later ones are plain.
 
-    Without the webhook configuration's deletion first, pods would be refused for the seconds
-    between that of the Service and its own, which kustomize puts last.
+    If the webhook configuration were not deleted first, pods would be rejected between the deletion
+    of the Service and that of the configuration, which kustomize puts last.
     """
     pod = space.pod("left", "nvidia.com/v100")
     with creating(space, pod, tmp_path) as load:
@@ -156,9 +156,9 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
 
 
 def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """Its overlay works with cert-manager itself, and a renewal costs no pod.
+    """The overlay works with the real cert-manager, and a renewal rejects no pod.
 
-    What the API server trusts stays the same, and both replicas take the new certificate.
+    The API server's trust stays the same, and both replicas serve the new certificate.
     """
     pod = space.pod("issued", "nvidia.com/v100")
     with cert_manager(webhook.cluster):
@@ -167,7 +167,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
         before = [replica.serial() for replica in replicas]
         with creating(space, pod, tmp_path) as load:
             _renew(webhook)
-            # Otherwise the kubelet looks at what it has mounted about once a minute.
+            # Otherwise the kubelet updates mounted Secrets about once a minute.
             webhook.kubectl("annotate", "pods", "--all", f"{HOLD}=look")
             until(lambda: not {*before} & {replica.serial() for replica in replicas})
             load.last(2)
@@ -178,7 +178,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
 
 
 def test_installing_again_works(webhook: Webhook, space: Space) -> None:
-    """The next installation makes itself a CA of its own, and pods are patched again."""
+    """The next installation makes its own CA, and pods are patched again."""
     pod = space.pod("again", "nvidia.com/v100")
     again = install(webhook.cluster, EXAMPLE)
     assert again.image == webhook.image
@@ -187,7 +187,7 @@ def test_installing_again_works(webhook: Webhook, space: Space) -> None:
 
 
 def _renew(webhook: Webhook) -> None:
-    """Ask cert-manager for a new certificate as its command `cmctl renew` does; wait for it."""
+    """Request a new certificate as cert-manager's `cmctl renew` does, and wait for it."""
     read = ("get", "secret", f"{NAME}-tls", "--output=jsonpath={.data}")
     before = webhook.kubectl(*read)
     issuing = {"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "now"}
@@ -198,7 +198,7 @@ def _renew(webhook: Webhook) -> None:
 
 
 def _ready_addresses(webhook: Webhook) -> set[str]:
-    """Return the addresses to which the Service leads."""
+    """Return the addresses of the Service's ready endpoints."""
     labels = f"--selector=kubernetes.io/service-name={NAME}"
     slices = json.loads(webhook.kubectl("get", "endpointslices", labels, "--output=json"))["items"]
     return {

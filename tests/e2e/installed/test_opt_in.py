@@ -1,4 +1,4 @@
-"""Who did not ask is never called for; who asked wrongly is told, also by controllers' events."""
+"""Pods without opt-in cost no call; a wrong opt-in is reported, also in controllers' events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unlabelled(space: Space) -> Iterator[Space]:
 def test_who_did_not_opt_in_costs_no_call(
     webhook: Webhook, space: Space, unlabelled: Space
 ) -> None:
-    """Seven creations are zero calls, by the API server's count and by ours; an eighth is seen."""
+    """Seven creations cause no call, by the API server's count and ours; an eighth causes one."""
     before = quiet(webhook)
     for where in (space, unlabelled):
         where.create(
@@ -48,7 +48,7 @@ def test_who_did_not_opt_in_costs_no_call(
 
 
 def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space: Space) -> None:
-    """Nor do the pods of a ReplicaSet whose template has no annotation."""
+    """The pods of a ReplicaSet whose template has no annotation cause no call either."""
     before = quiet(webhook)
     space.create(_replica_set(space, "silent-set", {}))
     until(lambda: len(space.kubectl("get", "pods", "--selector=app=silent-set").split("\n")) > 3)
@@ -58,14 +58,14 @@ def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space:
 
 @pytest.mark.parametrize("value", WRONG.values())
 def test_other_values_are_denied_with_the_reason(space: Space, value: str) -> None:
-    """Whoever types the pod reads what is wrong and what would be right."""
+    """The user who creates the pod learns what is wrong, and which values are right."""
     said = space.create(space.pod("wrong", annotations={ENABLE: value}), check=False)
     assert 'admission webhook "pods.rdma.lab" denied the request: ' in said
     assert _message(value) in said
 
 
 def test_controllers_tell_of_other_values(space: Space) -> None:
-    """The pods of a ReplicaSet are made by nobody who could read: its events say it."""
+    """No user sees the answers for a ReplicaSet's pods, so its events have the message."""
     sets = {name: _replica_set(space, name, {ENABLE: value}) for name, value in WRONG.items()}
     space.create(*sets.values())
     for name, value in WRONG.items():

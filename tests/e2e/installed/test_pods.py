@@ -1,4 +1,4 @@
-"""A pod that asks for RDMA: patched, put onto a node that has it, and started with all of it."""
+"""A pod that opts in is patched, scheduled to a node with RDMA, and started with all changes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.e2e.installed.space import Space
 
 #: The number of CAP_IPC_LOCK, capabilities(7).
 IPC_LOCK = 14
-#: In a container, by the version of cgroups, with what stands there without a limit.
+#: The files in a container, by version of cgroups, with their content if there is no limit.
 _UNLIMITED = {
     "/sys/fs/cgroup/memory.max": {"max"},
-    # Version 1 rounds its largest number down to pages.
+    # Version 1 rounds its largest number down to whole pages.
     "/sys/fs/cgroup/memory/memory.limit_in_bytes": {str(2**63 - 4096)},
 }
 SSHD = ["/bin/sh", "-c", "/usr/sbin/sshd -t; exec sleep infinity"]
-#: The image's start, which sleeps: a worker that is made for sshd has its words in the command.
+#: The file with NCCL's settings, mounted for the processes that sshd starts.
 CONF = "/etc/nccl.conf"
 
 
 @pytest.fixture(scope="module")
 def bare_node(cluster: Cluster) -> Iterator[str]:
-    """Give a fake node with V100s and without RDMA."""
+    """Make a fake node with V100s but without RDMA."""
     (name,) = cluster.fake_nodes(1, {"rdma": "none"}, {"nvidia.com/v100": "64"})
     yield name
     cluster.kubectl("delete", "node", name)
@@ -35,7 +35,7 @@ def bare_node(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def pods(space: Space, bare_node: str, a100_node: str) -> Iterator[dict[str, Document]]:
-    """Create pods together, all with a liking for the node without RDMA; return them scheduled."""
+    """Create pods that all prefer the node without RDMA; return them once scheduled."""
     assert a100_node != bare_node
     wish = {"matchExpressions": [{"key": "rdma", "operator": "In", "values": ["none"]}]}
     preferred = [{"weight": 100, "preference": wish}]
@@ -56,7 +56,7 @@ def pods(space: Space, bare_node: str, a100_node: str) -> Iterator[dict[str, Doc
 def test_the_rdma_resource_chooses_the_node(
     pods: dict[str, Document], bare_node: str, a100_node: str
 ) -> None:
-    """Each lands where its GPU type has RDMA; the same pod without the annotation need not."""
+    """Each lands where its GPU type has RDMA; the same pod without the annotation does not."""
     where = {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
     assert where == {"v100": REAL, "sshd": REAL, "a100": a100_node, "plain": bare_node}
     rdma = {
@@ -72,23 +72,23 @@ def test_the_rdma_resource_chooses_the_node(
 
 
 def test_the_kubelet_starts_what_was_patched(space: Space, pods: dict[str, Document]) -> None:
-    """Inside: IPC_LOCK is effective, the fabric's env is there, and memory has no limit."""
+    """In the container, IPC_LOCK is effective, the fabric's env is set, and memory is unlimited."""
     assert "v100" in pods
     space.started("v100")
     seen = json.loads(space.inside("v100", "rank"))
     assert int(seen["capEff"], 16) >> IPC_LOCK & 1
-    # The first = is part of the value: exactly these, not all that begin so.
+    # The first = is part of the value: exactly these devices, not all with that prefix.
     assert seen["env"]["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
     assert seen["env"]["NCCL_SOCKET_IFNAME"] == "eth0"
     assert seen["env"]["NCCL_DEBUG"] == "WARN"
     assert seen["env"]["OMPI_MCA_coll_hcoll_enable"] == "0"
     assert _memory(space, "v100")
     requests = pods["v100"]["spec"]["containers"][0]["resources"]["requests"]
-    assert requests["memory"] == "64Mi"  # what it reserves stays
+    assert requests["memory"] == "64Mi"  # the request stays
 
 
 def test_a_pod_that_did_not_ask_has_none_of_it(space: Space, pods: dict[str, Document]) -> None:
-    """The same pod without the annotation, on the real node: the looks inside can tell."""
+    """The same pod without the annotation has no changes, so the checks above can tell."""
     document = space.pod("without", "nvidia.com/v100", {}, nodeName=REAL)
     space.create(document)
     space.started("without")
@@ -102,7 +102,7 @@ def test_a_pod_that_did_not_ask_has_none_of_it(space: Space, pods: dict[str, Doc
 
 
 def test_nccl_conf_reads_as_the_env_does(space: Space, pods: dict[str, Document]) -> None:
-    """Where sshd starts the ranks, /etc/nccl.conf says what their env will lack."""
+    """For ranks that sshd starts, /etc/nccl.conf has what their environment lacks."""
     assert "sshd" in pods
     space.started("sshd")
     seen = json.loads(space.inside("sshd", "rank"))
@@ -116,7 +116,7 @@ def test_nccl_conf_reads_as_the_env_does(space: Space, pods: dict[str, Document]
 
 
 def _memory(space: Space, pod: str) -> bool:
-    """Say whether a container's memory has no limit, by its own cgroup."""
+    """Return whether a container's memory is unlimited, by its own cgroup."""
     script = " || ".join(f"cat {file}" for file in _UNLIMITED)
     limit = space.inside(pod, "sh", "-c", f"({script}) 2>/dev/null").strip()
     assert limit.isdigit() or limit == "max", limit

@@ -1,4 +1,4 @@
-"""The preview tells what the API server would do, to people who may do nothing else."""
+"""The preview shows what the API server would do, to people who may do nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.e2e.installed.space import Space
 from tests.waiting import until
 
 SERVICE = f"/api/v1/namespaces/{NAME}/services/https:{NAME}"
-#: What the API server writes into each pod by itself, another one for each.
+#: Fields that the API server sets itself, differently for each pod.
 _OF_ITS_OWN = ("uid", "creationTimestamp", "generation", "namespace", "managedFields")
 Preview = Callable[[Document], Document]
 
@@ -29,7 +29,7 @@ def _two(space: Space) -> Document:
     return document
 
 
-#: Pods of different shapes; each is another path through the mutations.
+#: Pods of different shapes, which take different paths through the mutations.
 SHAPES: dict[str, Callable[[Space], Document]] = {
     "one GPU": lambda space: space.pod("one", "nvidia.com/v100"),
     "no GPU": lambda space: space.pod("none"),
@@ -76,7 +76,7 @@ def who(webhook: Webhook) -> Iterator[str]:
 def test_dry_run_and_command_line_agree(
     webhook: Webhook, space: Space, elsewhere: str, shape: str
 ) -> None:
-    """What the command line prints is what the API server would store, but for its own defaults.
+    """The command line prints the pod that the API server would store, except for its defaults.
 
     So the printed pod goes through the API server too, where no webhook is called for it.
     """
@@ -96,14 +96,14 @@ def test_dry_run_and_command_line_agree(
 def test_dry_run_and_service_proxy_agree(
     space: Space, who: str, elsewhere: str, shape: str
 ) -> None:
-    """So does the preview of the installed webhook, asked by somebody who may ask only that."""
+    """So does the installed webhook's preview, for a user who may only preview."""
     document = SHAPES[shape](space)
     said = ask(space, document, who, "preview?output=yaml")
     assert_same(space, document, yaml.safe_load(said), elsewhere)
 
 
 def assert_same(space: Space, asked: Document, previewed: Document, elsewhere: str) -> None:
-    """Compare what would be stored with what was previewed."""
+    """Compare the pod that would be stored with the one that was previewed."""
     stored = space.proposed(asked)
     assert "rdma.lab/status" in stored["metadata"]["annotations"]
     plain = Space(space.cluster, elsewhere, space.image)
@@ -112,11 +112,10 @@ def assert_same(space: Space, asked: Document, previewed: Document, elsewhere: s
 
 
 def comparable(pod: Document) -> Document:
-    """Leave out what is another in each pod, and one order.
+    """Remove the fields that differ for each pod, and sort its volumes and mounts.
 
-    The API server mounts the service account's token before it calls the webhook, which is after
-    the pod was written, so its volume comes before the webhook's in one case and after it
-    in the other.
+    The API server mounts the service account's token before it calls the webhook. The previewed pod
+    has been patched before that, so its token comes after the webhook's volumes, not before them.
     """
     shown: Document = json.loads(json.dumps(pod))
     for field in _OF_ITS_OWN:
@@ -132,7 +131,7 @@ def comparable(pod: Document) -> Document:
 
 @pytest.mark.parametrize("port", ["preview", "8444"])
 def test_who_may_preview_may(space: Space, who: str, port: str) -> None:
-    """The port by name or by number: the decision, with its reasons, as JSON."""
+    """By the port's name or number, the preview answers with the decision and reasons as JSON."""
     said = json.loads(ask(space, space.pod("one", "nvidia.com/v100"), who, port=port))
     (decision,) = said["decisions"]
     assert decision["allowed"] is True
@@ -153,13 +152,13 @@ def test_who_may_preview_may(space: Space, who: str, port: str) -> None:
 def test_who_may_preview_may_nothing_else(
     cluster: Cluster, who: str, command: tuple[str, ...]
 ) -> None:
-    """Not the webhook's own port, not its metrics, not its pods or its Secret."""
+    """The user may not reach the webhook's own port, its metrics, its pods or its Secret."""
     assert "Forbidden" in cluster.kubectl(*command, who, check=False)
 
 
 @pytest.mark.usefixtures("who")
 def test_who_may_not_preview_is_refused(space: Space) -> None:
-    """Without the Role the API server passes nothing on."""
+    """Without the Role, the API server forwards nothing."""
     said = ask(space, space.pod("one"), "--as=somebody-else", check=False)
     assert "Forbidden" in said
     assert 'User "somebody-else" cannot create resource "services/proxy"' in said

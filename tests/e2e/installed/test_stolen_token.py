@@ -1,4 +1,4 @@
-"""What a thief can do with the token of a replica, taken from its file system."""
+"""What a thief can do with a replica's token, stolen from its file system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
 
 
 class Thief:
-    """Asks the API server by the token of a replica; nothing is stored."""
+    """Calls the API server with the token of a replica; nothing is stored."""
 
     def __init__(self, webhook: Webhook) -> None:
         self.webhook = webhook
@@ -28,12 +28,12 @@ class Thief:
         self._token = webhook.kubectl("exec", self.pod, "--", "cat", TOKEN)
 
     def send(self, method: str, path: str, document: Document | None = None) -> Said:
-        """Ask what would become of a request."""
+        """Dry-run a request."""
         dry = "" if method == "GET" else "?dryRun=All"
         return send(self.webhook.cluster, method, path + dry, document, token=self._token)
 
     def secret(self) -> Document:
-        """Read the Secret of the CA, which every replica may."""
+        """Read the Secret of the CA, as every replica may."""
         said = self.send("GET", f"{SECRETS}/{NAME}-ca")
         assert said.code == 200, said.refusal
         return said.object
@@ -51,7 +51,7 @@ def _secret(name: str, **fields: object) -> Document:
 
 
 def test_no_other_secret_can_be_made(thief: Thief) -> None:
-    """RBAC would let it, in any number; the policy does not."""
+    """RBAC allows any number of Secrets; the policy denies them."""
     for number in range(ATTEMPTS):
         said = thief.send("POST", SECRETS, _secret(f"flood-{number}"))
         assert said.code == 403
@@ -71,7 +71,7 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
     return change
 
 
-#: Changes of the Secret, and what is said of each.
+#: Changes of the Secret, and the message that rejects each.
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
     "another key": (_put("data", "other", value="eA=="), "nothing into its Secret but CAs"),
@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
 
 @pytest.mark.parametrize("change", REFUSED)
 def test_the_secret_stays_one_that_can_be_written(thief: Thief, change: str) -> None:
-    """Also where it is made: immutable, large, or kept by somebody's finalizer it never is."""
+    """Neither an update nor a create can make it immutable, too large, or kept by a finalizer."""
     do, told = REFUSED[change]
     stored = thief.secret()
     do(stored)
@@ -115,13 +115,13 @@ def test_the_secret_stays_one_that_can_be_written(thief: Thief, change: str) -> 
 
 
 def test_no_secret_of_another_type(thief: Thief) -> None:
-    """Such as one that a controller would fill."""
+    """A Secret of another type, such as one that a controller would fill, is rejected."""
     said = thief.send("POST", SECRETS, {**_secret(f"{NAME}-ca"), "type": "example.com/other"})
     assert (said.code, "only a Secret of type Opaque" in said.refusal) == (403, True)
 
 
 def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
-    """A CA more, its annotations; others' annotations stay, or go."""
+    """One more CA and its annotations are accepted; other annotations may stay or be removed."""
     stored = thief.secret()
     stored["data"] |= {"next.crt": "eA==", "next.key": "eA==", "previous.crt": "eA=="}
     annotations = {"rdma.lab/rotate": "rotate", "rdma.lab/retire-after": "2026-11-22T15:04:05Z"}
@@ -131,12 +131,12 @@ def test_what_replicas_do_with_it_is_allowed(thief: Thief) -> None:
 
 
 def test_it_deletes_no_secret(thief: Thief) -> None:
-    """RBAC has no such right to give away."""
+    """RBAC does not grant deletion."""
     assert thief.send("DELETE", f"{SECRETS}/{NAME}-ca").code == 403
 
 
 def _event(thief: Thief, mark: str = "f55") -> Document:
-    """Write the Event that the process itself would."""
+    """Write the Event that the replica itself would write."""
     regarding = {"apiVersion": "v1", "kind": "Pod", "name": thief.pod, "namespace": NAME}
     return {
         "apiVersion": "events.k8s.io/v1",
@@ -205,7 +205,7 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
 
 
 def test_a_true_event_is_taken(thief: Thief) -> None:
-    """By each of 4096 names, as the process writes it."""
+    """An event as the process writes it is accepted, with any of its 4096 names."""
     for mark in ("000", "f55", "fff"):
         said = thief.send("POST", EVENTS, _event(thief, mark))
         assert (said.code, said.refusal) == (201, ""), mark
@@ -213,7 +213,7 @@ def test_a_true_event_is_taken(thief: Thief) -> None:
 
 @pytest.mark.parametrize("how", FALSE)
 def test_other_events_are_refused(thief: Thief, how: str) -> None:
-    """Of another form, at another place, or of any size: they cannot be counted."""
+    """Events of another form, place or size are rejected: their number would have no limit."""
     event = deepcopy(_event(thief))
     do, told = FALSE[how]
     do(event)
@@ -222,14 +222,14 @@ def test_other_events_are_refused(thief: Thief, how: str) -> None:
 
 
 def test_a_token_of_no_pod_makes_no_event(webhook: Webhook, thief: Thief) -> None:
-    """Such as `kubectl create token` makes."""
+    """A token that is not a pod's, such as one from `kubectl create token`, can write no event."""
     token = webhook.kubectl("create", "token", NAME).strip()
     said = send(webhook.cluster, "POST", f"{EVENTS}?dryRun=All", _event(thief), token=token)
     assert (said.code, _AT in said.refusal) == (403, True), said.refusal
 
 
 def test_the_policies_are_well_typed(webhook: Webhook) -> None:
-    """The API server's own check of their expressions finds nothing."""
+    """The API server's own type check of the policies' expressions finds nothing."""
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     found = {one["metadata"]["name"]: one for one in json.loads(webhook.read(path))["items"]}
     guards = [name for name in found if name.startswith("rdma-webhook-guard")]

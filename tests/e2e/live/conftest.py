@@ -1,4 +1,4 @@
-"""What these tests share: a namespace of their own for each, and how a replica is asked."""
+"""Shared fixtures: a namespace for each test."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from tests.cluster.install import Webhook
 from tests.e2e.live.lab import Lab
 
-#: A namespace that is on its way out is none to begin with.
+#: Each test gets a new name, since a namespace that is being deleted cannot be used again.
 _NUMBERS = count()
 
 
 @pytest.fixture
 def lab(webhook: Webhook) -> Iterator[Lab]:
-    """Make a labelled namespace for one test."""
+    """Make a labeled namespace for one test."""
     made = Lab(webhook, f"live-{next(_NUMBERS)}")
     made.begin()
     yield made

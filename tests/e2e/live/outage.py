@@ -1,4 +1,4 @@
-"""An API server that is gone for a while: what a replica says meanwhile, and when it is back."""
+"""An outage of the API server: what a replica says meanwhile, and the wait for the end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.e2e.live.replica import Replica
 
 
 def cut_off(replica: Replica) -> bool:
-    """Tell whether a replica says that it cannot hear the API server."""
+    """Return whether a replica says that it cannot reach the API server."""
     return "kept, because now" in replica.get("/readyz")[1]
 
 
 def answers(cluster: Cluster) -> None:
-    """Wait until it answers, and by the address that pods use, which kube-proxy has to restore."""
+    """Wait until it answers, also at its address for pods, which kube-proxy has to restore."""
     for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
         api = Api(replace(cluster.access, url=url))
         cluster.processes.until("API server ready", lambda api=api: api.text("/readyz") is not None)  # type: ignore[misc]

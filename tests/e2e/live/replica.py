@@ -1,4 +1,4 @@
-"""One replica, asked at its own address: it answers also while the API server does not."""
+"""One replica, called at its own address, which works even while the API server is down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.install import NAME, Webhook, add
 
 
 class Cost(NamedTuple):
-    """What a replica has used since its start."""
+    """The resources that a replica has used since its start."""
 
     failures: int
     cpu_seconds: float
@@ -22,20 +22,20 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Replica:
-    """A replica that runs."""
+    """A running replica."""
 
     name: str
     address: str
 
     def get(self, path: str) -> tuple[int, str]:
-        """Ask its health port; return status and answer."""
+        """Get a page of its health port; return status and answer."""
         with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as asked:
             asked.request("GET", path)
             answer = asked.getresponse()
             return answer.status, answer.read().decode()
 
     def cost(self) -> Cost:
-        """Read what it has used."""
+        """Read the resources that it has used."""
         text = self.get("/metrics")[1]
         return Cost(
             sum(_samples(text, "rdma_webhook_facts_failures_total").values()),
@@ -49,7 +49,7 @@ class Replica:
 
 
 def replicas(webhook: Webhook) -> list[Replica]:
-    """Return those that run."""
+    """Return the running replicas."""
     found = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
     return [
         Replica(pod["metadata"]["name"], pod["status"]["podIP"])

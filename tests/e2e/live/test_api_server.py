@@ -1,4 +1,4 @@
-"""An API server that is gone for a while: the replicas stay, and find it again by themselves."""
+"""An outage of the API server: replicas stay up, and find it again by themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GONE = 5.0
 
 @pytest.mark.parametrize("patience", [3.0, 0.0], ids=["stopped", "killed"])
 def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: float) -> None:
-    """Ready all the while, without a busy loop or growing memory; then changes count as before."""
+    """They stay ready without a busy loop or growing memory; afterwards changes count as before."""
     running = replicas(webhook)
     before, began = [one.cost() for one in running], time.monotonic()
     with webhook.cluster.processes.without("kube-apiserver", patience):
@@ -42,7 +42,7 @@ def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: f
         cpu = late.cpu_seconds - early.cpu_seconds
         grown = (late.resident_bytes - early.resident_bytes) / (1 << 20)
         print(f"{name}: {failures} failures, {cpu:.2f} s of CPU, {grown:.1f} MiB in {gone:.0f} s")  # noqa: T201
-        # Of each of the three watches: the first pauses grow, the longest are LONGEST / 2 at least.
+        # For each of the three watches: first pauses grow; the longest are at least LONGEST / 2.
         assert failures <= 3 * (8 + 2 * gone / LONGEST)
         assert cpu < gone / 10
         assert grown < 8

@@ -1,4 +1,4 @@
-"""The fabrics ConfigMap of a cluster that runs: changed, broken, repaired."""
+"""The fabrics ConfigMap of a running cluster: changed, broken, repaired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = EXAMPLE.read_text()
 
 @pytest.fixture
 def restored(webhook: Webhook) -> Iterator[Webhook]:
-    """Give the replicas their fabrics back."""
+    """Restore the replicas' fabrics after the test."""
     yield webhook
     _until(webhook, webhook.fabrics.read_text(), successful)
 
@@ -36,18 +36,18 @@ def put(webhook: Webhook, text: str) -> None:
 
 
 def look(webhook: Webhook) -> None:
-    """Have the kubelet look at its pods now, as it does when one of them changes."""
+    """Make the kubelet sync its pods now, as it does when one of them changes."""
     now = f"rdma.lab/test-looked={time.monotonic_ns()}"
     webhook.kubectl("annotate", "pods", "--all", "--overwrite", now)
 
 
 def successful(replica: Replica) -> bool:
-    """Tell whether the file as it is now is in use."""
+    """Return whether the current file is in use."""
     return replica.metric("rdma_webhook_config_last_reload_successful") == 1
 
 
 def generation(replica: Replica) -> float:
-    """Return how many configurations it has used."""
+    """Return how many configurations the replica has used."""
     return replica.metric("rdma_webhook_config_generation")
 
 
@@ -59,7 +59,7 @@ def changed(rate: Any) -> str:
 
 
 def test_the_configuration_changes_under_running_replicas(restored: Webhook, lab: Lab) -> None:
-    """A good one is used, a broken one is told and not used, the next good one is used again."""
+    """A good file is used, a broken one is reported and not used, and the next good one is used."""
     running = replicas(restored)
     first = {one.name: generation(one) for one in running}
     before = lab.ask().status["config"]
@@ -85,7 +85,7 @@ def test_the_configuration_changes_under_running_replicas(restored: Webhook, lab
 def _until(webhook: Webhook, text: str, seen: Any) -> float:
     """Change the ConfigMap, and return how long it takes until all replicas have seen it.
 
-    That the kubelet looks by itself is asked in tests/faults, where there is time for it.
+    That the kubelet syncs without help is tested in tests/faults, where there is time for it.
     """
     put(webhook, text)
     began = time.monotonic()
@@ -95,7 +95,7 @@ def _until(webhook: Webhook, text: str, seen: Any) -> float:
 
 
 def _told(webhook: Webhook, replica: Replica) -> None:
-    """Find the one Event at the pod."""
+    """Wait for the one Event about the pod, and check it."""
     of = f"--field-selector=involvedObject.name={replica.name},reason=ConfigurationNotUsable"
 
     def events() -> list[Any]:

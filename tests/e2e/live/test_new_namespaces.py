@@ -1,4 +1,4 @@
-"""A pod that comes with its namespace: patched, or decided as unknown, but always answered."""
+"""A pod created right after its namespace is patched or decided as unknown, but always answered."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ ROUNDS = 20
 
 @pytest.fixture
 def clean() -> Iterator[ExitStack]:
-    """Take away what a test makes."""
+    """Delete what a test makes."""
     with ExitStack() as stack:
         yield stack
 
 
 def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) -> None:
-    """Namespace with label and service account, then a pod, without a pause: twenty times.
+    """A pod that follows its namespace without a pause gets an answer, each of twenty times.
 
-    How many come too early depends on how busy the machine is; each namespace is known in the end.
+    How many come too early depends on the load of the machine; in the end each namespace is known.
     """
     seen = Counter(
         _outcome(_made(webhook, f"live-new-{number}", clean)) for number in range(ROUNDS)
@@ -41,7 +41,7 @@ def test_a_pod_right_behind_its_namespace(webhook: Webhook, clean: ExitStack) ->
 
 
 def test_a_pod_right_behind_the_label(lab: Lab) -> None:
-    """The label comes and goes; whenever the API server calls, the answer is a patch."""
+    """Whenever the API server calls after the label was set, the answer is a patch."""
     seen: Counter[str] = Counter()
     for _ in range(5):
         lab.label(ENABLE, None)
@@ -53,14 +53,14 @@ def test_a_pod_right_behind_the_label(lab: Lab) -> None:
             outcome = _outcome(lab.ask())
             seen[outcome] += 1
     print(f"pods right behind the label: {dict(seen)}")  # noqa: T201 -- figures
-    # The API server learns of the label from a watch of its own: until then it does not call.
+    # The API server learns about the label from its own watch: until then it does not call.
     assert set(seen) <= {"patched", "not called"}
 
 
 def _made(webhook: Webhook, name: str, clean: ExitStack) -> Answer:
     send(webhook, "POST", "namespaces", namespace(name, "true"))
     clean.callback(send, webhook, "DELETE", f"namespaces/{name}")
-    # Without one no pod is taken. Its controller may have made it meanwhile.
+    # A pod needs a service account, which its controller may have made meanwhile.
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     send(webhook, "POST", f"namespaces/{name}/serviceaccounts", account)
     return ask(webhook, name)

@@ -1,4 +1,4 @@
-"""What a real API server answers to lists in pages, and to watches."""
+"""How a real API server answers paged lists and watches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = [f"reflected-{number}" for number in range(5)]
 
 
 class Reflecting:
-    """A reflector of namespaces, and what it has delivered."""
+    """A reflector of namespaces, and the names that it has delivered."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.known: set[str] = set()
@@ -58,7 +58,7 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
 def test_pages_are_one_list(
     cluster: Cluster, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every namespace is in it, however small the pages are."""
+    """Every namespace is in the list, however small its pages are."""
     reads = ApiReads(Client(cluster.kubeconfig))
     whole = read_list(reads, NAMESPACES)
     monkeypatch.setattr(listing, "PAGE", 2)
@@ -68,7 +68,7 @@ def test_pages_are_one_list(
 
 
 def test_events_bring_and_take_away(cluster: Cluster, names: list[str]) -> None:
-    """A namespace that comes, changes and goes."""
+    """A new namespace appears, and a deleted one disappears, without another list."""
     with Reflecting(cluster) as reflecting:
         until(lambda: set(names) <= reflecting.known)
         apply(cluster, namespace("reflected-late", None))
@@ -79,7 +79,7 @@ def test_events_bring_and_take_away(cluster: Cluster, names: list[str]) -> None:
 
 
 def test_why_a_version_is_not_kept_over_a_break(cluster: Cluster, names: list[str]) -> None:
-    """One that is still to come, as after etcd was restored, is waited for without a word."""
+    """A watch from a future version, as after a restore of etcd, waits without an error."""
     reads = ApiReads(Client(cluster.kubeconfig))
     query = {"watch": "true", "resourceVersion": "999999999", "timeoutSeconds": "5"}
     with closing(reads.stream(NAMESPACES.path, query, 20.0)) as events:

@@ -1,4 +1,4 @@
-"""What is added to a namespace counts for the next pod."""
+"""A rule that is added to a namespace applies to the next pod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVEL = "pod-security.kubernetes.io/enforce"
     [("LimitRange", {"limits": MAXIMUM}), ("ResourceQuota", {"hard": {"limits.memory": "1Ti"}})],
 )
 def test_a_rule_that_is_added_keeps_the_limit(lab: Lab, kind: str, spec: Any) -> None:
-    """And one that is taken away lets it go again."""
+    """An added rule keeps the memory limit, and its removal drops the limit again."""
     lab.put(kind, **spec)
     added = lab.decided(_kept)
     lab.remove(kind)
@@ -26,7 +26,7 @@ def test_a_rule_that_is_added_keeps_the_limit(lab: Lab, kind: str, spec: Any) ->
 
 
 def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
-    """The label is put on a namespace in which pods are created already."""
+    """A label set on a namespace in use leaves the capability out; its removal adds it again."""
     assert lab.ask().added_capabilities() == ["IPC_LOCK"]
     lab.label(LEVEL, "baseline")
     added = lab.decided(lambda answer: bool(answer.object) and not answer.added_capabilities())
@@ -36,7 +36,7 @@ def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
 
 
 def _kept(answer: Answer) -> bool:
-    """Tell whether the limit is there; a pod that was refused had lost it."""
+    """Return whether the limit is kept; a rejected pod had lost it."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 
