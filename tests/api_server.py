@@ -1,4 +1,4 @@
-"""What an API server does to a pod on its way to a webhook and back, as far as tests need it."""
+"""The parts of an API server that tests need: defaulting, patching and reviewing pods."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def defaulted(pod: dict[str, Any]) -> dict[str, Any]:
-    """Return the pod as decoding and defaulting leave it: before admission, and after each patch.
+    """Return the pod after decoding and defaulting, which run before admission and after a patch.
 
-    Source: kubernetes pkg/apis/core/v1, defaults.go. Quantities that are numbers
-    become strings, and maps are sorted, as decoding to Go's types and back makes them.
+    Source: kubernetes pkg/apis/core/v1, defaults.go. Quantities that are numbers become
+    strings, and maps are sorted, as happens when they pass through Go's types.
     """
     pod = _received(pod)
     spec = _filled(pod, "spec", _POD)
@@ -78,7 +78,7 @@ def _level(holder: dict[str, Any]) -> None:
 
 
 def _pod_level(spec: dict[str, Any]) -> None:
-    """Default the pod's own requests to what its containers come to, else to its limits."""
+    """Default the pod-level requests to the sum of its containers' requests, else to its limits."""
     resources = spec.get("resources")
     limits = resources.get("limits") if isinstance(resources, dict) else None
     if isinstance(resources, dict) and isinstance(limits, dict) and limits:
@@ -105,7 +105,7 @@ def _total(spec: dict[str, Any], name: str) -> int:
 
 
 def _quantity(amount: Any) -> Any:
-    """Write a quantity as a text; null is decoded to nothing, and written as 0."""
+    """Write a quantity as a string; null is decoded as no quantity, and written as 0."""
     return str(amount or 0) if amount is None or amount.__class__ is int else amount
 
 
@@ -138,29 +138,29 @@ def _mappings(node: Any, key: str) -> Iterator[dict[str, Any]]:
 
 
 def patched(pod: dict[str, Any], patch: Iterable[Any]) -> dict[str, Any]:
-    """Return the pod with an RFC 6902 patch applied by somebody else's library."""
+    """Return the pod with an RFC 6902 patch applied by an independent library."""
     result: dict[str, Any] = jsonpatch.apply_patch(_received(pod), list(patch))
     return result
 
 
 def _received(pod: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod as it comes over the wire: no part of it is shared with another."""
+    """Return a pod as it arrives over the wire: it shares no object with the original."""
     received: dict[str, Any] = orjson.loads(orjson.dumps(pod))
     return received
 
 
 def without_status(pod: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Split the status annotation off a pod: compared by content, wherever it stands."""
+    """Return a pod without its status annotation, and that annotation parsed."""
     pod = _received(pod)
     status = ((pod.get("metadata") or {}).get("annotations") or {}).pop(STATUS, None)
     try:
         return pod, orjson.loads(status or "null")
-    except orjson.JSONDecodeError:  # a preset one on a pod that is left alone
+    except orjson.JSONDecodeError:  # set by the user, on a pod that the webhook leaves alone
         return pod, status
 
 
 def review_of(pod: dict[str, Any]) -> bytes:
-    """Write the AdmissionReview that asks about the creation of a pod."""
+    """Write the AdmissionReview for the creation of a pod."""
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -184,7 +184,7 @@ def post(
 ) -> tuple[int, bytes]:
     """Post a body to an ASGI application in this process; return the status and the answer.
 
-    `run`: of the event loop that the application lives in, where it keeps something there.
+    `run` runs it in the event loop of the application, if that keeps state in one.
     """
     sent: list[Message] = []
     waiting = [body]
@@ -206,7 +206,7 @@ def post(
 
     async def receive() -> Message:
         if not waiting:
-            await asyncio.Event().wait()  # a client that has nothing more to say
+            await asyncio.Event().wait()  # the client sends nothing more
         return {"type": "http.request", "body": waiting.pop(), "more_body": False}
 
     async def send(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Pods, fabrics and what a decision says of one mutation, in as few words as a test can do with."""
+"""Short ways to build pods and fabrics, and to read what a decision says about a mutation."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ H100 = Fabric(
 
 
 def fabric(name: str = "plain", **fields: Any) -> Fabric:
-    """Make a fabric of which only these fields matter."""
+    """Make a fabric with these fields, and defaults for the rest."""
     return Fabric(name=name, **fields)
 
 
 def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **more: Any) -> Fabrics:
-    """Make a configuration; without a member it has the two above."""
+    """Make a configuration; without members, it has V100 and H100."""
     given = Defaults(**(defaults or {}))
     return index(members or (V100, H100), defaults=given, config_hash=HASH, **more)
 
@@ -73,7 +73,7 @@ def context(
     enable: bool = False,
     **more: Any,
 ) -> Context:
-    """Make all that a decision depends on besides the pod."""
+    """Make the context of a decision: everything that it depends on besides the pod."""
     return Context(
         fabrics=fabrics(*members, defaults=defaults, **more),
         namespace=namespace or NamespaceFacts(name="lab"),
@@ -88,13 +88,13 @@ def container(name: str = "trainer", **fields: Any) -> dict[str, Any]:
 
 
 def amounts(limits: Any = None, requests: Any = None) -> dict[str, Any]:
-    """Write `resources`, leaving out the section that is not given."""
+    """Write `resources` without a section that is not given."""
     both = {"limits": limits, "requests": requests}
     return {section: written for section, written in both.items() if written is not None}
 
 
 def gpu(name: str = "trainer", count: Any = "1", **fields: Any) -> dict[str, Any]:
-    """Make a container with a GPU of the first fabric, and more limits where given."""
+    """Make a container with a GPU of the fabric V100, and with further limits if given."""
     limits = {"nvidia.com/v100": count, **fields.pop("limits", {})}
     return container(name, **{"resources": amounts(limits), **fields})
 
@@ -105,7 +105,7 @@ def pod(
     labels: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> PodManifest:
-    """Make a pod that opted in; without containers it has one with a GPU."""
+    """Make a pod that has opted in; without `containers`, it has one with a GPU."""
     written = {"rdma.lab/enable": "true", **(annotations or {})}
     metadata = {"name": "job", "namespace": "lab", "annotations": written}
     return {
@@ -120,7 +120,7 @@ def env(**values: str) -> list[dict[str, str]]:
 
 
 def decide_on(manifest: Any, where: Context | None = None) -> Decision:
-    """Decide; the operations must be true and the reasons declared."""
+    """Decide; check that the patch gives the decision's pod and that all reasons are declared."""
     decision = decide(manifest, where or context())
     assert all(one.reason in _DECLARED[one.mutation] for one in decision.outcomes)
     if decision.patch:
@@ -135,7 +135,7 @@ _DECLARED = {
 
 
 def told(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:
-    """List what one mutation says: container, status, reason code, sentence."""
+    """List the outcomes of one mutation: container, status, reason code, sentence."""
     return [
         (one.container, one.status, one.reason.code, one.message)
         for one in decision.outcomes
@@ -144,5 +144,5 @@ def told(decision: Decision, mutation: str) -> list[tuple[str, str, str, str]]:
 
 
 def ops(decision: Decision, mutation: str) -> list[PatchOp]:
-    """List what one mutation changed."""
+    """List the patch operations of one mutation."""
     return [op for one in decision.outcomes if one.mutation == mutation for op in one.ops]

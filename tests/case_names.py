@@ -1,4 +1,4 @@
-"""Names of parametrised cases, made of their values: `ids=case_name`."""
+"""Names of parametrised cases, derived from their values: `ids=case_name`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from webhook.decision.facts import NamespaceFacts
 from webhook.decision.outcome import Reason
 from webhook.fabric.records import Fabric
 
-#: Characters of one value: more would not be read. What tells cases apart is often at the end.
+#: Characters kept at the start and end of a value: cases often differ only at the end.
 _HEAD, _TAIL = 40, 80
-#: Bits of a number that is written out.
+#: The bits of the largest number that is written out.
 _BITS = 256
-#: What the builders give every pod and container: it tells no case from another.
+#: What the builders give to every pod and container, so it distinguishes no cases.
 _USUAL = {
     ("image", "lab/train"),
     ("name", "job"),
@@ -25,9 +25,9 @@ _USUAL = {
 
 
 def case_name(value: object) -> str:
-    """Write a value shortly: YAML without quotes, of pods only what is unusual.
+    """Write a value briefly: as YAML without quotes, and of pods only what is unusual.
 
-    The same in every process, since pytest-xdist compares the names that its workers found.
+    The name is the same in every process: pytest-xdist compares the names that its workers find.
     """
     written = _written(value)
     if len(written) <= _HEAD + _TAIL:

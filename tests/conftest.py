@@ -1,7 +1,7 @@
 """Settings of Hypothesis: no deadline, for slow machines; in CI the same examples each time.
 
-With mutants, too, and a failure is enough: it is not shrunk, and no later mutant meets it.
-And Ctrl-C is heard: what a shell starts in the background ignores it, with all that it starts.
+With mutants the same examples run, too, and a failing one is neither shrunk nor stored for the next
+mutant. Ctrl-C is enabled again: processes that a shell starts in the background ignore it.
 """
 
 import os

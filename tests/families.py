@@ -1,8 +1,8 @@
-"""Families of pods that opted in and grow in one place each, for what a decision on them costs.
+"""Families of pods that each grow in one place, to measure what a decision on them costs.
 
-`FAMILIES[name](n)` is a pod whose lists hold about `n` entries in that place, within the bounds of
-`webhook.decision.bounds` for n up to 4,000; or a text of some 16 n letters. Containers, which are
-bounded apart, are one for each 40.
+All of them have opted in. `FAMILIES[name](n)` is a pod with about `n` entries in that place, which
+is within the limits of `webhook.decision.bounds` for n up to 4,000. `LONG[name](n)` is a pod with a
+text of about 16 n letters. Containers have their own limit: there is one for every 40 entries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PRODUCT = "nvidia.com/gpu.product"
 
 
 def where() -> Context:
-    """Return fabrics whose every mutation has something to do, and an inventory of nodes."""
+    """Return a context in which every mutation has something to do, with an inventory of nodes."""
     first = replace(
         V100,
         networks=("rails/a@net1", "rails/b@eth9"),
@@ -73,7 +73,7 @@ def _noted(annotations: dict[str, str]) -> PodManifest:
 
 Family = Callable[[int], PodManifest]
 
-#: What grows in the number of entries.
+#: Families that grow in the number of entries.
 FAMILIES: dict[str, Family] = {
     "env without values": lambda n: _env(n, lambda i: {"name": f"V{i}"}),
     "env": lambda n: _env(n, lambda i: {"name": f"V{i}", "value": "x"}, limits={"memory": 1}),
@@ -229,14 +229,14 @@ FAMILIES: dict[str, Family] = {
     },
 }
 
-_SHORT = 16  # letters for each entry that there might have been
+_SHORT = 16  # letters in place of each entry
 
 
 def _long(n: int, letter: str = "x") -> str:
     return letter * (n * _SHORT)
 
 
-#: What grows in the length of one text.
+#: Families that grow in the length of one text.
 LONG: dict[str, Family] = {
     "name of a container": lambda n: pod(gpu(_long(n, "é"), command=["sshd"])),
     "word of a command": lambda n: pod(gpu(command=[_long(n, "é")])),

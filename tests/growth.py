@@ -1,8 +1,8 @@
-"""How much work a call is: the lines of Python that it runs, and the CPU that it takes.
+"""Measure the work of a call: the lines of Python that it runs, and its CPU time.
 
-Lines are counted exactly, and are the same on every machine; CPU also sees what C code does,
-and is compared with a wide margin: four times the input is four times the work where it is
-linear, and sixteen times where it is quadratic.
+The number of lines is exact and the same on every machine. CPU time includes C code, and is
+compared with a wide margin: for four times the input, linear work takes four times as long,
+and quadratic work sixteen times.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-#: Twice the input: at most so many times the lines.
+#: For twice the input, the number of lines may grow by at most this factor.
 DOUBLE = 2.2
-#: Four times the input: less than so many times the CPU.
+#: For four times the input, the CPU time must grow by less than this factor.
 FOURFOLD = 10
-#: Shorter measurements say nothing, in seconds.
+#: Seconds; shorter measurements mean nothing.
 _SHORTEST = 0.004
 
 
@@ -40,12 +40,12 @@ def lines(call: Callable[[], object]) -> int:
 
 
 def cpu(call: Callable[[], object], turns: int = 2) -> float:
-    """Return the CPU seconds of a call, the least of some turns."""
+    """Return the CPU seconds of a call, the least of `turns` runs."""
     return min(_once(call) for _ in range(turns))
 
 
 def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
-    """Return how many times the CPU of `small` the four times larger `large` takes."""
+    """Return the CPU time of `large`, whose input is four times larger, over that of `small`."""
     return cpu(large) / max(cpu(small), _SHORTEST)
 
 

@@ -1,20 +1,20 @@
-"""Wait for an event. How long that takes is never what a test asserts: a machine may be busy."""
+"""Wait for an event. Tests never assert how long that takes, since a machine may be busy."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-#: Seconds after which nothing will come any more; on an idle machine a fraction of it is needed.
+#: Seconds after which a test gives up; an idle machine needs a fraction of them.
 PATIENCE = 300.0
-#: Seconds between two looks: short at first, and longer the longer it takes.
+#: Seconds between two checks: the first pause, and the longest.
 _FIRST, _LAST = 0.002, 0.2
 
 
 def until(condition: Callable[[], object]) -> float:
     """Wait until a condition holds, and return how many seconds it took.
 
-    AssertionError if it never does. An OSError counts as not yet: nobody listens there.
+    Raises AssertionError if it never does. An OSError counts as not yet: nothing listens there.
     """
     started = time.monotonic()
     pause = _FIRST
