@@ -19,7 +19,7 @@ from tests.cluster.missing import missing
 from tests.cluster.processes import ClusterError
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES
 
-#: What to try once the webhook is there.
+#: What to try once the webhook is installed.
 TRY = """
 The webhook runs. The node real-0 says that it has V100s, {fake} seems to have A100s. No images are
 pulled: pods of this example are made and patched, but do not start.
@@ -31,7 +31,7 @@ _RUNS = "the cluster goes on running, and make cluster-down ends it"
 
 
 def main() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line's verb; return the exit status."""
     arguments = _parser().parse_args()
     try:
         status: int = arguments.run(arguments)

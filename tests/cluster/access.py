@@ -1,4 +1,4 @@
-"""How the API server is reached by HTTP: where it is, and as whom."""
+"""How to reach the API server over HTTP: its address, and credentials."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Access:
     url: str
     """`https://HOST:PORT`."""
     anybody: ssl.SSLContext
-    """Trusts the server, and shows nothing."""
+    """Trusts the server, and shows no certificate."""
     administrator: ssl.SSLContext
     token: str = ""
-    """Of the administrator; "" where the certificate is enough."""
+    """The administrator's token; "" if the certificate is enough."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the administrator's requests carry."""
+        """The headers of the administrator's requests."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
 
 def by_certificate(url: str, pki: Path) -> Access:
-    """Return the access of whom the cluster's own start issued a certificate, in `pki`."""
+    """Return the administrator's access by the certificate that the cluster's start issued."""
     administrator = ssl.create_default_context(cafile=pki / "ca.crt")
     administrator.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
     return Access(url, ssl.create_default_context(cafile=pki / "ca.crt"), administrator)

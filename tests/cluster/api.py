@@ -1,4 +1,4 @@
-"""The API server as the cluster's own start asks it: often, and without a kubectl for each."""
+"""Frequent requests to the API server during the cluster's start, without kubectl."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.cluster.access import Access
 
 
 class Api:
-    """GETs as the administrator, each within `seconds`."""
+    """Sends GETs as the administrator, each with a timeout of `seconds`."""
 
     def __init__(self, access: Access, seconds: float = 2.0) -> None:
         self._access = access
         self._seconds = seconds
-        # Not by way of a proxy that the environment may name.
+        # Do not use a proxy that the environment may name.
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}),
             urllib.request.HTTPSHandler(context=access.administrator),
         )
 
     def text(self, path: str) -> str | None:
-        """Return what is there, None where nothing is or nobody answers."""
+        """Return the answer as text; None if there is none."""
         try:
             url = f"{self._access.url}{path}"
             request = urllib.request.Request(url, headers=self._access.headers)
@@ -33,7 +33,7 @@ class Api:
         return said.decode()
 
     def ready(self, path: str) -> bool:
-        """Tell whether an object is there and, where it has conditions, its Ready is true."""
+        """Return whether an object exists, and its Ready condition, if it has one, is true."""
         said = self.text(path)
         if said is None:
             return False

@@ -1,4 +1,4 @@
-"""Files that take long to make, kept in the user's cache under a key of what they are made of."""
+"""Files that take long to make, cached for the user under a key of their inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 from tests.cluster import progress
 
-#: Versions of one file that are kept: some branches that a developer goes back and forth between.
+#: How many versions of one file are kept: enough to switch between a few branches.
 KEPT = 3
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.py[cod]")
 
 
 def folder() -> Path:
-    """Return where they lie ($XDG_CACHE_HOME/rdma-webhook/images)."""
+    """Return the cache folder ($XDG_CACHE_HOME/rdma-webhook/images)."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     path = base / "rdma-webhook" / "images"
     path.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def folder() -> Path:
 
 @contextmanager
 def alone() -> Iterator[int]:
-    """Hold the folder, and give the lock's file descriptor, for programs that may outlive us."""
+    """Lock the folder; yield the lock's file descriptor, for programs that may outlive this one."""
     with (folder() / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -39,7 +39,7 @@ def alone() -> Iterator[int]:
 
 
 def used(path: Path) -> bool:
-    """Tell whether the file is there, and mark it as wanted, so that others are pruned first."""
+    """Return whether the file exists, and mark it as used, so that others are pruned first."""
     try:
         os.utime(path)
     except FileNotFoundError:
@@ -48,9 +48,9 @@ def used(path: Path) -> bool:
 
 
 def prune(name: str) -> None:
-    """Remove all `NAME-KEY.tar` but the few that were wanted last, and halves of dead processes.
+    """Remove all but the last used `NAME-KEY.tar`, and the unfinished files of dead processes.
 
-    Only for who holds the folder.
+    The caller must hold the folder's lock.
     """
     archives = (path for path in folder().glob(f"{name}-*.tar"))
     for path in sorted(archives, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
@@ -60,9 +60,9 @@ def prune(name: str) -> None:
 
 
 def copy(root: Path, names: Iterable[str], target: Path) -> None:
-    """Copy files and folders, bytecode left out, with times that say nothing.
+    """Copy files and folders without bytecode, and with the same fixed times for all.
 
-    What builds from the copy is not surprised by an edit halfway, nor by a fresh checkout.
+    So an edit during a build does not affect it, and a fresh checkout gives the same result.
     """
     target.mkdir(exist_ok=True)
     for name in names:
@@ -75,7 +75,7 @@ def copy(root: Path, names: Iterable[str], target: Path) -> None:
 
 
 def key(root: Path, *parts: str) -> str:
-    """Return twelve digits that change with the folder's names, contents and modes, or a part."""
+    """Return twelve digits that depend on the files' names, contents and modes, and on `parts`."""
     files = (
         (path.relative_to(root).as_posix(), os.access(path, os.X_OK), path.read_bytes())
         for path in sorted(root.rglob("*"))
@@ -85,5 +85,5 @@ def key(root: Path, *parts: str) -> str:
 
 
 def digest(*parts: str) -> str:
-    """Return twelve digits that change with any part."""
+    """Return twelve digits that depend on every part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]

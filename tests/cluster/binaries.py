@@ -1,4 +1,4 @@
-"""The cluster's programs: a developer's own, cached ones, or built from `modules/` with Go."""
+"""The cluster's programs: the developer's, from the cache, or built from `modules/` with Go."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tests.cluster.versions import DEFAULT_MINOR, ETCD, MODULES, Module, provide
 
 MODULE_FILES = Path(__file__).parent / "modules"
 
-#: What envtest's folder may give, how it tells its version, and how the version reads.
+#: The programs that envtest's folder may have: how to print the version, and how to read it.
 _ENVTEST = {
     "etcd": (("--version",), re.compile(r"etcd Version: (\d+\.\d+)")),
     "kube-apiserver": (("--version",), re.compile(r"Kubernetes v(\d+\.\d+)")),
     "kubectl": (("version", "--client"), re.compile(r"Client Version: v(\d+\.\d+)")),
 }
 
-#: How everything is compiled: the same from any folder, and without what only a debugger reads.
+#: The flags of every build: the same result in any folder, without debug information.
 _FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 
 
 class BuildError(Exception):
-    """Go could not build a program or find a module; the message says what it said."""
+    """Go could not build a program or find a module; the message has Go's output."""
 
 
 def binary(name: str, minor: str = DEFAULT_MINOR) -> Path:
@@ -39,9 +39,9 @@ def binary(name: str, minor: str = DEFAULT_MINOR) -> Path:
 
 
 def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]:
-    """Return the programs' paths: KUBEBUILDER_ASSETS, else the cache, else after `go build`.
+    """Return the programs' paths: from KUBEBUILDER_ASSETS, else the cache, else after `go build`.
 
-    One Go builds what is missing of a module: it links one program while it compiles for another.
+    One Go builds all missing programs of a module, so it can link one while it compiles another.
     Raises BuildError; KeyError for a name or a minor that `versions` does not have.
     """
     found: dict[str, Path] = {}
@@ -60,7 +60,7 @@ def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
     """Return every program that runs in or beside a cluster, building what the cache lacks.
 
-    Kubernetes comes first: what takes its time are libraries that the others share.
+    Kubernetes comes first, since its build compiles most of the libraries that the others share.
     """
     kubernetes = MODULES[f"kubernetes-{minor}"]
     others = (one for one in MODULES.values() if one.path != kubernetes.path)
@@ -68,9 +68,9 @@ def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
 
 
 def module_dir(name: str) -> Path:
-    """Return the source folder of a module of `versions.MODULES`, where its CRDs lie.
+    """Return the source folder of a module of `versions.MODULES`, which has its CRDs.
 
-    Go fetches it where the machine lacks it. Raises BuildError; KeyError for an unknown name.
+    Go fetches it if it is missing. Raises BuildError; KeyError for an unknown name.
     """
     module = MODULES[name]
     where = MODULE_FILES / module.name
@@ -79,7 +79,7 @@ def module_dir(name: str) -> Path:
 
 
 def cache_folder(module: Module) -> Path:
-    """Return where the module's programs are kept: other contents are another folder."""
+    """Return the folder of the module's programs; other module files mean another folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = MODULE_FILES / module.name
     files = (folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go")))
@@ -87,9 +87,9 @@ def cache_folder(module: Module) -> Path:
     return base / "rdma-webhook" / "bin" / f"{module.name}-{module.version}-{locked}"
 
 
-@cache  # a run asks often, and the answer costs a process
+@cache  # called often, and each call would start a process
 def _envtest(name: str, minor: str) -> Path | None:
-    """Return the program of KUBEBUILDER_ASSETS where its version fits."""
+    """Return the program of KUBEBUILDER_ASSETS if its version fits."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if not assets or name not in _ENVTEST:
         return None
@@ -103,7 +103,7 @@ def _envtest(name: str, minor: str) -> Path | None:
 
 
 def _unfit(path: Path, wanted: str) -> str | None:
-    """Return why the program is not of the version (major.minor) that is wanted, if so."""
+    """Return why the program does not have the wanted version (major.minor); None if it does."""
     arguments, pattern = _ENVTEST[path.name]
     try:
         asked = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
@@ -122,14 +122,14 @@ def _cached(module: Module, names: Sequence[str]) -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder) as lock:
             missing = [name for name in names if not paths[name].exists()]
-            if missing:  # somebody else may just have built them
+            if missing:  # another process may just have built them
                 _build(module, missing, folder, lock)
     return paths
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[int]:
-    """Hold the folder's lock, and give its file descriptor."""
+    """Lock the folder; yield the lock's file descriptor."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -143,16 +143,16 @@ def _alone(folder: Path) -> Iterator[int]:
 
 
 def _build(module: Module, names: Sequence[str], folder: Path, lock: int) -> None:
-    """Build the programs into the folder; none of them where one fails."""
+    """Build the programs into the folder; if one fails, add none."""
     new = folder / ".new"
-    shutil.rmtree(new, ignore_errors=True)  # of somebody who died
+    shutil.rmtree(new, ignore_errors=True)  # left by a process that died
     new.mkdir()
     packages = {name: module.commands[name] for name in names}
     linker = ["-ldflags", linker_flags(module.stamps)]
     arguments = ["build", *_FLAGS, *linker, "-o", f"{new}/", *packages.values()]
     programs = names[0] if len(names) == 1 else f"{len(names)} programs"
     with progress.step(f"building {programs} ({module.name} {module.version})"):
-        # Go inherits the lock: it holds for as long as a Go runs that outlives us.
+        # Go inherits the lock, so it is held even while a Go that outlives this process runs.
         _go(arguments, MODULE_FILES / module.name, lock)
     for name, package in packages.items():
         (new / file_of(package)).replace(folder / name)
@@ -160,7 +160,7 @@ def _build(module: Module, names: Sequence[str], folder: Path, lock: int) -> Non
 
 
 def file_of(package: str) -> str:
-    """Return what Go calls a package's program: the path's last part that is no major version."""
+    """Return Go's name of a package's program: the path's last part other than a major version."""
     *_, parent, last = package.split("/")
     return parent if re.fullmatch(r"v[0-9]+", last) else last
 
@@ -171,12 +171,12 @@ def linker_flags(stamps: Mapping[str, str]) -> str:
 
 
 def _go(arguments: list[str], module: Path, *keep: int) -> str:
-    """Run Go in a module's folder and return what it printed."""
+    """Run Go in a module's folder, and return its output."""
     environ = {
-        "GOGC": "400",  # the compiler then takes a sixth less time, and more memory
+        "GOGC": "400",  # makes the compiler a sixth faster, with more memory
         **os.environ,
         "CGO_ENABLED": "0",
-        "GOFLAGS": "-mod=readonly",  # go.sum has the last word
+        "GOFLAGS": "-mod=readonly",  # never change go.sum
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }

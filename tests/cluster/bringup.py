@@ -22,8 +22,8 @@ from tests.cluster.pki import Authority
 from tests.cluster.processes import Processes
 from tests.cluster.state import State
 
-#: The programs of a cluster. Kubernetes' are first: what takes its build time are libraries that
-#: the others share.
+#: The programs of a cluster. Kubernetes' are first, since their build compiles most of the
+#: libraries that the others share.
 PROGRAMS = (
     "kube-apiserver",
     "etcd",
@@ -38,23 +38,23 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Site:
-    """Where a cluster stands."""
+    """The place of a cluster: directory, namespaces and network."""
 
     directory: Path
     minor: str
     namespaces: Namespaces
     network: Network
     outer: subprocess.Popen[str]
-    """Waits outside for the namespaces' end."""
+    """Waits outside for the end of the namespaces."""
 
 
 def build(minor: str) -> None:
-    """Build the programs that the cache lacks, which takes minutes, before anything is started."""
+    """Build the programs that the cache lacks, before starting anything; this takes minutes."""
     provide(PROGRAMS, minor)
 
 
 def enter(directory: Path, minor: str, *, bound: bool) -> Site:
-    """Make the cluster's namespaces and join them to the machine; keep the directory's record."""
+    """Make the cluster's namespaces, connect them to the machine, and update the record."""
     record = _record(directory)
     cgroup = cgroups.name_for(directory)
     cgroups.create(cgroup)
@@ -67,7 +67,7 @@ def enter(directory: Path, minor: str, *, bound: bool) -> Site:
 
 
 def start(site: Site, processes: Processes, pause: Image) -> None:
-    """Start every program of the cluster; ClusterError with logs where one does not come up."""
+    """Start every program of the cluster; ClusterError with logs if one does not come up."""
     identities = _configure(site, pause)
     with progress.step(f"starting Kubernetes {site.minor}"):
         start_runtime(processes)
@@ -103,11 +103,11 @@ def _configure(site: Site, pause: Image) -> Identities:
 
 def _wait(site: Site, processes: Processes, api: Api) -> None:
     processes.until("node ready", lambda: api.ready(f"/api/v1/nodes/{NAME}"))
-    # Without it no pod is admitted to the namespace.
+    # Without it, no pod is admitted to the namespace.
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     processes.until("service account", lambda: api.ready(account))
     processes.until("DNS", lambda: _listens(site.network.gateway, 53))
-    # kube-proxy's rules, seen from the machine.
+    # Shows that kube-proxy's rules work from the machine.
     processes.until("service addresses", lambda: _listens(site.network.kubernetes, 443))
 
 

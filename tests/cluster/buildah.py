@@ -1,4 +1,4 @@
-"""Build container images with buildah: no daemon, no registry, and a store of their own."""
+"""Build container images with buildah: no daemon, no registry, and a separate store."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 
 from tests.cluster import archives, progress
 
-#: What the store may hold before it is thrown away: each build of other code adds some 100 MB.
+#: The largest store, beyond which it is deleted: each build of changed code adds some 100 MB.
 _STORE_KIB = 4 * 1024 * 1024
 
 
 class ImageError(Exception):
-    """An image could not be built; the message says what the program said."""
+    """An image could not be built; the message has the program's output."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Store:
     lock: int
 
     def has(self, name: str) -> bool:
-        """Tell whether an image of that name is there."""
+        """Return whether there is an image with that name."""
         return bool(self._buildah("images", "--quiet", "--filter", f"reference={name}").strip())
 
     def build(
@@ -40,7 +40,7 @@ class Store:
         arguments: Mapping[str, str] | None = None,
         volumes: Sequence[str] = (),
     ) -> None:
-        """Build the context's Dockerfile; steps that were built before are not run again."""
+        """Build the context's Dockerfile; steps that were built before are reused."""
         self._buildah(
             "bud",
             "--isolation=chroot",
@@ -53,14 +53,14 @@ class Store:
         )
 
     def save(self, name: str, archive: Path) -> None:
-        """Write an image as an archive that `ctr images import` takes; nobody reads half of it."""
+        """Write an image as an archive for `ctr images import`; it appears only when complete."""
         new = archive.with_name(f".{archive.name}.new")
         new.unlink(missing_ok=True)
         self._buildah("push", name, f"docker-archive:{new}:{name}")
         new.replace(archive)
 
     def _buildah(self, command: str, *arguments: str) -> str:
-        # Mounts of its own: they end with it, however it ends.
+        # A separate mount namespace, so that its mounts end with it, however it ends.
         return run(
             [
                 *("unshare", "--mount", "--propagation=private", "buildah"),
@@ -71,7 +71,7 @@ class Store:
         )
 
     def tidy(self) -> None:
-        """Drop what a build that died left, or everything if it has become too much."""
+        """Remove what a killed build left, or everything if the store has become too large."""
         if not self.root.exists():
             return
         self._buildah("rm", "--all")
@@ -85,8 +85,8 @@ class Store:
 
 @contextmanager
 def opened(lock: int) -> Iterator[Store]:
-    """Give the store, for who holds the archives (`archives.alone`)."""
-    # Its notes about mounts are worth nothing afterwards: they would be of a mount namespace gone.
+    """Yield the store; the caller must hold `archives.alone`."""
+    # The runroot describes mounts of a mount namespace that is gone afterwards: do not keep it.
     with TemporaryDirectory(prefix="buildah-") as runroot:
         store = Store(archives.folder() / "store", Path(runroot), lock)
         store.tidy()
@@ -94,9 +94,9 @@ def opened(lock: int) -> Iterator[Store]:
 
 
 def run(argv: Sequence[str], keep: Sequence[int] = (), env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return its output; ImageError says what it said where it fails.
+    """Run a program and return its output; ImageError with the output if it fails.
 
-    It inherits the file descriptors in `keep`, so that a lock holds for as long as it runs.
+    It inherits the file descriptors in `keep`, so a lock is held for as long as it runs.
     """
     try:
         ran = subprocess.run(

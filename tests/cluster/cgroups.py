@@ -1,4 +1,4 @@
-"""The cluster's own cgroup, in each hierarchy that the machine has (v1) or in the one (v2)."""
+"""The cluster's cgroup, in each hierarchy that the machine has (v1) or in the only one (v2)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOUNTS = Path("/proc/mounts")
-#: The cluster's share of the processors in the words of v1 and v2: ten times the usual one. With
-#: the usual one all of it together would count as much as one process that works outside of it.
+#: The cluster's share of the processors, by the files of v1 and v2: ten times the default. With
+#: the default, the whole cluster would get as much as one busy process outside it.
 _WEIGHTS = {"cpu.shares": "10240", "cpu.weight": "1000"}
 
 
 def name_for(directory: Path) -> str:
-    """Return the cgroup's name, which the cluster's directory decides."""
+    """Return the cgroup's name, which depends on the cluster's directory."""
     return "rdma-webhook-" + hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]
 
 
 def paths(name: str) -> list[Path]:
-    """Return where the cgroup is, or would be."""
+    """Return the cgroup's paths, whether or not it exists."""
     return [hierarchy / name for hierarchy in _hierarchies()]
 
 
@@ -30,7 +30,7 @@ def create(name: str) -> None:
     """Make the cgroup, ready for processes."""
     for path in paths(name):
         path.mkdir(exist_ok=True)
-        for kind in ("cpus", "mems"):  # version 1 starts with none
+        for kind in ("cpus", "mems"):  # in version 1 these are empty at first
             own, parent = (at / f"cpuset.{kind}" for at in (path, path.parent))
             if parent.exists() and own.exists() and not own.read_text().strip():
                 own.write_text(parent.read_text())
@@ -54,7 +54,7 @@ def _kill(pid: int) -> None:
 
 
 def remove(name: str, seconds: float = 10.0) -> None:
-    """Remove the cgroup and those below it; OSError where a process keeps it for too long."""
+    """Remove the cgroup and those below it; OSError if processes keep it for too long."""
     deadline = time.monotonic() + seconds
     for path in paths(name):
         for folder, _, _ in os.walk(path, topdown=False):
@@ -70,7 +70,7 @@ def _rmdir(folder: Path, deadline: float) -> None:
         except OSError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.02)  # its last process is just ending
+            time.sleep(0.02)  # its last process is about to end
         else:
             return
 

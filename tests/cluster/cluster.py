@@ -1,4 +1,4 @@
-"""A Kubernetes cluster of one real node, in namespaces of its own on this machine.
+"""A Kubernetes cluster with one real node, in its own namespaces on this machine.
 
 with running("1.36") as cluster:
     cluster.kubectl("apply", "-f", "-", input=manifest)
@@ -30,30 +30,30 @@ from tests.cluster.processes import ClusterError, Process, Processes
 from tests.cluster.state import ProcessId, State
 from tests.cluster.versions import DEFAULT_MINOR
 
-#: What `up` and `running` raise; the messages are for whoever starts a cluster.
+#: The exceptions of `up` and `running`; the messages are for the user who starts a cluster.
 ERRORS = (BuildError, ClusterError, FileExistsError, ImageError, NamespaceError)
 
 
 @dataclass(frozen=True)
 class Owned:
-    """What a process holds of a cluster that it has started."""
+    """The resources of the process that has started a cluster."""
 
     outer: subprocess.Popen[str]
     guard: Guard | None
 
     def release(self) -> None:
-        """Wait for the processes; the cluster is gone."""
+        """Wait for the processes, once the cluster is gone."""
         self.outer.wait()
         if self.guard is not None:
             self.guard.dismiss()
 
 
 class KubectlError(ClusterError):
-    """kubectl failed; the message is what it said on stderr."""
+    """kubectl failed; the message is its standard error."""
 
 
 class Cluster:
-    """A cluster that runs."""
+    """A running cluster."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Cluster:
 
     @property
     def access(self) -> Access:
-        """The administrator's way to the API server without kubectl."""
+        """Access to the API server without kubectl, as the administrator."""
         return self._certified
 
     @property
@@ -96,9 +96,9 @@ class Cluster:
         return f"--kubeconfig={self.kubeconfig}", f"--cache-dir={cache}"
 
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
-        """Run kubectl and return what it printed; with `check`, KubectlError where it fails.
+        """Run kubectl and return its output; with `check`, KubectlError if it fails.
 
-        Without, what it said on stderr comes after what it printed.
+        Without `check`, the output is followed by the standard error.
         """
         argv = [str(binary("kubectl", self.minor)), *self._as_admin, *arguments]
         ran = subprocess.run(
@@ -110,20 +110,20 @@ class Cluster:
         return printed if check else printed + ran.stderr
 
     def need(self, what: str) -> None:
-        """Skip the test where the cluster, being somebody else's, cannot give this."""
+        """Skip the test if the cluster, being somebody else's, cannot provide this."""
 
     def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002
-        """Run a command inside the cluster's namespaces, on the node, and return its output."""
+        """Run a command on the node, inside the cluster's namespaces, and return its output."""
         return self.namespaces.run(argv, stdin=input)
 
     def load(self, archive: Path) -> None:
-        """Give the node the images of an archive, which it may have already."""
+        """Load the images of an archive onto the node, unless it was done before."""
         if archive not in self._loaded:
             load(self.namespaces, archive)
             self._loaded.add(archive)
 
     def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> None:
-        """Make a node say that it has these amounts of resources, such as `nvidia.com/v100`."""
+        """Make a node report these amounts of resources, such as `nvidia.com/v100`."""
         status = {"status": {"capacity": amounts, "allocatable": amounts}}
         patch = ("--subresource=status", "--type=merge", f"--patch={json.dumps(status)}")
         self.kubectl("patch", "node", node, *patch)
@@ -134,7 +134,7 @@ class Cluster:
         labels: Mapping[str, str] | None = None,
         capacity: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """Add nodes that only seem to run pods, ready and tainted; return their names."""
+        """Add fake nodes, which are ready and tainted; return their names."""
         if not (self.logs / "kwok.log").exists():
             kwok.start_kwok(self.processes)
         there = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
@@ -148,7 +148,7 @@ class Cluster:
         return names
 
     def _ready(self) -> set[str]:
-        """Return the fake nodes that are ready; kubectl wait asks for each by itself."""
+        """Return the fake nodes that are ready; `kubectl wait` would ask for each separately."""
         found = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=json")
         return {
             one["metadata"]["name"]
@@ -163,11 +163,11 @@ class Cluster:
         argv: Sequence[str | os.PathLike[str]],
         env: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a program beside the cluster's own, inside; its log is `logs/NAME.log`.
+        """Start a program inside, beside the cluster's own; its log is `logs/NAME.log`.
 
-        It may use `kubeconfig`, and sees the machine's files but for /run.
+        It may use `kubeconfig`, and sees the machine's files except /run.
         """
-        # Not among the cluster's own: this one may end.
+        # Not one of the cluster's own programs, since this one may end.
         return Processes(self.namespaces, self.logs).start(name, argv, env)
 
     def down(self) -> None:
@@ -179,7 +179,7 @@ class Cluster:
 
 
 def attach(directory: Path) -> Cluster | None:
-    """Return the cluster of this directory that somebody else has started, None without one."""
+    """Return the running cluster of this directory, which another process started, or None."""
     found = state.read(directory)
     if found is None or not found.complete or not found.alive():
         return None
@@ -189,9 +189,10 @@ def attach(directory: Path) -> Cluster | None:
 
 
 def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
-    """Start a cluster, which stands until it is taken down; a `bound` one at most as long as we do.
+    """Start a cluster, which runs until it is taken down.
 
-    That is, as the thread that calls. Raises ERRORS; FileExistsError is for a directory in use.
+    A `bound` one also ends with the calling thread. Raises ERRORS; FileExistsError means that the
+    directory is in use.
     """
     lifetime.sweep()
     directory = _claimed(directory, minor)
@@ -213,9 +214,9 @@ def up(minor: str, directory: Path, *, bound: bool = False) -> Cluster:
 
 @contextmanager
 def running(minor: str = DEFAULT_MINOR, directory: Path | None = None) -> Iterator[Cluster]:
-    """Give a cluster that ends with the block, or with this process however it ends.
+    """Yield a cluster that ends with the block, or with this process, however that ends.
 
-    Its directory is one of its own unless given. See `up`.
+    Unless given, its directory is a new one. See `up`.
     """
     if directory is None:
         state.home().mkdir(parents=True, exist_ok=True)
@@ -228,7 +229,7 @@ def running(minor: str = DEFAULT_MINOR, directory: Path | None = None) -> Iterat
 
 
 def _claimed(directory: Path, minor: str) -> Path:
-    """Return the directory as an absolute path, made, for us alone, and with the record only."""
+    """Return the absolute directory: created, private, and empty except for the record."""
     directory = directory.absolute()
     found = state.read(directory)
     if found is not None and found.alive():

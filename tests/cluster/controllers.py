@@ -1,6 +1,6 @@
-"""The controllers of other projects, run as programs beside the cluster.
+"""Controllers of other projects, run as programs beside the cluster.
 
-Each brings the kinds of its project, and returns once their objects are acted on.
+Each also installs its project's kinds; those for LWS, JobSet and cert-manager wait until they act.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def start_jobset(cluster: Cluster) -> Process:
 
 @contextmanager
 def cert_manager(cluster: Cluster) -> Iterator[Process]:
-    """Run cert-manager's issuers and its injector of caBundles; then all of it is gone again."""
+    """Run cert-manager's issuers and its injector of caBundles; remove everything afterwards."""
     crds = bring(cluster, str(module_dir("cert-manager") / "deploy/crds"))
     environ = {"KUBECONFIG": str(cluster.kubeconfig)}
     process = cluster.start("cert-manager", [binary("cert-manager")], environ)

@@ -13,7 +13,7 @@ from tests.cluster.processes import Processes
 PORT = 6443
 _ETCD = "http://127.0.0.1:2379"
 _PEER = "http://127.0.0.1:2380"
-#: Load tests create pods faster than the clients' defaults (20 and 50 requests a second).
+#: Load tests create pods faster than the clients' defaults (20 and 50 requests a second) allow.
 _FAST = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
 
@@ -23,13 +23,13 @@ def server(network: Network) -> str:
 
 
 def start_api_server(processes: Processes, network: Network, minor: str) -> None:
-    """Start etcd and the API server, which waits for it."""
+    """Start etcd and the API server, which waits for etcd."""
     processes.start("etcd", [binary("etcd", minor), *_etcd()])
     processes.start("kube-apiserver", [binary("kube-apiserver", minor), *_api_server(network)])
 
 
 def start_controllers(processes: Processes, identities: Identities, minor: str) -> None:
-    """Start controller manager and scheduler; the API server is ready."""
+    """Start controller manager and scheduler; the API server must be ready."""
     manager = identities.kubeconfig("system:kube-controller-manager")
     processes.start(
         "kube-controller-manager",
@@ -52,7 +52,7 @@ def start_controllers(processes: Processes, identities: Identities, minor: str) 
 def _etcd() -> list[str]:
     return [
         f"--data-dir={INSIDE}/etcd",
-        "--unsafe-no-fsync",  # nobody needs this data after a power cut
+        "--unsafe-no-fsync",  # this data need not survive a power failure
         "--log-level=warn",
         f"--listen-client-urls={_ETCD}",
         f"--advertise-client-urls={_ETCD}",
@@ -96,9 +96,9 @@ def _controllers(kubeconfig: Path) -> list[str]:
         f"--service-account-private-key-file={pki}/service-account.key",
         f"--root-ca-file={pki}/ca.crt",
         "--use-service-account-credentials=true",
-        # Tests take the only API server away. Back again, this program still pauses for up to a
-        # minute before it looks at the nodes' leases: by its usual 50 s they would all be dead,
-        # and their pods no endpoints of any Service.
+        # Tests stop the only API server. When it is back, this program still pauses for up to a
+        # minute before it checks the nodes' leases: with the default of 50 s all nodes would count
+        # as dead, and their pods would not be endpoints of any Service.
         "--node-monitor-grace-period=10m",
         *_FAST,
     ]

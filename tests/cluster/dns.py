@@ -12,7 +12,7 @@ from tests.cluster.processes import Processes
 
 
 def start_dns(processes: Processes, network: Network, directory: Path) -> None:
-    """Start CoreDNS on the node's address, which pods have as their name server."""
+    """Start CoreDNS on the node's address, which is the pods' name server."""
     values = {
         "gateway": network.gateway,
         # The bootstrap policy has no role for DNS.

@@ -1,7 +1,7 @@
-"""A cluster that somebody else runs, known by its kubeconfig: kind's, or a lab's.
+"""A cluster that somebody else runs, given by its kubeconfig: kind's, or a lab's.
 
-It is a Cluster without power over the machine: no namespaces to enter, no programs to stop, no node
-to give images or resources to. A test that reaches for one of them is skipped, and says so.
+It is a Cluster without control over its machine: there are no namespaces to enter, no programs to
+stop, and no node to load images or resources onto. A test that needs one of these is skipped.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from tests.cluster.cluster import Cluster, KubectlError
 from tests.cluster.node import NAME
 from tests.cluster.processes import ClusterError
 
-#: The variables that name it, and the webhook's image that its nodes have or can pull.
+#: The variables for its kubeconfig, and for a webhook image that its nodes have or can pull.
 KUBECONFIG, IMAGE = "E2E_KUBECONFIG", "E2E_IMAGE"
 
 
 def existing() -> Path | None:
-    """Return the kubeconfig that the environment names, None where the tests make a cluster."""
+    """Return the kubeconfig that the environment names; None if the tests make a cluster."""
     named = os.environ.get(KUBECONFIG)
     return Path(named).expanduser().absolute() if named else None
 
 
 class ExistingCluster(Cluster):
-    """The cluster of a kubeconfig's current context, by the `kubectl` on the PATH.
+    """The cluster of a kubeconfig's current context, used with the `kubectl` on the PATH.
 
-    ClusterError where there is no kubectl, no answer, or no way to ask without kubectl.
+    Raises ClusterError if there is no kubectl, no answer, or no credential for plain requests.
     """
 
     def __init__(self, kubeconfig: Path, image: str) -> None:
@@ -54,12 +54,12 @@ class ExistingCluster(Cluster):
 
     @property
     def kubeconfig(self) -> Path:
-        """As it was given."""
+        """The given path."""
         return self._kubeconfig
 
     @property
     def access(self) -> Access:
-        """As its kubeconfig says."""
+        """Access with the credentials of the kubeconfig."""
         return self._access
 
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
@@ -71,20 +71,20 @@ class ExistingCluster(Cluster):
         return ran.stdout if check else ran.stdout + ran.stderr
 
     def need(self, what: str) -> NoReturn:
-        """Skip the test: this cluster cannot give that."""
+        """Skip the test, because this cluster cannot provide that."""
         reason = f"not on the cluster of {KUBECONFIG}: it needs {what}"
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def load(self, archive: Path) -> NoReturn:
-        """Skip the test: what images a node has is up to whoever runs it."""
+        """Skip the test: whoever runs the nodes decides which images they have."""
         self.need(f"the image of {archive.name} on its nodes")
 
     def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> NoReturn:
-        """Skip the test: what a node of others says that it has is theirs."""
+        """Skip the test: whoever runs the nodes decides which resources they report."""
         self.need(f"a node {node} with {', '.join(amounts)}")
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Skip the test: whatever else a Cluster has is power over programs and the machine."""
+        """Skip the test: everything else that a Cluster has controls programs or the machine."""
         if name.startswith("__"):
             raise AttributeError(name)
         self.need(f"power over the cluster's machine ({name})")
@@ -96,7 +96,7 @@ class ExistingCluster(Cluster):
 
 
 def _access(config: Mapping[str, Any]) -> Access:
-    """Read what `kubectl config view --minify --flatten` shows: one cluster, one user."""
+    """Read the output of `kubectl config view --minify --flatten`: one cluster, one user."""
     server, user = (_only(config, kind) for kind in ("cluster", "user"))
     trusted = _decoded(server, "certificate-authority-data")
     contexts = [ssl.create_default_context(cadata=trusted or None) for _ in range(2)]
@@ -124,7 +124,7 @@ def _decoded(where: Mapping[str, Any], key: str) -> str:
 
 
 def _show(context: ssl.SSLContext, user: Mapping[str, Any]) -> None:
-    """Have a context show the user's certificate, which Python reads from files only."""
+    """Load the user's certificate into a context; Python reads it only from files."""
     with TemporaryDirectory(prefix="e2e-") as scratch:
         names = {"client-certificate-data": "crt", "client-key-data": "key"}
         for key, name in names.items():

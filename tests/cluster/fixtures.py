@@ -1,7 +1,7 @@
-"""The cluster that tests share, and what is in it: one for all folders of a pytest run.
+"""The cluster that tests share, with the webhook: one for all folders of a pytest run.
 
-Its Kubernetes is the minor that K8S names. With E2E_KUBECONFIG it is one that exists, see
-`existing`: what is installed there is taken away at the end.
+Its Kubernetes minor is that of K8S. With E2E_KUBECONFIG it is an existing cluster, see `existing`:
+what the tests install there is removed at the end.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.cluster.missing import missing, require
 from tests.cluster.processes import ClusterError
 from tests.cluster.versions import DEFAULT_MINOR
 
-#: Where the logs of a cluster go in which a test failed: they end with it otherwise.
+#: Keeps the logs of a cluster in which a test failed; otherwise they are removed with it.
 _LOGS = Path(__file__).parents[2] / ".cache" / "e2e-logs"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs a cluster; where none can stand leave one such test: its skip tells why."""
+    """Mark tests that need a cluster; if none can run here, keep one: its skip gives the reason."""
     needing = [item for item in items if "cluster" in getattr(item, "fixturenames", ())]
     for item in needing:
         item.add_marker("cluster")
@@ -41,9 +41,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Give a cluster of the minor that K8S names; skip, in CI fail, where it cannot stand here.
+    """Start a cluster of the minor in K8S; if none can run here, skip, or fail in CI.
 
-    Where E2E_KUBECONFIG names one, give that.
+    If E2E_KUBECONFIG names a cluster, use that.
     """
     kubeconfig = existing()
     if kubeconfig is None:
@@ -57,7 +57,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         started = _start(stack, request.config)
         yield started
         if request.session.testsfailed:
-            kept = _LOGS / str(started.network.number)  # another run may be beside this one
+            kept = _LOGS / str(started.network.number)  # another run may use the same folder
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(started.logs, kept)
             with _shown(request.config):
@@ -65,10 +65,10 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 def _start(stack: ExitStack, config: pytest.Config) -> Cluster:
-    """Start the cluster; where that fails, say so once and not for each test."""
+    """Start the cluster; if that fails, exit with the reason once, not for each test."""
     minor = os.environ.get("K8S") or DEFAULT_MINOR
     try:
-        with _shown(config):  # it may take minutes where programs have to be built
+        with _shown(config):  # building the programs may take minutes
             build_all(minor)
             return stack.enter_context(running(minor))
     except ERRORS as error:
@@ -76,7 +76,7 @@ def _start(stack: ExitStack, config: pytest.Config) -> Cluster:
 
 
 def _attach(stack: ExitStack, kubeconfig: Path) -> ExistingCluster:
-    """Ask a cluster that exists, and leave nothing there; what it has of ours already stays."""
+    """Connect to an existing cluster, and clean up at the end; refuse one that has our objects."""
     image = os.environ.get(IMAGE)
     if not image:
         pytest.exit(f"{KUBECONFIG} needs {IMAGE}: an image that the nodes have or can pull", 1)
@@ -95,16 +95,16 @@ def _attach(stack: ExitStack, kubeconfig: Path) -> ExistingCluster:
 
 @pytest.fixture(scope="session")
 def a100_node(cluster: Cluster) -> str:
-    """Give the real node V100s, add a fake one with A100s, and return its name."""
+    """Give the real node V100s, add a fake one with A100s, and return the fake node's name."""
     cluster.need("nodes with GPUs of two kinds, made up")
     return equip(cluster)
 
 
 @pytest.fixture(scope="session")
 def webhook(cluster: Cluster, request: pytest.FixtureRequest) -> Webhook:
-    """Install the webhook, with fabrics for V100s and A100s; who takes it away installs it again.
+    """Install the webhook, with fabrics for V100s and A100s; tests that remove it reinstall it.
 
-    Pods that shall run on the real node need nvidia.com/v100 and imagePullPolicy Never.
+    Pods for the real node need nvidia.com/v100 and imagePullPolicy Never.
     """
     if existing() is None:
         request.getfixturevalue("a100_node")
@@ -114,9 +114,9 @@ def webhook(cluster: Cluster, request: pytest.FixtureRequest) -> Webhook:
 
 @pytest.fixture(scope="session")
 def image(cluster: Cluster, request: pytest.FixtureRequest) -> str:
-    """Give the node an image for workloads, with Open MPI and `rank`, and return its name.
+    """Load an image for workloads, with Open MPI and `rank`, onto the node, and return its name.
 
-    In a cluster that exists pods with it can be created, and never start: `Space.started` skips.
+    In an existing cluster, pods with it can be created but never start: `Space.started` skips.
     """
     if existing() is not None:
         return "rdma-webhook.example/none:none"
@@ -128,7 +128,7 @@ def image(cluster: Cluster, request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def _shown(config: pytest.Config) -> Iterator[None]:
-    """Let what is printed through."""
+    """Show output despite pytest's capturing."""
     capturing = config.pluginmanager.get_plugin("capturemanager")
     with capturing.global_and_fixture_disabled() if capturing else nullcontext():
         yield

@@ -1,4 +1,4 @@
-"""Who is who in a cluster: the certificates and kubeconfigs of its programs."""
+"""The certificates and kubeconfigs of a cluster's programs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from tests.cluster import pki
 from tests.cluster.namespaces import INSIDE
 
-#: What docs/installation.md has an API server read, and from where.
+#: The files that docs/installation.md gives an API server to read, and their folder there.
 EXAMPLES = Path(__file__).parents[2] / "manifests/examples/api-server"
 INSTALLED = "/etc/kubernetes/rdma-webhook"
-#: The groups that RBAC's bootstrap policy knows; the other system users it knows by name.
+#: The groups that RBAC's bootstrap policy uses; it knows the other system users by name.
 _GROUPS = {"admin": ("system:masters",), "kubelet-client": ("system:masters",)}
 
 
 @dataclass(frozen=True)
 class Identities:
-    """The files in the cluster's directory that say who somebody is."""
+    """The files in the cluster's directory that identify its programs."""
 
     directory: Path
     server: str
@@ -29,7 +29,7 @@ class Identities:
         return self.directory / "pki" / "ca.crt"
 
     def prepare(self, hosts: list[str]) -> None:
-        """Write what the API server needs; it has these names and addresses."""
+        """Write the API server's files; `hosts` are its names and addresses."""
         folder = self.directory / "pki"
         folder.mkdir(mode=0o700)
         pki.private(self.ca, self.authority.certificate)
@@ -39,9 +39,9 @@ class Identities:
         self._to_webhooks(folder / "webhooks")
 
     def _to_webhooks(self, folder: Path) -> None:
-        """Write what the API server shows to our webhook, where that asks, as a site does it.
+        """Write the API server's client certificate for our webhook, and its configuration for it.
 
-        By a CA of its own: what the cluster's signs is many people's.
+        They have a separate CA, since the cluster's CA signs the certificates of many clients.
         """
         folder.mkdir(mode=0o700)
         clients = pki.Authority()
@@ -52,7 +52,7 @@ class Identities:
             (folder / file.name).write_text(text)
 
     def kubeconfig(self, user: str, *groups: str) -> Path:
-        """Write the user's kubeconfig; return where the cluster's programs see it."""
+        """Write the user's kubeconfig; return its path for the cluster's programs."""
         content = pki.kubeconfig(
             self.server, self.authority.certificate, self._client(user, *groups)
         )
@@ -61,7 +61,7 @@ class Identities:
         return INSIDE / "pki" / name
 
     def admin(self) -> Path:
-        """Write the administrator's kubeconfig; return where the machine sees it."""
+        """Write the administrator's kubeconfig; return its path on the machine."""
         content = pki.kubeconfig(self.server, self.authority.certificate, self._client("admin"))
         return pki.private(self.directory / "kubeconfig", content)
 

@@ -1,4 +1,4 @@
-"""The container images of the cluster, each built here, from what this machine has or fetches."""
+"""The cluster's container images, all built here, from files that the machine has or fetches."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ ROOT = SOURCES.parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image; its tag is another one for other contents."""
+    """A container image; different contents have different tags."""
 
     name: str
-    """What a pod calls it, after `ctr --namespace k8s.io images import ARCHIVE`."""
+    """Its name in pods, after `ctr --namespace k8s.io images import ARCHIVE`."""
     archive: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Recipe:
-    """What an image is made of."""
+    """How to build an image."""
 
     name: str
     root: Path
     files: tuple[str, ...]
     """Files and folders below root: the build's context."""
     build: Callable[[buildah.Store, str, Path], None]
-    """Builds an image of that name in the store from a copy of the files."""
+    """Builds an image of that name in the store, from a copy of the files."""
     on_base: bool = False
-    """Whether it stands on `rootfs.image`."""
+    """Whether it is based on `rootfs.image`."""
     version: str = ""
-    """Begins the tag."""
+    """The beginning of the tag."""
 
 
 def pause_image() -> Image:
@@ -53,9 +53,9 @@ def pause_image() -> Image:
     return _image(_Recipe(name="pause", root=SOURCES / "pause", files=files, build=build))
 
 
-@cache  # a run is of one state of the code, also where somebody goes on editing
+@cache  # a run uses one state of the code, even if somebody edits it meanwhile
 def webhook_image() -> Image:
-    """Return the project's own image, built from its Dockerfile and the code as it lies here."""
+    """Return the project's image, built from its Dockerfile and the code in this checkout."""
 
     def build(store: buildah.Store, name: str, context: Path) -> None:
         arguments = {"BASE": rootfs.image(store), "VERSION": __version__}
@@ -92,7 +92,7 @@ def mpi_image() -> Image:
 
 
 def _let_in(ignored: str) -> list[str]:
-    """Return what a .dockerignore that shuts everything out makes an exception of."""
+    """Return the exceptions of a .dockerignore that otherwise excludes everything."""
     return [line.removeprefix("!") for line in ignored.split() if line.startswith("!")]
 
 
@@ -112,10 +112,10 @@ def _image(recipe: _Recipe) -> Image:
 
 
 def _build(recipe: _Recipe, image: Image, context: Path, lock: int) -> None:
-    if archives.used(image.archive):  # somebody else has just built it
+    if archives.used(image.archive):  # another process has just built it
         return
     if recipe.on_base:
-        rootfs.archive(lock)  # first, for its progress is shown on a line of its own
+        rootfs.archive(lock)  # first, since its progress has its own line
     with progress.step(f"building the {recipe.name} image"), buildah.opened(lock) as store:
         recipe.build(store, image.name, context)
         store.save(image.name, image.archive)

@@ -1,6 +1,6 @@
-"""Install the webhook in a cluster, the way docs/installation.md tells a site to.
+"""Install the webhook in a cluster as docs/installation.md describes.
 
-The site's own kustomization says which image; nothing else of the shipped manifests is changed.
+The site's kustomization sets only the image; nothing else in the shipped manifests changes.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ from webhook.config import EXAMPLE
 
 OVERLAYS = ROOT / "manifests" / "overlays"
 COMPONENTS = ROOT / "manifests" / "components"
-#: Which overlay is meant where none is said.
+#: The default overlay.
 OVERLAY = "self-managed"
-#: What everything of the webhook is named, and its namespace.
+#: The name of all objects of the webhook, and of its namespace.
 NAME = "rdma-webhook"
 DEPLOYMENT = f"deployment/{NAME}"
 CONFIGURATION = f"mutatingwebhookconfiguration/zz-{NAME}"
-#: A namespace that has the label; its LimitRange, quota and the like are those of any namespace.
+#: A labeled namespace, otherwise without LimitRange, quota and the like.
 LAB = "lab"
 #: The GPU types of the fabrics file, with the RDMA resource of each: enough for many pods.
 V100 = {"nvidia.com/v100": "64", "rdma/rdma_v100": "63"}
 A100 = {"nvidia.com/a100": "64", "rdma/rdma_a100": "63"}
-#: As GPU feature discovery says it.
+#: The label as GPU feature discovery sets it.
 PRODUCT = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
-#: What a pod needs to be allowed on the fake node, where the A100s are.
+#: What a pod needs to be scheduled to the fake node, which has the A100s.
 TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
-#: Seconds until two replicas are ready: each starts in some, one core may have to do it all.
+#: Seconds until two replicas are ready, even if one core has to do everything.
 READY = 120
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """An installation of the webhook that answers."""
+    """A running installation of the webhook."""
 
     cluster: Cluster
     image: str
     fabrics: Path = EXAMPLE
 
     def replicas(self) -> list[str]:
-        """Return the names of its pods that are not about to end."""
+        """Return the names of its pods that are not being deleted."""
         pods = json.loads(self.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
         return [
             pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
         ]
 
     def read(self, path: str) -> str:
-        """Return what the API server answers on this path."""
-        # kubectl would do, but takes a second where processes wait for each other.
+        """Return the API server's answer for this path."""
+        # kubectl would work, too, but takes a second on a busy machine.
         api = Api(self.cluster.access, seconds=30.0)
         answer = api.text(path)
         if answer is None:
@@ -79,7 +79,7 @@ class Webhook:
         return self.cluster.kubectl(f"--namespace={NAME}", *arguments, **how)
 
     def ask(self, replica: str, path: str) -> str:
-        """Return what a replica answers on its health port, where /metrics is too."""
+        """Return a replica's answer on its health port, which also has /metrics."""
         return self.read(f"/api/v1/namespaces/{NAME}/pods/{replica}:8080/proxy{path}")
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
@@ -93,7 +93,7 @@ class Webhook:
 def add(
     counts: Counter[tuple[str, ...]], text: str, metric: str, by: Sequence[str] = (), **only: str
 ) -> None:
-    """Add the samples of this name in Prometheus' text, of those whose labels are as `only`."""
+    """Add the samples of a metric in Prometheus' text format whose labels include `only`."""
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == metric and only.items() <= sample.labels.items():
@@ -107,10 +107,10 @@ def install(
     overlay: str = OVERLAY,
     components: Sequence[str] = (),
 ) -> Webhook:
-    """Install the webhook of this working tree, or what has become of it, and wait for it.
+    """Install the webhook of this working tree, replacing one that is there, and wait for it.
 
-    `patches` are JSON patches of its Deployment, `components` folders of manifests/components.
-    ClusterError tells what pods and events say where it does not get ready.
+    `patches` are JSON patches of its Deployment, `components` folders of manifests/components. The
+    ClusterError of one that does not become ready has its pods and events.
     """
     image = _image(cluster)
     folders = site(image, fabrics, patches, overlay, components)
@@ -123,7 +123,7 @@ def install(
 
 
 def _image(cluster: Cluster) -> str:
-    """Return the image's name, which the cluster's nodes have or can pull."""
+    """Return the name of an image that the cluster's nodes have or can pull."""
     if isinstance(cluster, ExistingCluster):
         return cluster.image
     image = webhook_image()
@@ -132,7 +132,7 @@ def _image(cluster: Cluster) -> str:
 
 
 def _named(image: str) -> dict[str, str]:
-    """Divide an image's name as kustomize does; a registry may have a port."""
+    """Split an image's name as kustomize does; a registry may have a port."""
     name, at, digest = image.partition("@")
     if at:
         return {"newName": name, "digest": digest}
@@ -142,9 +142,9 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Do what docs/installation.md says about removing, but for the time in which replicas drain.
+    """Remove the webhook as docs/installation.md says, but without letting replicas drain.
 
-    Once the API server does not call them any more there is nothing to drain for.
+    Once the API server does not call them any more, there are no requests to wait for.
     """
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     with site("removed:none", EXAMPLE, overlay=overlay) as folder:
@@ -155,7 +155,7 @@ def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
 
 
 def clear(cluster: Cluster) -> None:
-    """Take away what tests have installed, as far as it is there, and wait until it is gone."""
+    """Remove everything that tests have installed, if it is there, and wait until it is gone."""
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     with site("removed:none", EXAMPLE) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
@@ -182,7 +182,7 @@ def site(
         }
         target = {"kind": "Deployment", "name": NAME}
         kustomization = {
-            # kustomize takes no absolute paths.
+            # kustomize accepts no absolute paths.
             "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
             "components": [os.path.relpath(COMPONENTS / one, folder) for one in components],
             "images": [{"name": NAME, **_named(image)}],
@@ -194,7 +194,7 @@ def site(
 
 
 def equip(cluster: Cluster) -> str:
-    """Give the real node V100s, and have one fake node with A100s; return that one's name."""
+    """Give the real node V100s, and return a fake node with A100s, which is added if missing."""
     cluster.advertise(V100, REAL)
     nodes = json.loads(cluster.kubectl("get", "nodes", "--output=json"))["items"]
     has = [
@@ -204,14 +204,14 @@ def equip(cluster: Cluster) -> str:
 
 
 def _label(cluster: Cluster) -> None:
-    """Make the labelled namespace, which exists from here on."""
+    """Make the labeled namespace."""
     metadata = {"name": LAB, "labels": {"rdma.lab/enable": "true"}}
     lab = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     cluster.kubectl("apply", "--filename=-", input=json.dumps(lab))
 
 
 def _wait(webhook: Webhook) -> None:
-    """Wait until all replicas are of this version and ready, and the API server calls them."""
+    """Wait until all replicas have this version and are ready, and the API server calls them."""
     deadline = time.monotonic() + READY
     while not _rolled_out(webhook):
         if time.monotonic() > deadline:
@@ -225,9 +225,9 @@ def _wait(webhook: Webhook) -> None:
 
 
 def _rolled_out(webhook: Webhook) -> bool:
-    """Tell whether all replicas are of this version and ready.
+    """Return whether all replicas have this version and are ready.
 
-    `kubectl rollout status` waits for minReadySeconds too, which is for those that replace others.
+    `kubectl rollout status` would also wait for minReadySeconds, which matters only when replacing.
     """
     path = f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}"
     found: dict[str, Any] = json.loads(webhook.read(path))
@@ -239,7 +239,7 @@ def _rolled_out(webhook: Webhook) -> bool:
 
 
 def called(cluster: Cluster, seconds: float = 60.0) -> None:
-    """Wait until a pod that asks is changed: the API server and kube-proxy learn of us later."""
+    """Wait until an opted-in pod is changed: API server and kube-proxy need time to learn of us."""
     said = _created(cluster)
     deadline = time.monotonic() + seconds
     while "rdma.lab/status" not in said:
@@ -250,7 +250,7 @@ def called(cluster: Cluster, seconds: float = 60.0) -> None:
 
 
 def _uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
-    """Wait until a pod that asks is created as it is."""
+    """Wait until an opted-in pod is created unchanged."""
     said = _created(cluster)
     deadline = time.monotonic() + seconds
     while "rdma.lab/status" in said or "kind: Pod" not in said:
@@ -261,7 +261,7 @@ def _uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
 
 
 def _created(cluster: Cluster) -> str:
-    """Return what would become of a pod that asks, or why it would be refused."""
+    """Dry-run an opted-in pod; return it, or why it would be rejected."""
     metadata = {"name": "asks", "namespace": LAB, "annotations": {"rdma.lab/enable": "true"}}
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
     pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})

@@ -6,18 +6,18 @@ from tests.cluster.cluster import Cluster
 
 
 def bring(cluster: Cluster, where: str, definitions: str | None = None) -> list[str]:
-    """Apply the definitions of a file or a folder, or those given where that is `-`.
+    """Apply the definitions of a file or a folder, or `definitions` if `where` is `-`.
 
-    Returns their names once the API server serves them.
+    Return their names once the API server serves them.
     """
     cluster.need("the kinds of other projects")
-    # Those of Ray are too long for the annotation in which a client-side apply keeps them.
+    # Ray's are too long for the annotation in which a client-side apply stores them.
     apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", where)
     names = cluster.kubectl(*apply, input=definitions).split()
     wait = ("wait", "--for=condition=Established", "--timeout=300s", *names)
 
     def served() -> bool:
-        # It fails, rather than waits, on a definition that has no condition yet.
+        # `kubectl wait` fails, instead of waiting, on a definition without conditions.
         return cluster.kubectl(*wait, check=False).count("condition met") == len(names)
 
     cluster.processes.until("kinds served", served)

@@ -1,4 +1,4 @@
-"""Nodes that are not there: kwok says that they and their pods are ready."""
+"""Fake nodes: kwok reports that they and their pods are ready."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.cluster.binaries import binary, module_dir
 from tests.cluster.namespaces import INSIDE
 from tests.cluster.processes import Processes
 
-#: Marks a fake node, and is its taint: nothing lands there that does not ask for it.
+#: Marks a fake node, and is its taint: only pods that tolerate it are scheduled there.
 FAKE = "kwok.x-k8s.io/node"
 CAPACITY: Mapping[str, str] = {"cpu": "128", "memory": "2Ti", "pods": "1000"}
 
 
 def start_kwok(processes: Processes) -> None:
-    """Start kwok for the nodes that are marked."""
+    """Start kwok for the marked nodes."""
     stages = module_dir("kwok") / "kustomize" / "stage"
     files = [*sorted(stages.glob("node/fast/node-*.yaml")), *stages.glob("pod/fast/pod-*.yaml")]
     processes.start(

@@ -1,4 +1,4 @@
-"""The end of clusters: in order, after a start that failed, after their owner was killed."""
+"""The end of clusters: in order, after a failed start, or after their owner was killed."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _ROOT = Path(__file__).parents[2]
 
 
 def remove(directory: Path) -> None:
-    """End the cluster of this directory, and leave nothing of it; nothing to do is no error."""
+    """End the cluster of this directory, and leave no trace; do nothing if there is none."""
     found = state.read(directory)
     if found is None:
         return
     if found.init is not None:
         Namespaces(found.init).end()
     cgroup = cgroups.name_for(directory)
-    cgroups.kill(cgroup)  # one that was killed while it started may not be in the record
+    cgroups.kill(cgroup)  # one that was killed during its start may not be in the record
     if found.network is not None:
         Network(found.network).remove()
     cgroups.remove(cgroup)
-    # The record goes last: until then, whoever comes next knows what to finish.
+    # The record goes last: until then, the next start can finish an interrupted removal.
     for folder in filter(Path.is_dir, directory.glob("*")):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def sweep() -> None:
-    """Remove what is left of this user's clusters that died with their owner."""
+    """Remove this user's clusters that died with their owner."""
     home = state.home()
     for directory in home.iterdir() if home.is_dir() else ():
         found = state.read(directory)
@@ -43,20 +43,20 @@ def sweep() -> None:
 
 
 class Guard:
-    """A process that removes the cluster once the one that made the guard is gone."""
+    """A process that removes the cluster when the process that started the guard is gone."""
 
     def __init__(self, directory: Path) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.guard", directory],
             cwd=_ROOT,
-            stdin=subprocess.PIPE,  # its end is ours
+            stdin=subprocess.PIPE,  # ends with this process
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
 
     def dismiss(self) -> None:
-        """Let it end: there is nothing left to remove."""
+        """Let the guard end, since there is nothing left to remove."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()

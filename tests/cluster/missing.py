@@ -14,7 +14,7 @@ import pytest
 
 from tests.cluster.versions import GO
 
-#: Each program that a cluster runs, and the Debian package that has it (`make cluster-deps`).
+#: Each program that a cluster runs, and its Debian package (`make cluster-deps`).
 PROGRAMS = {
     "buildah": "buildah",
     "containerd": "containerd",
@@ -29,13 +29,13 @@ PROGRAMS = {
     "/usr/lib/cni/bridge": "containernetworking-plugins",
 }
 
-#: The namespaces that a cluster lives in.
+#: Makes the namespaces that a cluster needs.
 _UNSHARE = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true")
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def missing() -> str | None:
-    """Return what is missing and what to do about it, in one line; None where nothing is."""
+    """Return in one line what is missing and what to do about it; None if nothing is."""
     if platform.system() != "Linux":
         return "a cluster needs Linux"
     if os.geteuid() != 0:
@@ -45,9 +45,9 @@ def missing() -> str | None:
 
 
 def require() -> None:
-    """Skip the test where something is missing; where CI is set end the run: it failed.
+    """Skip the test if something is missing; in CI, where nothing may be, end the run as failed.
 
-    CI does without nothing. Raises pytest's outcomes, so only a test or a fixture may call it.
+    Raises pytest's outcomes, so only a test or a fixture may call it.
     """
     line = missing()
     if line is not None:
@@ -66,11 +66,11 @@ def _packages() -> str | None:
 
 
 def _go() -> str | None:
-    """Debian's own Go is too old, so no package of ours helps."""
+    """Check the version of Go; Debian's is too old, so no package is suggested."""
     wanted = ".".join(map(str, GO))
     if shutil.which("go") is None:
         return f"Go {wanted} or newer on the PATH"
-    # Not `go version`: a GOTOOLCHAIN in the environment would answer for another Go.
+    # Not `go version`: with GOTOOLCHAIN set, it would report another Go.
     environ = {**os.environ, "GOTOOLCHAIN": "local"}
     asked = subprocess.run(
         ["go", "env", "GOVERSION"], env=environ, capture_output=True, text=True, check=False
@@ -82,7 +82,7 @@ def _go() -> str | None:
 
 
 def _forbidden() -> str | None:
-    """Being root in a container is not always enough."""
+    """Check the rights, since being root in a container is not always enough."""
     if not _namespaces():
         return "the right to make namespaces (CAP_SYS_ADMIN)"
     if not all(_writable(path) for path in _hierarchies()):
@@ -92,12 +92,12 @@ def _forbidden() -> str | None:
 
 def _namespaces() -> bool:
     if shutil.which("unshare") is None:
-        return True  # said already, as a package
+        return True  # reported already, as a missing package
     return subprocess.run(_UNSHARE, capture_output=True, check=False).returncode == 0
 
 
 def _hierarchies() -> list[Path]:
-    """Return version 2's one hierarchy, or those of version 1 that containers cannot do without."""
+    """Return version 2's only hierarchy, or those of version 1 that containers need."""
     if (_CGROUPS / "cgroup.controllers").exists():
         return [_CGROUPS]
     return [_CGROUPS / name for name in ("cpu", "memory", "pids")]

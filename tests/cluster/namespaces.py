@@ -21,14 +21,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 _INIT = TEMPLATES / "init.sh"
 _JOIN = (TEMPLATES / "join.sh").read_text()
 
-#: Where processes inside see the cluster's directory: short, as sockets need it.
+#: Where processes inside see the cluster's directory: short, since paths of sockets are limited.
 INSIDE = Path("/run/cluster")
 
 _UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 class NamespaceError(Exception):
-    """The namespaces could not be made, or a command in them failed; says what was printed."""
+    """The namespaces could not be made, or a command in them failed; has the command's output."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Namespaces:
     init: ProcessId
 
     def command(self, argv: Sequence[str | os.PathLike[str]]) -> list[str]:
-        """Return what runs `argv` inside, as a process of the cluster's cgroup."""
+        """Return the command that runs `argv` inside, as a process of the cluster's cgroup."""
         enter = ["nsenter", "--target", str(self.init.pid), "--mount", "--net", "--pid", "--cgroup"]
         return [*enter, "--", "sh", "-c", _JOIN, "sh", *(os.fspath(word) for word in argv)]
 
@@ -48,9 +48,9 @@ class Namespaces:
         stdin: str | None = None,
         file: IO[bytes] | None = None,
     ) -> str:
-        """Run a command inside and return its output; NamespaceError where it fails.
+        """Run a command inside and return its output; NamespaceError if it fails.
 
-        Its input is a text, or a file that it may not see inside; else none.
+        Its input is a text, or a file, which need not be visible inside; otherwise it is empty.
         """
         source: dict[str, Any] = {"stdin": file or subprocess.DEVNULL}
         if stdin is not None:
@@ -85,8 +85,8 @@ def create(
 ) -> tuple[Namespaces, subprocess.Popen[str]]:
     """Make the namespaces, with `directory` at INSIDE.
 
-    `bound` ones end with the calling thread, however it ends. Returns them and the process that
-    waits outside for their first.
+    `bound` ones end with the calling thread, however it ends. Return them, and the process outside
+    that waits for their first process.
     """
     argv = [*_UNSHARE, "--propagation", "private", "sh", str(_INIT), str(directory), cgroup]
     if bound:
@@ -98,7 +98,7 @@ def create(
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            start_new_session=True,  # Ctrl-C is for whoever takes the cluster down in order
+            start_new_session=True,  # Ctrl-C must not reach it: the cluster is taken down in order
         )
     assert outer.stdout is not None
     with outer.stdout as said:
@@ -109,12 +109,12 @@ def create(
 
 
 def environ() -> dict[str, str]:
-    """Return the environment without proxies, which cannot reach what is inside."""
+    """Return the environment without proxies, which cannot reach addresses inside."""
     return {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
 
 
 def child(pid: int) -> int:
-    """Return the one child of a process; ProcessLookupError where it has none (yet)."""
+    """Return the only child of a process; ProcessLookupError if it has none (yet)."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     if not children:
         raise ProcessLookupError(f"{pid} has no child")

@@ -1,4 +1,4 @@
-"""A cluster's addresses, the one link that joins it to the machine, and its bridge."""
+"""A cluster's addresses, the link that connects it to the machine, and its bridge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ipaddress import IPv4Network
 
 from tests.cluster.namespaces import NamespaceError, Namespaces
 
-#: How many clusters can stand side by side.
+#: How many clusters can run side by side.
 CLUSTERS = 64
 BRIDGE = "kube0"
 
@@ -37,12 +37,12 @@ class Network:
 
     @property
     def services(self) -> IPv4Network:
-        """The addresses of Services, which reach pods from the machine too."""
+        """The addresses of Services, which can be reached from the machine, too."""
         return IPv4Network(f"10.96.{self.number}.0/24")
 
     @property
     def machine(self) -> str:
-        """The machine as pods and the API server reach it."""
+        """The machine's address for pods and the API server."""
         return str(self.link[1])
 
     @property
@@ -52,21 +52,21 @@ class Network:
 
     @property
     def gateway(self) -> str:
-        """The node: its bridge, where API server, kubelet and DNS listen."""
+        """The node's address: its bridge, where API server, kubelet and DNS listen."""
         return str(self.pods[1])
 
     @property
     def kubernetes(self) -> str:
-        """The API server's Service."""
+        """The address of the API server's Service."""
         return str(self.services[1])
 
     def remove(self) -> None:
-        """Take the link away, and with it the routes; nothing where it is gone."""
+        """Remove the link, and with it the routes; do nothing if it is gone."""
         _ip(f"link del {self.device}", check=False)
 
 
 def claim(namespaces: Namespaces) -> Network:
-    """Take the first addresses that nobody has, and join the cluster to the machine by them."""
+    """Take the first free addresses, and connect the cluster to the machine with them."""
     taken = _routes()
     for number in range(CLUSTERS):
         network = Network(number)
@@ -86,7 +86,7 @@ def _routes() -> list[IPv4Network]:
 
 
 def _linked(network: Network, pid: int) -> bool:
-    """Make the link; whoever is first has the number."""
+    """Make the link, which claims the number; return False if another cluster has it."""
     made = f"link add {network.device} type veth peer name up0 netns {pid}"
     return _ip(made, check=False) is not None
 
@@ -113,7 +113,7 @@ def _outside(network: Network) -> None:
 
 
 def _ip(arguments: str, *, check: bool = True) -> str | None:
-    """Run ip(8) on the machine; return what it printed, None where it failed."""
+    """Run ip(8) on the machine; return its output, or None if it failed."""
     argv = ["ip", *arguments.split()]
     ran = subprocess.run(argv, capture_output=True, text=True, check=False)
     if ran.returncode and check:

@@ -31,17 +31,17 @@ def configure(directory: Path, network: Network, kube_proxy: Path, pause: str) -
     (directory / "cni" / "10-cluster.conflist").write_text(render("cni.json", values))
     for name in ("containerd.toml", "kubelet.yaml", "kube-proxy.yaml"):
         (directory / name).write_text(render(name, values))
-    # Pods that use the node's DNS have the cluster's too: the machine's may not be reachable.
+    # Pods that use the node's DNS use the cluster's, too: the machine's may not be reachable.
     (directory / "resolv.conf").write_text(f"nameserver {network.gateway}\n")
 
 
 def render(template: str, values: dict[str, str]) -> str:
-    """Fill a template in; KeyError for a value that is missing."""
+    """Fill in a template; KeyError if a value is missing."""
     return Template((TEMPLATES / template).read_text()).substitute(values)
 
 
 def start_runtime(processes: Processes) -> None:
-    """Start containerd, which needs nobody."""
+    """Start containerd, which depends on no other program."""
     processes.start("containerd", ["containerd", "--config", INSIDE / "containerd.toml"])
 
 
@@ -59,13 +59,13 @@ def wait_runtime(processes: Processes, namespaces: Namespaces) -> None:
 
 
 def load(namespaces: Namespaces, archive: Path) -> None:
-    """Import an image archive; the path is the machine's, and read here."""
+    """Import an image archive; the path is on the machine, and the file is opened here."""
     with archive.open("rb") as file:
         namespaces.run(["ctr", "--namespace", "k8s.io", "images", "import", "-"], file=file)
 
 
 def start_node(processes: Processes, identities: Identities, network: Network, minor: str) -> None:
-    """Start kubelet and kube-proxy; API server and containerd are ready."""
+    """Start kubelet and kube-proxy; API server and containerd must be ready."""
     kubelet = identities.kubeconfig(f"system:node:{NAME}", "system:nodes")
     processes.start(
         "kubelet",

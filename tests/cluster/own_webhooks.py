@@ -1,4 +1,4 @@
-"""Controllers that admit objects themselves: the API server calls them on the node's address."""
+"""Controllers with their own admission webhooks, called by the API server at the node's address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Manager:
-    """A program made with controller-runtime, which has the name of its module."""
+    """A program built with controller-runtime, which is named like its module."""
 
     name: str
     configuration: str
@@ -30,7 +30,7 @@ class Manager:
     manifests: str
     """The kustomization of its webhooks, below the module's folder."""
     port: int
-    """Of the node, for its webhooks."""
+    """The port of its webhooks on the node."""
 
 
 def start(cluster: Cluster, manager: Manager) -> Process:
@@ -52,7 +52,7 @@ def start(cluster: Cluster, manager: Manager) -> Process:
 
 
 def _configuration(manager: Manager, certificates: Path) -> dict[str, Any]:
-    """Write the configuration file; an address 0 is none."""
+    """Write the configuration file; the address 0 switches a listener off."""
     return {
         "apiVersion": manager.configuration,
         "kind": "Configuration",
@@ -76,13 +76,13 @@ def _wait(process: Process, address: tuple[str, int]) -> None:
 
 
 def _register(cluster: Cluster, manager: Manager, authority: bytes) -> None:
-    """Apply the project's own webhook configurations, with another way to reach the program."""
+    """Apply the project's own webhook configurations, with another address for the program."""
     where = module_dir(manager.name) / manager.manifests
     made = yaml.safe_load_all(cluster.kubectl("kustomize", str(where)))
     found = [one for one in made if one["kind"].endswith("WebhookConfiguration")]
     server = f"https://{cluster.network.gateway}:{manager.port}"
     for one in found:
-        # As the project's kustomization for users does: the name decides who is called first.
+        # Like the project's kustomization for users: the name decides the order of calls.
         one["metadata"]["name"] = f"{manager.name}-{one['metadata']['name']}"
         for webhook in one["webhooks"]:
             webhook["clientConfig"] = {

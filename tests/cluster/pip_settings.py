@@ -1,4 +1,4 @@
-"""What the pip of an image's build must know to fetch as this machine's does."""
+"""The pip settings that the build of an image needs to fetch packages as this machine does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.cluster.buildah import run
 
-#: Settings that say where from and by which way.
+#: The settings that say where to fetch from, and how.
 _KEPT = frozenset(
     {
         "cert",
@@ -24,12 +24,12 @@ _KEPT = frozenset(
         "trusted-host",
     }
 )
-#: Debian's bundle, where a site adds its own authorities; pip would look at its own alone.
+#: Debian's bundle, to which a site adds its authorities; pip would use only its own bundle.
 _AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
 def volumes(folder: Path) -> list[str]:
-    """Return what a build mounts; a file of settings is written into the folder."""
+    """Return the volumes of a build; write a file of settings into the folder."""
     listed = run([sys.executable, "-m", "pip", "config", "list"])
     settings = {**_bundle(), **parsed(listed)}
     written = RawConfigParser()
@@ -43,7 +43,7 @@ def volumes(folder: Path) -> list[str]:
 
 
 def parsed(listed: str) -> dict[str, str]:
-    """Return the settings in what `pip config list` prints: the environment's win, as for pip."""
+    """Read the output of `pip config list`; as for pip, the environment's settings win."""
     found: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
     for line in listed.splitlines():
         section, _, rest = line.partition(".")

@@ -1,7 +1,7 @@
-"""A cluster's certificate authority, what it signs, and kubeconfigs made of it.
+"""A cluster's certificate authority, the certificates it signs, and kubeconfigs with them.
 
-Kubernetes takes a client certificate's common name for the user and its organisations for the
-groups; of a server certificate it reads the alternative names.
+Kubernetes takes the user from a client certificate's common name and the groups from its
+organizations; of a server certificate it reads only the alternative names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: No cluster of tests stands for longer.
+#: No test cluster runs for longer.
 LIFETIME = timedelta(days=30)
 _BACKDATED = timedelta(minutes=5)
 
@@ -34,7 +34,7 @@ class Signed:
     key: bytes = field(repr=False)
 
     def write(self, directory: Path, name: str) -> tuple[Path, Path]:
-        """Write NAME.crt and NAME.key, for the owner's eyes; return their paths."""
+        """Write NAME.crt and NAME.key, readable only by the owner; return their paths."""
         paths = directory / f"{name}.crt", directory / f"{name}.key"
         for path, content in zip(paths, (self.certificate, self.key), strict=True):
             private(path, content)
@@ -42,7 +42,7 @@ class Signed:
 
 
 class Authority:
-    """A certificate authority whose key is in memory alone."""
+    """A certificate authority whose key exists only in memory."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -58,11 +58,11 @@ class Authority:
         return self._signed.public_bytes(Encoding.PEM)
 
     def client(self, user: str, *groups: str) -> Signed:
-        """Sign a certificate by which the API server knows this user of these groups."""
+        """Sign a client certificate for this user and these groups."""
         return self._leaf(_subject(user, groups), ExtendedKeyUsageOID.CLIENT_AUTH, ())
 
     def server(self, name: str, hosts: Iterable[str]) -> Signed:
-        """Sign a certificate of a server with these names and addresses."""
+        """Sign a server certificate for these names and addresses."""
         return self._leaf(_subject(name, ()), ExtendedKeyUsageOID.SERVER_AUTH, hosts)
 
     def _leaf(self, name: x509.Name, usage: x509.ObjectIdentifier, hosts: Iterable[str]) -> Signed:
@@ -78,15 +78,15 @@ class Authority:
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey | None = None) -> bytes:
-    """Return a private key as PEM, a new one unless given."""
-    # The one form from which the API server also takes the public half.
+    """Return a private key as PEM; make a new one unless given."""
+    # The only form from which the API server can also derive the public key.
     made = key or ec.generate_private_key(ec.SECP256R1())
     form = PrivateFormat.TraditionalOpenSSL
     return made.private_bytes(Encoding.PEM, form, NoEncryption())
 
 
 def kubeconfig(server: str, authority: bytes, client: Signed) -> bytes:
-    """Return a kubeconfig that needs no other file (JSON, which is YAML too)."""
+    """Return a kubeconfig that needs no other file (as JSON, which is also YAML)."""
     user = {
         "client-certificate-data": _base64(client.certificate),
         "client-key-data": _base64(client.key),

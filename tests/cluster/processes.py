@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.cluster.namespaces import INSIDE, TEMPLATES, Namespaces, child, environ
 from tests.cluster.state import ProcessId
 
-#: What a message quotes of a log.
+#: The lines of a log that an error quotes.
 _TAIL = 25
 _START = (TEMPLATES / "start.sh").read_text()
 
@@ -25,7 +25,7 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """A program that runs inside, and its log."""
+    """A program that runs inside, with its log."""
 
     name: str
     log: Path
@@ -34,11 +34,11 @@ class Process:
     env: Mapping[str, str] | None = None
 
     def ended(self) -> bool:
-        """Tell whether it has ended, by itself or not."""
+        """Return whether the program has ended, for whatever reason."""
         return not self.id.alive()
 
     def stop(self, seconds: float = 10.0) -> None:
-        """Ask it to end, and after `seconds` make it end."""
+        """Send SIGTERM, and SIGKILL after `seconds`."""
         self._kill(signal.SIGTERM, seconds)
         self._kill(signal.SIGKILL, seconds)
 
@@ -51,13 +51,13 @@ class Process:
             time.sleep(0.02)
 
     def tail(self) -> str:
-        """Return its log's last lines."""
+        """Return the last lines of its log."""
         lines = self.log.read_text(errors="replace").splitlines()[-_TAIL:]
         return "\n".join((f"--- {self.log}", *lines))
 
 
 class Processes:
-    """The programs of one cluster that this process started."""
+    """The programs of one cluster that were started by this process."""
 
     def __init__(self, namespaces: Namespaces, logs: Path) -> None:
         self._namespaces = namespaces
@@ -70,7 +70,7 @@ class Processes:
         argv: Sequence[str | os.PathLike[str]],
         env: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a program; what it prints goes to its log."""
+        """Start a program; its output goes to its log."""
         log = self._logs / f"{name}.log"
         command = ["sh", "-c", _START, "sh", INSIDE / "log" / log.name, *argv]
         launcher = subprocess.Popen(
@@ -78,7 +78,7 @@ class Processes:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environ(), **(env or {})},
-            start_new_session=True,  # Ctrl-C is for whoever takes the cluster down in order
+            start_new_session=True,  # Ctrl-C must not reach it: the cluster is taken down in order
         )
         assert launcher.stdout is not None
         launcher.stdout.readline()
@@ -89,9 +89,9 @@ class Processes:
 
     @contextmanager
     def without(self, name: str, seconds: float = 10.0) -> Iterator[None]:
-        """Stop a program for the time of the block, then start it again as it was.
+        """Stop a program for the duration of the block, then start it again as before.
 
-        With `seconds` 0 it is killed. Who needs it to answer again waits for that.
+        With `seconds` 0 it is killed. Callers that need its answers wait for them themselves.
         """
         stopped = self._named(name)
         stopped.stop(seconds)
@@ -104,7 +104,7 @@ class Processes:
 
     @contextmanager
     def frozen(self, name: str) -> Iterator[None]:
-        """Keep a program from running for the time of the block: its connections stay, unheard."""
+        """Stop a program from running during the block; its connections stay, but get no answer."""
         process = self._named(name)
         assert process.id.alive()
         os.kill(process.id.pid, signal.SIGSTOP)
@@ -118,7 +118,7 @@ class Processes:
         return found
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
-        """Wait for a condition; ClusterError where time runs out or a program ends before."""
+        """Wait for a condition; ClusterError if it takes too long, or if a program ends first."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.check()
@@ -128,7 +128,7 @@ class Processes:
             time.sleep(0.1)
 
     def check(self) -> None:
-        """Raise ClusterError where a program has ended."""
+        """Raise ClusterError if a program has ended."""
         for process in self.started:
             if process.ended():
                 raise ClusterError(f"{process.name} has ended\n{process.tail()}")

@@ -1,4 +1,4 @@
-"""Say on stderr what is being done and how long it has taken so far."""
+"""Print to stderr what is being done, and how long it has taken so far."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-#: Seconds between two signs of life: a terminal's line is rewritten, a log's is repeated.
+#: Seconds between two signs of life: on a terminal the line is rewritten, in a log repeated.
 TERMINAL, LOG = 1.0, 20.0
 
 
@@ -20,9 +20,9 @@ def say(line: str, stream: TextIO | None = None) -> None:
 
 @contextmanager
 def step(what: str, stream: TextIO | None = None, every: float | None = None) -> Iterator[None]:
-    """Announce `what` for as long as the block takes, then how long it took or that it failed.
+    """Announce `what` while the block runs, then print how long it took or that it failed.
 
-    On a terminal it is one line that counts seconds; elsewhere a line every now and then.
+    On a terminal, one line counts the seconds; elsewhere a new line is printed now and then.
     """
     out = stream or sys.stderr
     terminal = out.isatty()
@@ -51,7 +51,7 @@ def _tick(out: TextIO, what: str, begun: float, done: threading.Event, every: fl
 
 
 def _show(out: TextIO, line: str, terminal: bool, *, last: bool) -> None:
-    if terminal:  # to the line's start, clear it, write
+    if terminal:  # return to the line's start, clear it, write
         out.write(f"\r\x1b[K{line}" + "\n" * last)
     else:
         out.write(f"{line}\n")

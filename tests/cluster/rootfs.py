@@ -1,4 +1,4 @@
-"""The Debian that the images stand on, from where this machine gets its own."""
+"""The Debian base of the images, from the same sources as this machine's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster import archives, progress
 from tests.cluster.buildah import Store, run
 
 SUITE = "bookworm"
-#: What the project's Dockerfile asks of its base, and certificates for whoever goes on from it.
+#: What the project's Dockerfile requires of its base, and certificates for images built on it.
 PACKAGES = ("ca-certificates", "python3", "python3-venv")
 
 _UNREAD = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/man/*")
@@ -29,12 +29,12 @@ _BUILD = "FROM scratch\nADD base.tar /\n"
 
 
 def key() -> str:
-    """Return what changes with the base's contents."""
+    """Return a key that changes with the base's contents."""
     return archives.digest(SUITE, *_OPTIONS, _BUILD)
 
 
 def archive(lock: int) -> Path:
-    """Return the base as a tar, made if it is not there, for who holds `archives.alone`."""
+    """Return the base as a tar, made if missing; the caller must hold `archives.alone`."""
     path = archives.folder() / f"base-{key()}.tar"
     if not archives.used(path):
         new = path.with_name(f".{path.name}.new")
@@ -47,7 +47,7 @@ def archive(lock: int) -> Path:
 
 
 def image(store: Store) -> str:
-    """Return the base's name in the store, made if it is not there."""
+    """Return the base's name in the store; make it if it is missing."""
     name = f"localhost/rdma-webhook/base:{key()}"
     if not store.has(name):
         with TemporaryDirectory(prefix=".base-", dir=archives.folder()) as context:
@@ -58,7 +58,7 @@ def image(store: Store) -> str:
 
 
 def _sources() -> list[str]:
-    """Return this machine's own sources of that Debian; none stands for mmdebstrap's."""
+    """Return this machine's sources of that Debian; without any, mmdebstrap uses its own."""
     form = "$(ORIGIN) deb $(REPO_URI) $(CODENAME) $(COMPONENT)"
     targets = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
     lines = dict.fromkeys(targets.splitlines())  # one for each architecture
@@ -67,7 +67,7 @@ def _sources() -> list[str]:
 
 
 def _proxies() -> Iterator[str]:
-    """Give apt's settings of this machine's proxies; those of the environment need no help."""
+    """Yield apt's settings for this machine's proxies; those of the environment are inherited."""
     for line in run(["apt-config", "dump"]).splitlines():
         if _PROXY.fullmatch(line):
             yield line.removesuffix(";")

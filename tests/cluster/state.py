@@ -1,4 +1,4 @@
-"""What is known of a cluster outside its namespaces, so that another process can end it."""
+"""The record of a cluster outside its namespaces, so that another process can end it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "state.json"
 
 @dataclass(frozen=True)
 class ProcessId:
-    """A process that no later one with the same number is taken for."""
+    """A process, identified so that a later one with the same number is not taken for it."""
 
     pid: int
     started: int
@@ -20,14 +20,14 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> ProcessId:
-        """Identify a running process; ProcessLookupError where there is none."""
+        """Identify a running process; ProcessLookupError if there is none."""
         status = _status(pid)
         if status is None:
             raise ProcessLookupError(pid)
         return cls(pid, status[1])
 
     def alive(self) -> bool:
-        """Tell whether it runs; a dead one that its parent has not noticed does not."""
+        """Return whether it runs; a zombie does not."""
         status = _status(self.pid)
         return status is not None and status == (status[0], self.started) and status[0] not in "ZX"
 
@@ -35,7 +35,7 @@ class ProcessId:
 def _status(pid: int) -> tuple[str, int] | None:
     """Return a process's state and start, fields 3 and 22 of proc(5)'s stat."""
     try:
-        # The name before them is in brackets and may hold anything.
+        # The name before them is in parentheses and may contain anything.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -48,27 +48,27 @@ class State:
 
     minor: str
     owner: ProcessId
-    """Who starts it."""
+    """The process that starts it."""
     init: ProcessId | None = None
-    """Pid 1 of its namespaces, by its number outside."""
+    """PID 1 of its namespaces, by its number outside."""
     network: int | None = None
     complete: bool = False
-    """Whether it has been started; until then it is nothing without its owner."""
+    """Whether the start is complete; until then the cluster depends on its owner."""
 
     def alive(self) -> bool:
-        """Tell whether the cluster runs, or is just being started."""
+        """Return whether the cluster runs, or is being started."""
         decides = self.init if self.complete else self.owner
         return decides is not None and decides.alive()
 
     def write(self, directory: Path) -> None:
-        """Write the record; nobody ever reads half of it."""
+        """Write the record; readers never see half of it."""
         new = directory / f".{FILE}"
         new.write_text(json.dumps(asdict(self)))
         new.replace(directory / FILE)
 
 
 def read(directory: Path) -> State | None:
-    """Return the directory's record, None where there is none."""
+    """Return the directory's record, or None if it has none."""
     try:
         record = json.loads((directory / FILE).read_text())
     except (FileNotFoundError, NotADirectoryError):

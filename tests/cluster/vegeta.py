@@ -1,4 +1,4 @@
-"""vegeta, a load generator in Go, which creates pods through the API server's own front door."""
+"""vegeta, a load generator in Go, which creates pods through the API server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.cluster.controlplane import server
 
 @dataclass(frozen=True)
 class Target:
-    """A pod, created again and again as a member of `system:masters`, who is never throttled.
+    """A pod, created again and again by a member of `system:masters`, whom nothing throttles.
 
-    With `dryRun=All` the API server does all that it does for a pod, webhooks included, but does
-    not store it, so that the node has no thousands of pods to look at.
+    With `dryRun=All` the API server does everything that it does for a pod, webhooks included, but
+    does not store it, so the node does not have to handle thousands of pods.
     """
 
     cluster: Cluster
@@ -25,7 +25,7 @@ class Target:
     """A JSON file."""
 
     def attack(self, results: Path, *how: str) -> Sequence[str | Path]:
-        """Return the command; what it was answered goes to `results`, the target beside it."""
+        """Return the command; the answers go to `results`, and the target to a file beside it."""
         url = f"{server(self.cluster.network)}/api/v1/namespaces/{self.namespace}/pods?dryRun=All"
         targets = results.with_suffix(".txt")
         targets.write_text(f"POST {url}\nContent-Type: application/json\n@{self.pod}\n")

@@ -1,12 +1,12 @@
-"""Which versions the cluster is made of, and how each command is built.
+"""The versions of the cluster's programs, and how to build each command.
 
-A version stands here and in `modules/<name>/go.mod`; a test holds them together. To raise one, in
+Each version is here and in `modules/<name>/go.mod`; a test compares the two. To raise one, run in
 its module's folder: `go get -tool PACKAGE@VERSION && go mod tidy`. Kubernetes' own go.mod replaces
-its staging libraries, which counts only for itself: each goes into ours as `k8s.io/X => k8s.io/X
-v0.MINOR.PATCH`. etcd stays at the version that Kubernetes requires.
+its staging libraries, which has no effect in other modules: each needs `k8s.io/X => k8s.io/X
+v0.MINOR.PATCH` in ours. etcd stays at the version that Kubernetes requires.
 
-Go compiles a package anew where a library below it is of another version, so the modules agree on
-theirs wherever they can be built with the same: JobSet after LWS then takes seconds, not minutes.
+Go compiles a package again if a library below it has another version, so the modules use the same
+versions wherever they can: building JobSet after LWS then takes seconds, not minutes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: The oldest Go that the modules ask for.
+#: The oldest Go that can build the modules.
 GO = (1, 26)
 
-#: The minor that is meant where none is said.
+#: The default minor.
 DEFAULT_MINOR = "1.36"
 KUBERNETES: Mapping[str, str] = {"1.36": "v1.36.3", "1.34": "v1.34.4"}
 ETCD: Mapping[str, str] = {"1.36": "v3.6.8", "1.34": "v3.6.4"}
@@ -38,18 +38,18 @@ class Module:
 
     name: str
     path: str
-    """The Go module that gives the commands."""
+    """The Go module that has the commands."""
     version: str
     commands: Mapping[str, str]
-    """Each command's package, there or in our own module."""
+    """The package of each command, in that module or in ours."""
     stamps: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the linker sets (`-X`)."""
+    """The variables that the linker sets (`-X`)."""
 
 
 def _kubernetes(minor: str) -> Module:
     path, version = "k8s.io/kubernetes", KUBERNETES[minor]
     first, second = minor.split(".")
-    # The binaries panic at start where one of these is empty.
+    # The binaries panic at start if one of these is empty.
     stamp = "k8s.io/component-base/version"
     return Module(
         name=f"kubernetes-{minor}",
@@ -67,7 +67,7 @@ def _kubernetes(minor: str) -> Module:
     )
 
 
-#: What does not depend on the cluster's minor.
+#: The modules that do not depend on the cluster's minor.
 _OTHERS = (
     Module(
         name="coredns",
@@ -136,7 +136,7 @@ MODULES: Mapping[str, Module] = {
 
 
 def provider(command: str, minor: str = DEFAULT_MINOR) -> Module:
-    """Return the module that has the command; KeyError for a command or a minor that none has."""
+    """Return the module of a command; KeyError for an unknown command or minor."""
     kubernetes = MODULES[f"kubernetes-{minor}"]
     for module in (kubernetes, *_OTHERS):
         if command in module.commands:

@@ -20,8 +20,8 @@ _UNLIMITED = {
     # Version 1 rounds its largest number down to whole pages.
     "/sys/fs/cgroup/memory/memory.limit_in_bytes": {str(2**63 - 4096)},
 }
+#: Sleeps like the image's own command; but it mentions sshd, as that of a worker for sshd does.
 SSHD = ["/bin/sh", "-c", "/usr/sbin/sshd -t; exec sleep infinity"]
-#: The file with NCCL's settings, mounted for the processes that sshd starts.
 CONF = "/etc/nccl.conf"
 
 
