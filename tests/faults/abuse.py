@@ -1,4 +1,4 @@
-"""Clients that mean no good, at a replica's own address."""
+"""Malicious clients, at a replica's own address."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from tests.integration.serving import pod, review
 
 PORT = 8443
-#: Below the limit of 8 MiB, and with what it holds of 400,000 values.
+#: Bytes below the limit of 8 MiB, in a body that also stays below the limit of 400,000 values.
 LARGE = int(7.9 * (1 << 20))
-_HELLO = bytes.fromhex("16030100c8010000c40303")  # how a ClientHello begins
+_HELLO = bytes.fromhex("16030100c8010000c40303")  # the beginning of a ClientHello
 
 
 @dataclass
 class Abused:
-    """What became of the abuse."""
+    """The outcome of the abuse."""
 
-    #: How many connections there were, or requests by status code.
+    #: The number of connections, or of requests by status code.
     counts: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Abused:
 
 
 def shaken(address: str) -> ssl.SSLSocket:
-    """Connect and shake hands; whose certificate it is does not matter here."""
+    """Connect and do a TLS handshake, without verifying the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -42,7 +42,7 @@ def shaken(address: str) -> ssl.SSLSocket:
 
 @contextmanager
 def idle(address: str, count: int) -> Iterator[Abused]:
-    """Keep connections that say nothing after the handshake."""
+    """Keep connections open that are silent after the handshake."""
     with ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(shaken(address))
@@ -51,7 +51,7 @@ def idle(address: str, count: int) -> Iterator[Abused]:
 
 @contextmanager
 def half_open(address: str, count: int) -> Iterator[Abused]:
-    """Keep connections that begin a handshake and do not go on."""
+    """Keep connections open that begin a handshake and do not continue."""
     with ExitStack() as stack:
         for _ in range(count):
             raw = stack.enter_context(socket.create_connection((address, PORT), 30))
@@ -61,9 +61,9 @@ def half_open(address: str, count: int) -> Iterator[Abused]:
 
 @contextmanager
 def slow(address: str, count: int) -> Iterator[Abused]:
-    """Send requests by one byte a second, half of them in the head and half in the body.
+    """Send requests at one byte a second, half of them in the head and half in the body.
 
-    Who is cut off comes again.
+    A connection that is cut off is opened again.
     """
     abused = Abused(Counter({"connections": count}))
 
@@ -72,7 +72,7 @@ def slow(address: str, count: int) -> Iterator[Abused]:
             for number, one in enumerate(sockets):
                 try:
                     one.sendall(b"a")
-                except OSError:  # the replica has had enough of it
+                except OSError:  # the replica has cut it off
                     one.close()
                     abused.counts["cut off"] += 1
                     sockets[number] = _begun(address, number)
@@ -95,7 +95,7 @@ def _begun(address: str, number: int) -> ssl.SSLSocket:
 
 @contextmanager
 def large(address: str, count: int) -> Iterator[Abused]:
-    """Send reviews of 7.9 MiB, one after the other on each of so many connections."""
+    """Send reviews of 7.9 MiB, one after another on each of `count` connections."""
     body = review(_large_pod())
     assert LARGE - (1 << 16) < len(body) <= LARGE
     with _posting(address, count, body, 1.0) as abused:
@@ -104,7 +104,7 @@ def large(address: str, count: int) -> Iterator[Abused]:
 
 @contextmanager
 def crowd(address: str, count: int) -> Iterator[Abused]:
-    """Keep so many usual reviews in flight."""
+    """Keep `count` typical reviews in flight."""
     with _posting(address, count, review(), 0.0) as abused:
         yield abused
 
@@ -133,14 +133,14 @@ def _posting(address: str, count: int, body: bytes, pause: float) -> Iterator[Ab
 
 @contextmanager
 def _meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run a thread until the end of the block; what it raises is raised then."""
+    """Run a thread until the end of the block, and raise its exception there."""
     stop = threading.Event()
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
             work(stop)
-        except BaseException as error:  # noqa: BLE001 -- told below
+        except BaseException as error:  # noqa: BLE001 -- raised below
             failed.append(error)
 
     thread = threading.Thread(target=run)
@@ -156,7 +156,7 @@ def _meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
 
 
 def _large_pod() -> object:
-    """Return a pod that asks for RDMA and has as many variables as fit: the most work for us."""
+    """Return an opted-in pod with as many variables as fit, which is the most work to decide."""
     manifest = pod()
     (container,) = manifest["spec"]["containers"]
     least = len(review(manifest))

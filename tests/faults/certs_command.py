@@ -1,4 +1,4 @@
-"""`rdma-webhook certs`, as whoever looks after the cluster runs it."""
+"""`rdma-webhook certs`, as an administrator of the cluster runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster.install import NAME, Webhook
 
 
 def certs(webhook: Webhook, *arguments: str) -> Any:
-    """Run it, and return what it shows; its exit code must be 0 or, where not all is well, 1."""
+    """Run the command, and return its JSON; its exit code must be 0, or 1 if there are problems."""
     command = (sys.executable, "-m", "webhook", "certs", *arguments)
     where = (f"--kubeconfig={webhook.cluster.kubeconfig}", f"--namespace={NAME}")
     ran = subprocess.run(
@@ -23,7 +23,7 @@ def certs(webhook: Webhook, *arguments: str) -> Any:
 
 
 def served(webhook: Webhook, count: int) -> int:
-    """Check that the Service has so many endpoints, and shake hands with each; return how many."""
+    """Check that the Service has `count` endpoints that pass a handshake; return the count."""
     shaken = certs(webhook, "verify")["handshakes"]
     assert [one["problem"] for one in shaken] == [""] * count, shaken
     return len(shaken)

@@ -1,4 +1,4 @@
-"""Change objects behind the webhook's back, and read them; kubectl would take a second each."""
+"""Change and read objects behind the webhook's back; kubectl would take a second for each."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def patch(webhook: Webhook, path: str, *operations: dict[str, Any]) -> None:
 
 
 def authorities(webhook: Webhook) -> dict[str, str]:
-    """Return what the Secret holds, {} where there is none."""
+    """Return the Secret's data; {} if there is no Secret."""
     listed = json.loads(webhook.read(SECRET.rpartition("/")[0]))["items"]
     found = [one for one in listed if one["metadata"]["name"] == SECRET.rpartition("/")[2]]
     return dict(found[0].get("data") or {}) if found else {}
 
 
 def trusted(webhook: Webhook) -> str:
-    """Return caBundle, in base64."""
+    """Return `caBundle`, in base64."""
     (hook,) = json.loads(webhook.read(CONFIGURATION))["webhooks"]
     return str(hook["clientConfig"].get("caBundle", ""))
 
 
 def count_of(bundle: str) -> int:
-    """Return how many certificates it has."""
+    """Return the number of certificates in it."""
     return b64decode(bundle).count(b"BEGIN CERTIFICATE")

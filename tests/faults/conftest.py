@@ -1,4 +1,4 @@
-"""What these tests share: a namespace, pods created in it at a fixed rate, and a table at the end.
+"""Shared fixtures: a namespace, pods created in it at a fixed rate, and a table at the end.
 
 The cluster and the webhook are those of the end-to-end tests (tests/cluster/fixtures.py).
 """
@@ -26,17 +26,17 @@ _NUMBERS = count()
 
 
 class Figure(Protocol):
-    """Writes a line of the table."""
+    """Adds a line to the table."""
 
     def __call__(self, fault: str, measured: str) -> None:
-        """Say of a fault what was measured."""
+        """Add what was measured for a fault."""
 
 
 class Load(Protocol):
     """Creates pods while a block runs."""
 
     def __call__(self) -> AbstractContextManager[Creations]:
-        """Begin when the block begins, end when it ends; then the figures are there."""
+        """Create pods during the block; the figures are there at its end."""
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def pytest_terminal_summary(
 
 @pytest.fixture(scope="session")
 def space(webhook: Webhook) -> Iterator[Space]:
-    """Make a labelled namespace; its pods are never stored, so their image is none."""
+    """Make a labeled namespace; its pods are never stored, so their image need not exist."""
     made = Space(webhook.cluster, "faults", "example.com/none")
     apply(made.cluster, namespace(made.name, "true"))
     until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
@@ -75,7 +75,7 @@ def space(webhook: Webhook) -> Iterator[Space]:
 
 @pytest.fixture
 def load(space: Space, tmp_path: Path) -> Load:
-    """Return what creates pods that ask for RDMA."""
+    """Return a function that creates opted-in pods during a block."""
     pod = space.pod("", "nvidia.com/v100")
     pod["metadata"] |= {"name": None, "generateName": "load-"}
     return lambda: creating(space, pod, tmp_path, RATE)
@@ -83,7 +83,7 @@ def load(space: Space, tmp_path: Path) -> Load:
 
 @pytest.fixture
 def lab(webhook: Webhook) -> Iterator[Lab]:
-    """Make a labelled namespace for one test, in which rules come and go."""
+    """Make a labeled namespace for one test, in which rules are added and removed."""
     made = Lab(webhook, f"faults-{next(_NUMBERS)}")
     made.begin()
     yield made

@@ -1,4 +1,4 @@
-"""What is said of pods that were created under a fault."""
+"""What happened to pods that were created during a fault."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 
 from tests.e2e.installed.load import Creations
 
-#: What the API server says of a request to a process that ends, and to one that is gone: kube-proxy
-#: leads half of the new connections there until the kubelet has noticed, and nobody tries again.
+#: The API server's errors for requests to a process that ends, and to one that is gone: kube-proxy
+#: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
 _CAUSES = {
     "in flight": ("EOF", "connection reset", "broken pipe"),
     "dialled before it was noticed": ("connection refused",),
@@ -15,7 +15,7 @@ _CAUSES = {
 
 
 def none_lost(creations: Creations, least: int = 1) -> str:
-    """Check that every pod was created, and patched; return the figure."""
+    """Check that every pod was created and patched; return the figure."""
     assert not creations.refusals, creations.refusals
     assert set(creations.codes) == {201}
     assert creations.patched == creations.created >= least
@@ -29,7 +29,7 @@ def lost(creations: Creations) -> str:
 
 
 def killed_with(creations: Creations) -> str:
-    """Check that nothing failed but by a replica's sudden end; return how many, and how."""
+    """Check that all failures come from a replica's sudden end; return their number and causes."""
     causes = Counter(_cause(message) for message in creations.refusals.elements())
     assert "" not in causes, creations.refusals
     told = (f"{causes[cause]} {cause}" for cause in _CAUSES)
@@ -37,6 +37,6 @@ def killed_with(creations: Creations) -> str:
 
 
 def _cause(message: str) -> str:
-    """Return which it was, "" if none of them."""
+    """Return the cause of an error; "" if it is another."""
     found = (cause for cause, words in _CAUSES.items() if any(word in message for word in words))
     return next(found, "")

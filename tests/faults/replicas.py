@@ -1,4 +1,4 @@
-"""The processes of the replicas: which they are, and how one is killed."""
+"""The processes of the replicas, and how to kill one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.waiting import until
 
 
 def processes(webhook: Webhook) -> dict[str, str]:
-    """Return the container of each replica that runs: another one if its process was restarted."""
+    """Return the container ID of each running replica; a restart changes it."""
     found = {}
     for pod in _pods(webhook):
         (status,) = pod["status"].get("containerStatuses") or [{}]
@@ -26,12 +26,12 @@ def kill(webhook: Webhook, container: str) -> None:
 
 
 def ready(webhook: Webhook) -> set[str]:
-    """Return the names of the replicas that the kubelet found ready."""
+    """Return the names of the replicas that the kubelet reports as ready."""
     return {pod["metadata"]["name"] for pod in _pods(webhook) if _is_ready(pod)}
 
 
 def settled(webhook: Webhook, count: int = 2) -> None:
-    """Wait until there are so many replicas, all of them ready, and none is about to end."""
+    """Wait until there are `count` replicas, all of them ready, and none is being deleted."""
     until(lambda: len(_pods(webhook)) == len(ready(webhook)) == count)
 
 

@@ -1,40 +1,40 @@
-"""How often and how long: short with every `make test`, long with `make test-soak` (SOAK=1)."""
+"""How many and how long: short in every `make test`, long in `make test-soak` (SOAK=1)."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 
-#: Pods created in a second while something is broken.
+#: Pods created per second while something is broken.
 RATE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The numbers in which the two differ."""
+    """The numbers in which the two scales differ."""
 
-    #: Upgrades, one after the other.
+    #: Upgrades, one after another.
     restarts: int
-    #: Pods at least, where none may be lost.
+    #: The least number of pods, where none may be lost.
     pods: int
     #: Rotations of the CA.
     rotations: int
-    #: Whether the end of the previous CA is waited for: the 90 s of idle connections, and more.
+    #: Whether to wait for the end of the previous CA: the 90 s of idle connections, and more.
     retired: bool
-    #: Whether etcd is also kept from running, besides being stopped.
+    #: Whether etcd is also frozen, besides being stopped.
     frozen: bool
     #: Seconds without etcd, without the API server, without the kubelet.
     gone: float
-    #: Seconds that pods are created after something is repaired.
+    #: Seconds for which pods are created after a repair.
     after: float
-    #: Idle connections, to each replica; the same number half-way through a handshake, and slow.
+    #: Connections to each replica: idle ones, as many half-way through a handshake, and slow ones.
     idle: int
     slow: int
     #: Seconds of abuse.
     abuse: float
-    #: Whether the kubelet is left to look at a changed ConfigMap when it likes: a minute or two.
+    #: Whether to let the kubelet notice a changed ConfigMap by itself, which takes a minute or two.
     patient: bool
-    #: Namespaces that get a label and a pod at once.
+    #: Namespaces that are labeled and get a pod at once.
     labels: int
 
 

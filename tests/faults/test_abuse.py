@@ -1,4 +1,4 @@
-"""Abuse of a replica's port while others create pods, and what others notice of it."""
+"""Abuse of a replica's port while others create pods, and its effect on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.faults.scale import SCALE
 _TOOK = "apiserver_admission_webhook_admission_duration_seconds"
 #: The Deployment's limit is 512 MiB.
 MEMORY = 400 << 20
-#: What is done, and how many times to each of the two replicas.
+#: The kinds of abuse, with the number of connections to each of the two replicas.
 ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], int]] = {
     "slow clients": (abuse.slow, SCALE.slow),
     "idle connections": (abuse.idle, SCALE.idle),
@@ -36,11 +36,11 @@ ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], in
 
 @pytest.mark.parametrize("case", ABUSES)
 def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case: str) -> None:
-    """While both replicas are abused nobody else's pod fails, and memory is bounded.
+    """While both replicas are abused, no pod of others fails, and memory is bounded.
 
-    So none of their calls takes the five seconds after which the API server gives up. How long 99%
-    take is a figure, by the buckets in which the API server counts them; what a pod takes in all is
-    told beside, for the API server does its own work as well.
+    So no call takes the five seconds after which the API server gives up. The figure is the time
+    within which 99% of the calls are answered, by the buckets of the API server's metric. The time
+    for a whole pod is shown beside it, since the API server's own work takes time, too.
     """
     running = processes(webhook)
     begin, count = ABUSES[case]
@@ -66,7 +66,7 @@ def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case
 
 
 def _calls(webhook: Webhook) -> Counter[float]:
-    """Return how many calls the API server had an answer to within so many seconds; inf: all."""
+    """Return the number of calls answered within each number of seconds; inf has all calls."""
     text = webhook.read("/metrics")
     lines = [line for line in text.splitlines() if line.startswith(_TOOK)]
     counts: Counter[tuple[str, ...]] = Counter()
@@ -75,13 +75,13 @@ def _calls(webhook: Webhook) -> Counter[float]:
 
 
 class _Watched(AbstractContextManager["_Watched"]):
-    """Looks at the replicas' memory each second."""
+    """Reads the replicas' memory every second."""
 
     def __init__(self, watched: list[Replica]) -> None:
         self._watched = watched
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look)
-        #: The most that one of them had, in bytes.
+        #: The largest memory of a replica, in bytes.
         self.most = 0.0
 
     def __enter__(self) -> Self:

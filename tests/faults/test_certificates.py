@@ -1,6 +1,6 @@
-"""Certificates that begin at once in five replicas, and are exchanged under load.
+"""Certificates made by five replicas at once, and exchanged under load.
 
-Lifetimes are seconds here, in an installation of its own that begins and ends with nothing.
+Lifetimes are seconds here, in a separate installation that begins and ends empty.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def emptied(webhook: Webhook) -> Iterator[None]:
 
 
 def _empty(webhook: Webhook) -> None:
-    webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # nobody is refused
+    webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # so no pod is rejected
     webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
     until(lambda: not webhook.replicas())
     webhook.kubectl("delete", "pods", "--all", "--grace-period=1")
@@ -50,7 +50,7 @@ def _empty(webhook: Webhook) -> None:
 
 
 def test_five_replicas_start_at_once(webhook: Webhook, figure: Figure) -> None:
-    """One CA, one Secret, every handshake verifies."""
+    """There is one CA and one Secret, and every handshake is verified."""
     began = time.monotonic()
     install(webhook.cluster, webhook.fabrics, [PATCH])
     took = time.monotonic() - began
@@ -67,7 +67,7 @@ def test_five_replicas_start_at_once(webhook: Webhook, figure: Figure) -> None:
 
 
 def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """Leaves by themselves every six seconds, the CA by `certs rotate`: no pod is lost.
+    """Leaves renew every six seconds, the CA by `certs rotate`: no pod is lost.
 
     Pods are created until each replica has had two new leaves, however long that takes.
     """
@@ -103,7 +103,7 @@ def _issuers(webhook: Webhook) -> set[str]:
 
 
 def _leaves(webhook: Webhook) -> Counter[str]:
-    """Return how many leaves each replica has issued itself."""
+    """Return the number of leaves that each replica has issued to itself."""
     told = '"msg":"certificate loaded"'
     path = f"/api/v1/namespaces/{NAME}/pods"
     return Counter(

@@ -1,4 +1,4 @@
-"""Replicas whose clocks are wrong by ten minutes, beside those whose clocks are right."""
+"""Replicas whose clocks are wrong by ten minutes, beside replicas whose clocks are right."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.integration.replica import _WRONG as WRONG_CLOCK
 from tests.waiting import until
 
 CLOCKS = {"ahead": 600, "behind": -600}
-#: Pods at once: more than the connections that the API server keeps, so that it dials anew.
+#: Pods at once: more than the API server keeps connections, so it has to open new ones.
 BURST = 64
 
 
 @pytest.fixture
 def wrong(webhook: Webhook) -> Iterator[list[str]]:
-    """Add a replica for each clock, to the same Service; return their names."""
+    """Add a replica for each clock to the same Service; return their names."""
     there = set(webhook.replicas())
     shown: Document = json.loads(webhook.kubectl("get", DEPLOYMENT, "--output=json"))
     for clock, seconds in CLOCKS.items():
@@ -41,7 +41,7 @@ def wrong(webhook: Webhook) -> Iterator[list[str]]:
 
 
 def _copy(shown: Document, clock: str, seconds: int) -> Document:
-    """Write a Deployment of one replica, which thinks that it is earlier or later."""
+    """Write a Deployment of one replica whose clock is wrong by `seconds`."""
     labels = {"app.kubernetes.io/name": NAME, "clock": clock}
     pod = shown["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -58,10 +58,10 @@ def _copy(shown: Document, clock: str, seconds: int) -> Document:
 def test_clocks_are_wrong(
     webhook: Webhook, wrong: list[str], lab: Lab, load: Load, figure: Figure
 ) -> None:
-    """Ten minutes ahead and behind: the API server verifies what they serve, and calls them.
+    """With clocks ten minutes ahead and behind, the API server verifies the leaves, and calls them.
 
-    Which replica a new connection leads to is a matter of chance, so pods go on being created until
-    each of these has been asked.
+    Which replica a new connection reaches is a matter of chance, so pods are created until each of
+    these has been called.
     """
     before = _asked(webhook)
 
@@ -81,7 +81,7 @@ def test_clocks_are_wrong(
 
 
 def _patched(burst: ThreadPoolExecutor, lab: Lab) -> bool:
-    """Ask about many pods at once; each must be patched."""
+    """Dry-run many pods at once; each must be patched."""
     answers = list(burst.map(lambda _: lab.ask(), range(BURST)))
     assert all("rdma.lab/status" in one.object["metadata"]["annotations"] for one in answers)
     return True

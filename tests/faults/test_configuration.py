@@ -1,4 +1,4 @@
-"""The fabrics ConfigMap is broken, a replica dies meanwhile, and somebody repairs it."""
+"""The fabrics ConfigMap is broken, a replica is killed meanwhile, and the file is repaired."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUDGES = count()
 def test_the_configuration_is_broken(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure
 ) -> None:
-    """The other replica decides as before, the new process is up and unready, all is told."""
+    """The other replica decides as before, the new process is up but unready; events say why."""
     good, used = webhook.fabrics.read_text(), lab.ask().status["config"]
     dies, stays = sorted(replicas(webhook), key=lambda one: one.name)
     container = processes(webhook)[dies.name]
@@ -59,7 +59,7 @@ def test_the_configuration_is_broken(
 def _change(webhook: Webhook, text: str) -> None:
     put(webhook, text)
     if not SCALE.patient:
-        # The kubelet mounts a pod's volumes anew when the pod changes.
+        # The kubelet mounts a pod's volumes again when the pod changes.
         nudge = f"rdma.lab/nudge={next(_NUDGES)}"
         webhook.kubectl("annotate", "pods", "--all", "--overwrite", nudge)
 

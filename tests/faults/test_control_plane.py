@@ -1,4 +1,4 @@
-"""API server and etcd that are gone for a while; the replicas are left alone."""
+"""Outages of API server and etcd; the replicas themselves are not touched."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ GROWTH = 16 << 20
 
 
 def _ended(webhook: Webhook, program: str) -> AbstractContextManager[None]:
-    # With open watches the API server would take a minute to end by itself.
+    # With open watches, the API server would take a minute to end by itself.
     return webhook.cluster.processes.without(program, seconds=3.0)
 
 
 @contextmanager
 def _frozen(webhook: Webhook, program: str) -> Iterator[None]:
-    """Keep a program from running, its connections open: nobody is told that it is gone."""
+    """Freeze a program; its connections stay open, so nothing notices that it is gone."""
     with webhook.cluster.processes.frozen(program):
         yield
 
@@ -44,13 +44,13 @@ FAULTS = {
 def test_replicas_recover_by_themselves(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
 ) -> None:
-    """No process is restarted, memory stays as it was, and what changes then counts again."""
+    """No process is restarted, memory does not grow, and later changes count again."""
     program, broken = FAULTS[fault]
     with load() as warm:
         warm.last(1)
     none_lost(warm)
     running, before = processes(webhook), _costs(webhook)
-    with load() as meanwhile:  # whoever creates pods goes on asking
+    with load() as meanwhile:  # clients keep creating pods
         meanwhile.last(0.5)
         with broken(webhook, program):
             meanwhile.last(0.5 + SCALE.gone)

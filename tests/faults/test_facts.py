@@ -1,4 +1,4 @@
-"""Rules and labels that come while pods are created."""
+"""Rules and labels that are added while pods are created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RULES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", RULES)
 def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> None:
-    """The next pods keep their memory limit, on every replica; none is refused meanwhile."""
+    """The next pods keep their memory limit, on every replica; no pod is rejected meanwhile."""
     with load() as creations:
         creations.last(0.5)
         lab.put(kind, **RULES[kind])
@@ -37,12 +37,12 @@ def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> Non
 
 
 def _kept(answer: Answer) -> bool:
-    """Tell whether the limit is there; a pod that was refused had lost it."""
+    """Return whether the limit is kept; a rejected pod had lost it."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 
 def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) -> None:
-    """A pod right behind its namespace's label: patched as soon as the API server calls at all."""
+    """A pod created right after its namespace is labeled is patched once the API server calls."""
     seen: Counter[str] = Counter()
     before = _not_opted_in(webhook)
     with load() as creations:
@@ -55,7 +55,7 @@ def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) 
                 outcome = _outcome(lab.ask())
                 seen[outcome] += 1
     assert _not_opted_in(webhook) == before
-    # The API server learns of the label by a watch of its own: until then it does not call.
+    # The API server learns about the label from its own watch: until then it does not call.
     assert set(seen) <= {"patched", "unknown", "not called"}
     calls = f"{seen['patched']} patched, {seen['unknown']} decided as unknown, 0 not opted in"
     early = f"the API server did not call yet for {seen['not called']}"

@@ -1,4 +1,4 @@
-"""What somebody breaks is healed while pods are created."""
+"""Damage is repaired while pods are created."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BUNDLES: dict[str, Callable[[Webhook], None]] = {
 def test_what_is_broken_is_healed(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
 ) -> None:
-    """With the same CA; no pod fails for a Secret, and none once caBundle is there again."""
+    """The repair keeps the CA: a broken Secret fails no pod, nor does a repaired `caBundle`."""
     secret, bundle = authorities(webhook), trusted(webhook)
     with load() as creations:
         creations.last(1)

@@ -1,4 +1,4 @@
-"""HTTP that is unusual or wrong, at a replica's port: a clean answer, or a clean end."""
+"""Unusual or wrong HTTP at a replica's port: a proper answer, or the end of the connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _chunked(body: bytes, headers: bytes) -> bytes:
 
 
 class Case(NamedTuple):
-    """What is sent, and what must come back."""
+    """What is sent, and what must be answered."""
 
     sent: bytes
     #: The status code of each answer.
@@ -56,7 +56,7 @@ CASES = {
 
 
 def test_unusual_http_is_answered(webhook: Webhook, figure: Figure) -> None:
-    """Pipelining works, what is wrong gets a 4xx, plain HTTP meets no listener."""
+    """Pipelining works, wrong requests get a 4xx, and plain HTTP gets no answer over TLS."""
     replica = replicas(webhook)[0]
     lines = _problems(webhook, replica.name)
     found = {name: _codes(_answers(replica.address, case)) for name, case in CASES.items()}
@@ -73,7 +73,7 @@ def test_unusual_http_is_answered(webhook: Webhook, figure: Figure) -> None:
 
 
 def _answers(address: str, case: Case) -> bytes:
-    """Send it in one piece, and read until the replica closes the connection."""
+    """Send the case in one piece, and read until the replica closes the connection."""
     with shaken(address) as connection:
         connection.settimeout(10)
         connection.sendall(case.sent)
@@ -85,7 +85,7 @@ def _codes(answers: bytes) -> list[int]:
 
 
 def _plain(address: str) -> bytes:
-    """Speak HTTP without TLS, and return what comes before the end."""
+    """Send HTTP without TLS, and return what arrives before the end."""
     with socket.create_connection((address, PORT), 10) as raw:
         raw.sendall(b"GET /mutate HTTP/1.1\r\nHost: a\r\n\r\n")
         try:
@@ -95,6 +95,6 @@ def _plain(address: str) -> bytes:
 
 
 def _problems(webhook: Webhook, replica: str) -> int:
-    """Return how many lines of its log tell of a defect."""
+    """Return the number of errors in its log."""
     logs = [json.loads(line) for line in webhook.kubectl("logs", replica).splitlines()]
     return sum(line["level"] == "error" for line in logs)

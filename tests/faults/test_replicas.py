@@ -1,4 +1,4 @@
-"""Replicas that end: in order, at once, and a kubelet that looks away."""
+"""Replicas that end in order or at once, and a kubelet that restarts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Patch = list[dict[str, Any]]
 
 
 def _version(name: str) -> Patch:
-    """Write another version, as far as a Deployment can see: there has been no release yet."""
+    """Write a patch that, to a Deployment, is another version: there has been no release yet."""
     annotations = {"version": name}
     return [{"op": "add", "path": "/spec/template/metadata/annotations", "value": annotations}]
 
 
 def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """While both replicas are replaced, again and again in long runs, every pod is patched.
+    """While both replicas are replaced, several times in long runs, every pod is patched.
 
-    failurePolicy is Fail, so one unanswered call is one refused pod. The old processes end by
+    failurePolicy is Fail, so one unanswered call is one rejected pod. The old processes end by
     themselves, with exit code 0, before the kubelet would kill them, and before the load ends.
     """
     with load() as creations:
@@ -47,9 +47,9 @@ def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -
 
 
 def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """Lost is what it was just asked, and who dials it before the kubelet has noticed; no more.
+    """Only calls in flight, and those dialed before the kubelet has noticed, are lost.
 
-    None is, once it is ready again.
+    Once the replica is ready again, none is.
     """
     before = processes(webhook)
     name, container = min(before.items())
@@ -69,7 +69,7 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
 
 
 def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """The replicas go on, and stay in the Service."""
+    """The replicas keep running, and stay in the Service."""
     before = processes(webhook)
     api = Api(webhook.cluster.access)
     with load() as creations:
