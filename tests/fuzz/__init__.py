@@ -1,1 +1,1 @@
-"""A fuzzer of our own over the real code: `make fuzz`, and a short run of it in `make test`."""
+"""Our own fuzzer for the real code: `make fuzz`, and a short run in `make test`."""

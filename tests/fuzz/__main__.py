@@ -23,7 +23,7 @@ from tests.fuzz.workers import PATIENCE, First, Run, Tally, run
 
 
 def main() -> int:
-    """Fuzz; return 1 where a law was broken."""
+    """Fuzz; return 1 if a law was broken."""
     asked = _arguments()
     of = Run(asked.seed, asked.target)
     if asked.case is not None:
@@ -68,7 +68,7 @@ def _one(of: Run, number: int, folder: Path) -> int:
 
 
 def _report(of: Run, target: Target, first: First, folder: Path) -> None:
-    """Shrink the first case of a finding, keep it, and say what it is."""
+    """Shrink the first case of a finding, keep it, and describe it."""
     number, violation = first
     _, parts = make(of.seed, number, of.only)
     small = shrunk(parts, partial(_breaks, target, violation))

@@ -1,4 +1,4 @@
-"""Run one case, and say which law it breaks."""
+"""Run one case, and return the law that it breaks, if any."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Violation(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a case reached, and what is wrong with it."""
+    """The reason codes that a case reached, and the law that it broke."""
 
     codes: tuple[str, ...]
     violation: Violation | None
@@ -35,14 +35,14 @@ class Checked(NamedTuple):
 _ALL = (mutate.TARGET, shell.TARGET, workloads.TARGET, fabric_files.TARGET)
 TARGETS = {one.name: one for one in _ALL}
 _DRAWN = tuple(name for name, one in TARGETS.items() for _ in range(one.weight))
-#: Each so many-th case is a large one.
+#: One in this many cases is a large one.
 LARGE = 200
-#: Each so many-th, and each of so many bytes, is weighed: that takes several times as long.
+#: One in this many cases, and those over this many bytes, are weighed, which takes far longer.
 _WEIGHED, _HEAVY = 256, 16_384
 
 
 def make(seed: int, number: int, only: str = "") -> tuple[Target, Parts]:
-    """Make the case of that number, of one target where `only` one is wanted."""
+    """Make the case with that number, of the target `only` if one is given."""
     dice = Dice(seed, number)
     name = dice.one(_DRAWN)
     target = TARGETS[only or name]
@@ -50,7 +50,7 @@ def make(seed: int, number: int, only: str = "") -> tuple[Target, Parts]:
 
 
 def check(target: Target, parts: Parts, number: int = 0) -> Checked:
-    """Run a case; exceptions of the real code break the law of raising nothing."""
+    """Run a case; an exception of the real code breaks the law that nothing is raised."""
     law = "nothing_is_raised"
     try:
         seen = target.observe(parts)
@@ -67,7 +67,7 @@ def check(target: Target, parts: Parts, number: int = 0) -> Checked:
 
 
 def _place(error: Exception) -> str:
-    """Name the error and the innermost function of ours that it came through."""
+    """Return the error and the innermost function of our code that it passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f"{one.filename.rpartition('/webhook/')[2]}:{one.name}" for one in frames]
     inner = [place for place in ours if not place.startswith("/")] or ours
@@ -78,7 +78,7 @@ SURVIVES = "the_process_survives"
 
 
 def check_apart(target: Target, parts: Parts, seconds: float) -> Violation | None:
-    """Run a case in a process of its own, which it may kill, or keep busy for ever."""
+    """Run a case in a separate process, which it may kill or keep busy forever."""
     process = multiprocessing.get_context("fork").Process(target=_alone, args=(target, parts))
     process.start()
     process.join(seconds)

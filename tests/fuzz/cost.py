@@ -1,7 +1,7 @@
-"""What one case may cost: time of the processor and memory, by the size of its input.
+"""The most that a case may cost, in processor time and memory, by the size of its input.
 
-The bounds are wide: a case that is linear in its input takes a tenth of them. What is quadratic
-in a list of 64 KiB passes them.
+The bounds are wide: a case whose cost is linear in its input takes a tenth of them. A cost that is
+quadratic in a list of 64 KiB exceeds them.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ Work = Callable[[], object]
 
 
 class Allowance(NamedTuple):
-    """How much a target may take: so much, and so much for each byte of its input."""
+    """The allowance of a target: a fixed amount, and an amount for each byte of its input."""
 
     seconds: float
     seconds_per_byte: float
     bytes_per_byte: float = 100
 
     def time(self, size: int) -> float:
-        """Return seconds of processor time."""
+        """Return the seconds of processor time allowed."""
         return self.seconds + self.seconds_per_byte * size
 
     def memory(self, size: int) -> float:
-        """Return bytes at the worst moment."""
+        """Return the peak of bytes allowed."""
         return 4e6 + self.bytes_per_byte * size
 
 
-#: Bytes that may stay after a case, whatever its size: caches are bounded.
+#: Bytes that may remain after a case of any size, since all caches are bounded.
 KEPT = 2_000_000
 _TURNS = 5
-#: So many times what is allowed is no disturbance by what else the machine does.
+#: A time over this many times the allowed one is not caused by other load on the machine.
 _BEYOND_DOUBT = 5
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Do the work; return the seconds of processor time of this thread, and the result."""
+    """Do the work; return this thread's seconds of processor time, and the result."""
     started = thread_time()
     result = work()
     return thread_time() - started, result
 
 
 def least_time(work: Work, enough: float) -> float:
-    """Do the work afresh until it took no longer than `enough`; return the least time."""
+    """Do the work without caches, again until it takes at most `enough`; return the least time."""
     least = float("inf")
     for _ in range(_TURNS):
         forget()
-        with suppress(Exception):  # another law speaks of what it raises
+        with suppress(Exception):  # what it raises breaks another law
             least = min(least, timed(work)[0])
         if not enough < least < _BEYOND_DOUBT * enough:
             break
@@ -61,7 +61,7 @@ def least_time(work: Work, enough: float) -> float:
 
 
 def weighed(work: Work) -> tuple[int, int]:
-    """Do the work afresh; return the most bytes that it held at once, and what stays of them."""
+    """Do the work without caches; return the peak of its bytes, and how many remain."""
     forget()
     gc.collect()
     tracemalloc.start()
@@ -76,7 +76,7 @@ def weighed(work: Work) -> tuple[int, int]:
 
 
 def forget() -> None:
-    """Empty every cache of the real code: a second look must cost what the first one did."""
+    """Empty every cache of the real code, so that work done again costs as much as at first."""
     for cache in _caches():
         cache.cache_clear()
 

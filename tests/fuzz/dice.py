@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Draws what a case is made of.
+    """Draws the parts of a case.
 
-    Nothing is learned from earlier cases, as coverage guidance would: a case is then known by
+    Unlike with coverage guidance, nothing is learned from earlier cases: so a case is determined by
     its number alone, and any process can make it, in any order.
     """
 
@@ -20,7 +20,7 @@ class Dice:
         self._random = random.Random(f"{seed}/{number}")
 
     def chance(self, one_in: float) -> bool:
-        """Whether something happens that does so once in `one_in` times."""
+        """Return True once in `one_in` times on average."""
         return self._random.random() * one_in < 1
 
     def below(self, end: int) -> int:
@@ -32,13 +32,13 @@ class Dice:
         return self._random.randint(low, high)
 
     def few(self, most: int) -> int:
-        """Draw a whole number up to `most`, small ones more often."""
+        """Draw a whole number up to `most`, with small ones more often."""
         return min(self.below(most + 1), self.below(most + 1))
 
     def one(self, among: Sequence[T]) -> T:
-        """Draw one."""
+        """Draw one item."""
         return among[self._random.randrange(len(among))]
 
     def several(self, among: Sequence[T], most: int) -> list[T]:
-        """Draw up to `most` of them, perhaps one twice."""
+        """Draw up to `most` items, perhaps one twice."""
         return [self.one(among) for _ in range(self.few(most))]

@@ -1,4 +1,4 @@
-"""Cases that broke a law, kept as files: each is a regression test from then on.
+"""Cases that broke a law, stored as files: from then on, each is a regression test.
 
 {"target": "mutate", "law": "no_defect_of_ours", "where": …, "message": …,
  "parts": {"fabrics": "…", "cluster": null, "body": {"text": "…"}}}
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "found"
 
 
 def keep(target: Target, parts: Parts, violation: Violation, folder: Path = FOLDER) -> Path:
-    """Write a case to a file, and return its path; the same case has the same name."""
+    """Write a case to a file, and return its path; equal cases get the same name."""
     told = {
         "target": target.name,
         "law": violation.law,
@@ -36,7 +36,7 @@ def keep(target: Target, parts: Parts, violation: Violation, folder: Path = FOLD
 
 
 def kept(path: Path) -> tuple[Target, Parts]:
-    """Read such a file."""
+    """Read a file written by `keep`."""
     told = json.loads(path.read_text())
     parts = {name: _unpacked(value) for name, value in told["parts"].items()}
     return TARGETS[told["target"]], parts

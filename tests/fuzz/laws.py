@@ -1,4 +1,4 @@
-"""The laws: what must hold for every case, each a function that says how it was broken."""
+"""The laws that every case must obey; each is a function that reports how a case broke it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from webhook.yamltext.documents import Document, joined, read_documents
 
 
 class BrokenLawError(AssertionError):
-    """A law does not hold; `where` tells one way of breaking it from another."""
+    """A law does not hold; `where` distinguishes the ways of breaking it."""
 
     def __init__(self, message: str, where: str = "") -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ def _broken(message: str, where: str = "") -> NoReturn:
 
 
 class Costing:
-    """Something that was done once, and can be done again to look at what it costs."""
+    """Work that was done once, and can be repeated to measure its cost."""
 
     size: int
     seconds: float
@@ -64,7 +64,7 @@ class Costing:
 
 
 def costs_little_time(seen: Costing) -> None:
-    """Its processor time is bounded by the size of the input, whatever is in it."""
+    """Processor time is bounded by the size of the input, whatever its content."""
     most = seen.allowance.time(seen.size)
     if seen.seconds > most:
         least = cost.least_time(seen.again, most)
@@ -73,7 +73,7 @@ def costs_little_time(seen: Costing) -> None:
 
 
 def costs_little_memory(seen: Costing) -> None:
-    """So is its memory; and hardly anything stays of it."""
+    """Memory is bounded by the size of the input, and hardly any remains in use afterwards."""
     if seen.weigh:
         most, kept = cost.weighed(seen.again)
         if most > seen.allowance.memory(seen.size):
@@ -86,15 +86,15 @@ def costs_little_memory(seen: Costing) -> None:
 
 
 class World(NamedTuple):
-    """What a pod is decided in."""
+    """The surroundings of a decision on a pod."""
 
-    replicas: tuple[Mutate, Mutate]  #: that have read the same, each for itself
+    replicas: tuple[Mutate, Mutate]  #: that have read the same, independently
     own: Own
     fabrics: Fabrics
 
 
 class Answered(Costing):
-    """A body, what `/mutate` answered to it, and what follows from that."""
+    """A body, the answer of `/mutate` to it, and everything derived from the two."""
 
     allowance = Allowance(0.03, 2.5e-7)
 
@@ -108,7 +108,7 @@ class Answered(Costing):
 
     @cached_property
     def document(self) -> Any:
-        """What the body says; None where it is no JSON."""
+        """The parsed body; None if it is not JSON."""
         try:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError:
@@ -116,7 +116,7 @@ class Answered(Costing):
 
     @cached_property
     def pod(self) -> Any:
-        """The pod that was asked about, where the answer is about one."""
+        """The pod in the request, if the answer is about one."""
         return self.document["request"]["object"]
 
     @cached_property
@@ -133,38 +133,38 @@ class Answered(Costing):
 
     @cached_property
     def after(self) -> Any:
-        """The pod as jsonpatch, which is not ours, makes it."""
+        """The pod as jsonpatch, an independent library, makes it."""
         pod = orjson.loads(self.body)["request"]["object"]
         return jsonpatch.apply_patch(pod, self.patch, in_place=True)
 
     @cached_property
     def body_after(self) -> bytes:
-        """The review that asks again, about the result."""
+        """The same review, for the resulting pod."""
         return self.about(self.after)
 
     def about(self, pod: Any) -> bytes:
-        """Write the same review about another pod."""
+        """Write the same review for another pod."""
         review = {**self.document, "request": {**self.document["request"], "object": pod}}
         return json.dumps(review).encode()
 
     @cached_property
     def second_pass(self) -> tuple[Answer, ...]:
-        """What this replica answers about the result, and what another one does."""
+        """The answers about the resulting pod, of this replica and of another one."""
         return tuple(one.answer(self.body_after) for one in self.replicas)
 
     @property
     def is_review(self) -> bool:
-        """Whether the answer is a review, and no line of text."""
+        """Whether the answer is a review, not a line of text."""
         return self.answer.status == 200
 
     @property
     def decided(self) -> bool:
-        """Whether it is about a pod that was let through."""
+        """Whether the answer allows a pod after a decision."""
         return self.is_review and self.answer.decision is not None and self.answer.decision.allowed
 
 
 def no_defect_of_ours(seen: Answered) -> None:
-    """No pod makes us fail: no 500 and no 503."""
+    """No pod causes a defect: there is no 500 and no 503."""
     error = seen.answer.error
     if error is not None:
         raise error
@@ -173,7 +173,7 @@ def no_defect_of_ours(seen: Answered) -> None:
 
 
 def the_uid_is_right(seen: Answered) -> None:
-    """The answer has the uid of the request wherever one can be read."""
+    """The answer has the request's uid if one can be read."""
     request = seen.document.get("request") if seen.document.__class__ is dict else None
     asked = request.get("uid") if request.__class__ is dict else None
     if not seen.is_review:
@@ -200,7 +200,7 @@ _AUDIT_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
 def the_answer_is_well_formed(seen: Answered) -> None:
-    """It is what the API server takes: an AdmissionReview v1, or one line of text with a 400."""
+    """The API server accepts the answer: an AdmissionReview v1, or one line of text with a 400."""
     if not seen.is_review:
         line = seen.answer.body.decode()
         if not line.endswith("\n") or line.count("\n") != 1:
@@ -219,7 +219,7 @@ def the_answer_is_well_formed(seen: Answered) -> None:
 
 
 def _check_words(response: dict[str, Any]) -> None:
-    """Check what people read: the message of a refusal, warnings, audit annotations."""
+    """Check the texts for people: a rejection's message, warnings, audit annotations."""
     status = response.get("status", {})
     if not response["allowed"]:
         if "patch" in response:
@@ -243,7 +243,7 @@ def _check_warnings(warnings: list[Any]) -> None:
 
 
 def the_patch_applies(seen: Answered) -> None:
-    """Another library applies the patch, and gets the pod that the decision shows."""
+    """Another library applies the patch, and the result is the decision's pod."""
     if not seen.is_review:
         return
     try:
@@ -257,7 +257,7 @@ def the_patch_applies(seen: Answered) -> None:
 
 
 def a_second_pass_changes_nothing(seen: Answered) -> None:
-    """Asked again about the result, neither this replica nor another one changes anything."""
+    """Called again for the result, neither this replica nor another one changes anything."""
     if not seen.decided:
         return
     for name, again in zip(("here", "elsewhere"), seen.second_pass, strict=True):
@@ -272,14 +272,14 @@ def a_second_pass_changes_nothing(seen: Answered) -> None:
 
 
 def only_allowed_leaves_change(seen: Answered) -> None:
-    """What the user wrote stays, but for what the design lists; we add in known places only."""
+    """Only what the design lists changes; additions are in known places only."""
     if seen.decided:
         for change in forbidden(seen.pod, seen.after, seen.own):
             _broken(f"{change!r:.300}", f"{change.kind} {_shapes([dotted(change.path)])}")
 
 
 def keys_keep_their_order(seen: Answered) -> None:
-    """Keys keep their order, and so do the unknown ones."""
+    """All keys keep their order, including unknown ones."""
     if seen.decided and not key_orders(seen.pod, seen.after):
         _broken("keys stand in another order")
 
@@ -289,7 +289,7 @@ _FIELDS_OF_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def no_power_is_given(seen: Answered) -> None:
-    """We add no capability but IPC_LOCK, no host namespace, and nothing privileged."""
+    """No capability but IPC_LOCK is added, no host namespace, and nothing privileged."""
     if not seen.decided or not seen.patch:
         return
     for power in _POWERS:
@@ -301,7 +301,7 @@ def no_power_is_given(seen: Answered) -> None:
 
 
 def _containers(seen: Answered) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Pair the containers before and after; what is none of a container's shape is left out."""
+    """Pair the containers before and after; skip those of a wrong type."""
     for field in _FIELDS_OF_CONTAINERS:
         before, after = (_listed(one, ("spec", field)) for one in (seen.pod, seen.after))
         if len(before) != len(after):
@@ -328,7 +328,7 @@ def _check_security(before: Any, after: Any) -> None:
 
 
 def no_name_is_doubled(seen: Answered) -> None:
-    """No variable, volume or mount of ours stands beside one of the same name or path."""
+    """No variable, volume or mount is added beside one with the same name or path."""
     if not seen.decided or not seen.patch:
         return
     for before, after in _containers(seen):
@@ -347,7 +347,7 @@ def _check_doubled(before: Any, after: Any, path: Path, key: str) -> None:
 
 
 def who_did_not_opt_in_is_untouched(seen: Answered) -> None:
-    """Without the annotation there is no patch, no warning and no refusal."""
+    """Without the annotation there is no patch and no rejection."""
     decision = seen.answer.decision
     if decision is None or decision.pod.__class__ is not dict:
         return
@@ -359,14 +359,14 @@ def who_did_not_opt_in_is_untouched(seen: Answered) -> None:
 
 
 def what_was_done_is_told(seen: Answered) -> None:
-    """A pod that was changed carries a status of its own: bounded JSON, with this configuration."""
+    """A changed pod has a new status: bounded JSON, with the hash of this configuration."""
     if not seen.decided or not seen.patch:
         return
     annotations = seen.after["metadata"]["annotations"]
     status = annotations.get(STATUS)
     used = sum(len(str(one).encode()) for pair in annotations.items() for one in pair)
     if used > _ANNOTATIONS:
-        return  # the API server refuses such a pod
+        return  # the API server rejects such a pod
     if status is None:
         if used < _ANNOTATIONS - 2 * _LONGEST_STATUS:
             _broken("no status, though there is room", "none")
@@ -387,7 +387,7 @@ _ANNOTATIONS, _LONGEST_STATUS = 256 * 1024, 4096
 
 
 def defaults_in_between_change_nothing(seen: Answered) -> None:
-    """Where the API server adds its defaults after us, a second pass finds nothing to do."""
+    """If the API server adds its defaults after the webhook, a second pass changes nothing."""
     if not seen.decided or not _is_typed(seen.pod):
         return
     body = seen.about(defaulted(seen.after))
@@ -398,10 +398,10 @@ def defaults_in_between_change_nothing(seen: Answered) -> None:
 
 
 def _is_typed(pod: Any) -> bool:
-    """Whether defaulting can be emulated: its parts have the types that the API server wants."""
+    """Whether defaulting can be emulated: all parts have the types that the API server requires."""
     try:
         defaulted(pod)
-    except Exception:  # noqa: BLE001 -- the API server refuses such a pod before us
+    except Exception:  # noqa: BLE001 -- the API server rejects such a pod before the webhook
         return False
     return True
 
@@ -425,7 +425,7 @@ MUTATE_LAWS = (
 
 
 def _shapes(paths: Any) -> str:
-    """Write paths without their numbers, so that two ways of breaking a law can be told apart."""
+    """Write paths with # for their numbers, so that each way of breaking a law has one text."""
     return ", ".join(sorted({re.sub(r"\d+", "#", str(path)) for path in paths}))[:200]
 
 
@@ -437,23 +437,23 @@ _LAUNCHES = re.compile(r"(mpirun|mpiexec|rterun)[\w.-]*$")
 
 
 class Scripted(Answered):
-    """A pod whose only container is a launcher that runs a shell's script."""
+    """A pod whose only container is a launcher that runs a shell script."""
 
     allowance = Allowance(0.05, 2.5e-7)
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
-        """The launchers that were found."""
+        """The launches that were found."""
         return Commands(self.pod).launches(_FIRST)
 
     @property
     def words(self) -> list[str]:
-        """The words of the container, before."""
+        """The container's words before the decision."""
         return _words(self.pod)
 
     @property
     def edited(self) -> bool:
-        """Whether a word of the container changed."""
+        """Whether a word of the container has changed."""
         return _words(self.after) != self.words
 
 
@@ -463,7 +463,7 @@ def _words(pod: Any) -> list[str]:
 
 
 def a_place_is_behind_a_launcher(seen: Scripted) -> None:
-    """What is put into a script stands directly behind a launcher's word."""
+    """The flag is inserted only directly after a launcher's word."""
     if not seen.decided or not seen.edited:
         return
     for before, after in _edited(seen):
@@ -475,13 +475,13 @@ def a_place_is_behind_a_launcher(seen: Scripted) -> None:
 
 
 def _edited(seen: Scripted) -> list[tuple[str, str]]:
-    """Pair the words that changed with what became of them."""
+    """Pair each changed word with its new text."""
     pairs = zip(seen.words, _words(seen.after), strict=False)
     return [(before, after) for before, after in pairs if before != after]
 
 
 def bash_takes_both(seen: Scripted) -> None:
-    """What bash takes for a script it takes with our words, too."""
+    """A script that bash accepts is accepted with the flag, too."""
     if not seen.decided or not seen.edited:
         return
     for before, after in _edited(seen):
@@ -502,7 +502,7 @@ SHELL_LAWS = (a_place_is_behind_a_launcher, bash_takes_both, *MUTATE_LAWS)
 
 
 class Previewed(Costing):
-    """A text, and what a preview of it says in every form."""
+    """A text, and its preview in every form."""
 
     allowance = Allowance(0.15, 3e-5, 2000)
 
@@ -538,7 +538,7 @@ class Previewed(Costing):
 
 
 def a_refusal_is_a_line(seen: Previewed) -> None:
-    """What cannot be read is refused in one line that a terminal can show."""
+    """An unreadable text is rejected in one line that a terminal can show."""
     _check_line(seen.refusal)
 
 
@@ -548,7 +548,7 @@ def _check_line(line: str) -> None:
 
 
 def the_forms_can_be_shown(seen: Previewed) -> None:
-    """JSON is JSON, and the text holds nothing that a terminal takes for a command."""
+    """The JSON form is JSON, and the text form has no character that acts as a terminal command."""
     if seen.report is None:
         return
     json.loads(seen.forms["json"])
@@ -557,7 +557,7 @@ def the_forms_can_be_shown(seen: Previewed) -> None:
 
 
 def the_text_reads_as_the_patched_value(seen: Previewed) -> None:
-    """Another library's idea of the patches is what the rewritten documents say."""
+    """The rewritten documents have the values that another library makes from the patches."""
     if seen.report is None:
         return
     for document, ops, rewritten in zip(
@@ -587,7 +587,7 @@ WORKLOAD_LAWS = (
 
 
 class Loading(Costing):
-    """A fabrics file, and what came of it."""
+    """A fabrics file, and the result of loading it."""
 
     allowance = Allowance(0.15, 1.5e-5, 1500)
 
@@ -606,12 +606,12 @@ class Loading(Costing):
         return loaded, loaded.findings
 
 
-#: Findings that are shown of one file.
+#: The most findings that are shown for one file.
 _SHOWN = 100
 
 
 def findings_are_lines(seen: Loading) -> None:
-    """Each finding is one line that a terminal can show, of a line that the file has."""
+    """Each finding is one line that a terminal can show, about a line that the file has."""
     if seen.loaded is None and not any(one.severity == "error" for one in seen.findings):
         _broken("refused without an error", "none")
     if len(seen.findings) > _SHOWN:
@@ -619,13 +619,13 @@ def findings_are_lines(seen: Loading) -> None:
     lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", seen.data))
     for one in seen.findings:
         _check_line(one.text("fabrics.yaml"))
-        # The end of a text that breaks off is on a line behind the last one, to libyaml.
+        # libyaml reports the end of an unfinished text on the line after the last one.
         if one.line is not None and not 1 <= one.line <= lines + 1:
             _broken(f"line {one.line} of {lines}", "line")
 
 
 def what_is_loaded_can_be_used(seen: Loading) -> None:
-    """Pods can be decided by it, and what is added to them is what the file says."""
+    """Pods can be decided with the configuration, and only what the file says is added to them."""
     if seen.loaded is None:
         return
     fabrics = seen.loaded.fabrics
@@ -641,7 +641,7 @@ def what_is_loaded_can_be_used(seen: Loading) -> None:
 
 
 def the_hash_is_of_what_it_means(seen: Loading) -> None:
-    """The same file has the same hash each time, and so has one that says the same in JSON."""
+    """A file has the same hash each time it is loaded."""
     if seen.loaded is not None:
         again = seen.again()
         assert isinstance(again, tuple)

@@ -1,4 +1,4 @@
-"""Many of one thing: what a loop inside a loop over users' lists would take long for."""
+"""Many of one thing, for which a loop inside a loop over users' lists would take long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TERMS = (
     "spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
 )
 _LABEL = {"key": "k@", "operator": "In", "values": ["x"]}
-#: Where there may be many, and what: `@` becomes a number. `c/` is the last container's.
+#: Places, with items to repeat there: `@` becomes a number. `c/` is the last container.
 _LISTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("c/env", ({"name": "A@"}, {"name": "NCCL_@", "value": "x"}, {"name": "A", "value": "$(@)"})),
     ("c/env", ({"name": "A@", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},)),
@@ -89,7 +89,7 @@ _TEXTS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 
 
 def many(dice: Dice, pod: dict[str, Any], size: int) -> None:
-    """Put many of one thing into a pod, about `size` bytes of it; edits in place."""
+    """Put many of one thing into a pod, about `size` bytes of it; edit the pod in place."""
     kind = dice.below(8)
     if kind < 5:
         path, items = dice.one(_LISTS)
@@ -103,7 +103,7 @@ def many(dice: Dice, pod: dict[str, Any], size: int) -> None:
 
 
 def much_text(dice: Dice, size: int) -> str:
-    """Make a long script, much of it of one thing."""
+    """Make a long script that mostly repeats one thing."""
     return _long(dice.one(_SCRIPTS), size)
 
 
@@ -121,7 +121,7 @@ def _copies(one: Any, size: int) -> list[Any]:
 
 
 def _put(pod: dict[str, Any], path: str, value: Any) -> None:
-    """Put it there, beside what is there; what has another type on the way gives place to it."""
+    """Put the value there, beside existing ones; replace values of another type on the way."""
     steps = [step.replace("~", "/") for step in path.split("/")]
     node: Any = pod
     if steps[0] == "c":

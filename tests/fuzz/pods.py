@@ -1,4 +1,4 @@
-"""Pods and AdmissionReviews that look real: right types, in the words that matter."""
+"""Realistic pods and AdmissionReviews, with correct types and the words that matter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMESPACES = ("lab", "lab", "lab", "bounded", "guarded", "stranger", "")
 
 
 def pod_of(dice: Dice, *, calm: bool = False) -> dict[str, Any]:
-    """Draw a pod; nearly all opted in. A `calm` one is not refused for its annotations."""
+    """Draw a pod, nearly always opted in. A `calm` one is not rejected for its annotations."""
     annotations = _annotations(dice, calm=calm)
     metadata: dict[str, Any] = {"name": "train", "namespace": "lab", "annotations": annotations}
     if dice.chance(4):
@@ -45,13 +45,13 @@ def _annotations(dice: Dice, *, calm: bool) -> dict[str, Any]:
     if dice.chance(25):
         annotations = dice.one(({}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "yes"}))
     annotations |= _some(dice, words.ANNOTATIONS, 3)
-    if dice.chance(400):  # about all that annotations may have together
+    if dice.chance(400):  # about the limit for all annotations together
         annotations["description"] = dice.one("xé") * dice.number(125_000, 263_000)
     return annotations
 
 
 def review_of(dice: Dice, pod: Any) -> dict[str, Any]:
-    """Wrap a pod as the API server does; sometimes it asks about something else."""
+    """Wrap a pod as the API server does; sometimes the request is about something else."""
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     request: dict[str, Any] = {
         "uid": UID,
@@ -164,7 +164,7 @@ def _env(dice: Dice) -> list[dict[str, Any]]:
     return found + dice.several(words.REFERENCES, 2) if dice.chance(4) else found
 
 
-#: Each once in so many containers.
+#: Fields of containers; each is drawn once in this many containers.
 _FIELDS: tuple[tuple[float, str, Callable[[Dice], Any]], ...] = (
     (1.1, "resources", _resources),
     (1.7, "env", _env),
@@ -177,7 +177,7 @@ _FIELDS: tuple[tuple[float, str, Callable[[Dice], Any]], ...] = (
 
 
 def _share(dice: Dice, spec: dict[str, Any]) -> None:
-    """Give a pod what NVLink between pods needs, perhaps not all of it."""
+    """Give a pod what NVLink between pods requires, sometimes not all of it."""
     needed = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
     spec.update(item for item in needed.items() if not dice.chance(8))
     for one in spec["containers"]:

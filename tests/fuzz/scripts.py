@@ -1,4 +1,4 @@
-"""Commands and shell scripts: the words that are looked for, and every trap around them."""
+"""Commands and shell scripts: with the words that the webhook looks for, and every trap."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ _BLOCKS = (
 
 
 def argv_of(dice: Dice) -> list[str]:
-    """Draw the words of a container: a program's, or a shell's with a script."""
+    """Draw a container's words: a program and its arguments, or a shell with a script."""
     if dice.chance(2):
         return list(dice.one(ARGVS))
     words = [*dice.one(SHELLS), script_of(dice)]
@@ -185,7 +185,7 @@ def _noise(dice: Dice, script: str) -> str:
 
 
 def _deep(dice: Dice) -> str:
-    """Repeat something many times: seldom so often that the size alone is a question."""
+    """Repeat something many times, but rarely so often that the size alone matters."""
     most = 4000 if dice.chance(30) else 200
     piece = dice.one(OPENINGS) if dice.chance(2) else dice.one(_TRAPS) + dice.one(_TRAPS)
     many = piece * dice.below(most)

@@ -1,4 +1,4 @@
-"""Make a case that breaks a law as small as it can be and still break the same one."""
+"""Make a case that breaks a law as small as possible, while it still breaks the same law."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Fails = Callable[[Any], bool]
 
 
 def shrunk(parts: Parts, breaks: Callable[[Parts], bool], *, seconds: float = 60) -> Parts:
-    """Return a smaller case that `breaks` the law, too; the same one where none was found.
+    """Return a smaller case that also `breaks` the law, or the same case if none was found.
 
-    Ends after some time: what is left is then the smallest so far.
+    The search stops after `seconds`, with the smallest case so far.
     """
     until = monotonic() + seconds
     best = dict(parts)
@@ -38,7 +38,7 @@ def shrunk(parts: Parts, breaks: Callable[[Parts], bool], *, seconds: float = 60
 
 
 class _TimeIsUpError(Exception):
-    """The smallest so far must do."""
+    """The time is up, so the smallest case so far is the result."""
 
 
 def _shrink(value: Any, fails: Fails) -> None:
@@ -51,7 +51,7 @@ def _shrink(value: Any, fails: Fails) -> None:
 
 
 def _shrink_bytes(data: bytes, fails: Fails) -> None:
-    """Shrink as JSON, if what it means breaks the law, else as text, else byte by byte."""
+    """Shrink as JSON, if the value alone breaks the law, else as text, else byte by byte."""
 
     def as_json(value: Any) -> bool:
         return fails(json.dumps(value).encode())
@@ -75,7 +75,7 @@ def _fewer_lines(text: str, fails: Fails) -> None:
 
 
 def _shrink_tree(value: Any, fails: Fails) -> None:
-    """Leave out what can be left out, from the root to the leaves, until nothing can."""
+    """Remove whatever can be removed, from the root to the leaves, until nothing can be."""
     smaller = True
     while smaller:
         smaller = False
@@ -94,7 +94,7 @@ _GONE = object()
 
 
 def _simplest(found: Any, fails: Fails) -> Any:
-    """Return something smaller that can stand there, else the very same."""
+    """Return something smaller that still fails in that place, else the same object."""
     if found.__class__ is dict:
         pairs = list(found.items())
         few = _fewer(pairs, lambda few: fails(dict(few)))
@@ -109,7 +109,7 @@ def _simplest(found: Any, fails: Fails) -> Any:
 
 
 def _fewer(items: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
-    """Leave out as many items as can be: all, halves, quarters, down to one by one."""
+    """Remove as many items as possible: all, halves, quarters, down to single ones."""
     size = len(items)
     while size:
         start = 0
@@ -131,7 +131,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _at(value: Any, path: tuple[Any, ...]) -> Any:
-    """Return what stands there, _GONE where it was left out meanwhile."""
+    """Return the value at a path, or _GONE if it was removed meanwhile."""
     for step in path:
         try:
             value = value[step]
@@ -141,7 +141,7 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """Return a copy along the path, with something else at its end."""
+    """Return a copy with another value at the end of the path."""
     if not path:
         return new
     copied = value.copy()

@@ -1,4 +1,4 @@
-"""Make something wrong of what is right: values, places, sizes and bytes."""
+"""Corrupt valid inputs: values, places, sizes and bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 from tests.fuzz.dice import Dice
 
-#: Quantities that the API server's own parser takes or refuses in ways of its own.
+#: Quantities that the API server's parser accepts or rejects in its own ways.
 QUANTITIES: tuple[Any, ...] = (
     *("-9223372036854775807", "9223372036854775807", "9223372036854775808", "1e60", "1e400"),
     *(
@@ -91,7 +91,7 @@ Tree = dict[str, Any] | list[Any]
 
 
 def spoilt(dice: Dice, value: Any) -> Any:
-    """Return the value with one to four things changed, all of them JSON; edits it in place."""
+    """Return the value with one to four changes, still JSON; edits it in place."""
     for _ in range(1 + dice.few(3)):
         if value.__class__ not in (dict, list) or not value:
             return value
@@ -102,7 +102,7 @@ def spoilt(dice: Dice, value: Any) -> Any:
 
 
 def _nodes(value: Tree) -> list[tuple[Any, Any]]:
-    """List every place below, as the parent and the key or index."""
+    """List every place below, as the parent with the key or index."""
     found: list[tuple[Any, Any]] = []
     todo: list[Any] = [value]
     while todo:
@@ -136,13 +136,13 @@ def _gone(_: Dice, parent: Any, key: Any, __: Places) -> None:
 
 
 def _elsewhere(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
-    """Put there what stands elsewhere."""
+    """Copy a value from another place."""
     other, its = dice.one(nodes)
     parent[key] = _copied(other[its])
 
 
 def _renamed(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
-    """Give a value the key of another one, or a strange one."""
+    """Give a value the key of another one, or an odd key."""
     if parent.__class__ is not dict:
         return _turned(dice, parent, key, nodes)
     other = dice.one(nodes)[1]
@@ -153,7 +153,7 @@ def _renamed(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
 
 
 def _turned(_: Dice, parent: Any, key: Any, __: Places) -> None:
-    """Reverse the order of a list, or of the keys."""
+    """Reverse the order of a list, or of a mapping's keys."""
     if parent.__class__ is list:
         parent.reverse()
     elif parent[key].__class__ is list:
@@ -170,7 +170,7 @@ def _twice(dice: Dice, parent: Any, key: Any, _: Places) -> None:
 
 
 def _wrapped(dice: Dice, parent: Any, key: Any, _: Places) -> None:
-    """Nest a value a little, or deeper than any pod is."""
+    """Nest a value one level deeper, or deeper than in any real pod."""
     depth = dice.one((2, 10, 50)) if dice.chance(8) else 1
     for _turn in range(depth):
         parent[key] = [parent[key]] if dice.chance(2) else {"x": parent[key]}
@@ -186,7 +186,7 @@ _SPOILERS: tuple[Callable[[Dice, Any, Any, Places], None], ...] = (
 
 
 def grown(dice: Dice, value: Tree, size: int) -> None:
-    """Repeat what stands at one place until all of it has about `size` bytes; edits in place."""
+    """Repeat the value at one place until the whole has about `size` bytes; edit it in place."""
     kind = dice.one(_GROWING)
     by_name: dict[str, Places] = {}
     for parent, key in _nodes(value):
@@ -206,7 +206,7 @@ def grown(dice: Dice, value: Tree, size: int) -> None:
         found.update({f"{name}{number}": kept for number in range(size // each)})
 
 
-#: Lists are what loops are about.
+#: Mostly lists, since loops run over lists.
 _GROWING: tuple[type, ...] = (list, list, list, list, dict, str)
 
 
@@ -233,7 +233,7 @@ def _repeat(dice: Dice, found: list[Any], size: int) -> None:
 
 
 def written(dice: Dice, value: Any) -> bytes:
-    """Write JSON, seldom with what no well-behaved writer leaves in it."""
+    """Write JSON, rarely with something that no well-behaved writer would write."""
     if not dice.chance(10):
         return orjson.dumps(value)
     raw = _marked(dice, value)
@@ -267,7 +267,7 @@ _MARK = "@@mark@@"
 
 
 def _marked(dice: Dice, value: Any) -> bytes:
-    """Write one value raw, or one key a second time."""
+    """Write one value as raw bytes, or one key a second time."""
     nodes = _nodes(value) if value.__class__ in (dict, list) and value else []
     if not nodes:
         return orjson.dumps(value)

@@ -1,4 +1,4 @@
-"""How far a run is, and what its cases reached."""
+"""The progress of a run, and what its cases reached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH = 110
 
 
 class Progress:
-    """One line: on a terminal each second or so, in a log each minute."""
+    """One line of progress: on a terminal about every second, in a log every minute."""
 
     def __init__(self, cases: int) -> None:
         self._cases = cases
@@ -22,7 +22,7 @@ class Progress:
         self._terminal = sys.stderr.isatty()
 
     def tell(self, tally: Tally) -> None:
-        """Write the line, if it is time."""
+        """Write the line if it is due."""
         now = monotonic()
         if now - self._told < (1 if self._terminal else 60):
             return
@@ -31,7 +31,7 @@ class Progress:
         print(self._line(tally, now), end=end, file=sys.stderr, flush=True)
 
     def end(self, tally: Tally) -> None:
-        """Write the last one."""
+        """Write the last line."""
         if self._terminal:
             print(file=sys.stderr)
         print(self._line(tally, monotonic()))
@@ -43,7 +43,7 @@ class Progress:
 
 
 def table(tally: Tally) -> str:
-    """Say for each target how many cases reached which code, and which codes none did."""
+    """Write how many cases of each target reached each code, and which codes none reached."""
     lines: list[str] = []
     for name, cases in sorted(tally.targets.items()):
         lines.append(f"\n{name}: {cases} cases")

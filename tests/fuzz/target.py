@@ -1,4 +1,4 @@
-"""What is fuzzed: how cases are made, what runs them, and the laws that hold for them."""
+"""A target of the fuzzer: how to make its cases, how to run them, and the laws that they obey."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any, NamedTuple, Protocol
 
 from tests.fuzz.dice import Dice
 
-#: What a case is made of: JSON values, and bytes.
+#: The parts of a case: JSON values, and bytes.
 Parts = dict[str, Any]
 Law = Callable[[Any], None]
 
 
 class Build(Protocol):
-    """Make a case; a large one holds much of one thing. Runs nothing of the real code."""
+    """Makes a case; a large one has many of one thing. Runs nothing of the real code."""
 
     def __call__(self, dice: Dice, *, large: bool) -> Parts:
-        """Make it out of these choices."""
+        """Make a case from the draws of `dice`."""
         ...
 
 
 class Target(NamedTuple):
-    """Something that takes what others write."""
+    """A part of the code that reads what others write."""
 
     name: str
     build: Build
-    #: Run the real code on a case.
+    #: Runs the real code on a case.
     observe: Callable[[Parts], Any]
     laws: tuple[Law, ...]
-    #: Name what the case reached.
+    #: Lists the codes that the case reached.
     codes: Callable[[Any], Iterable[str]]
-    #: What a run of some size should reach.
+    #: The codes that a long enough run should reach.
     expected: frozenset[str]
-    #: How many of the cases are its own, beside the others'.
+    #: Its share of the cases, relative to those of the other targets.
     weight: int

@@ -1,4 +1,4 @@
-"""The words that matter in pods, each with values that a decision tells apart."""
+"""The words that matter in pods, each with values that lead to different decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS: dict[str, tuple[Any, ...]] = {
         AMOUNTS,
     ),
 }
-#: What containers request before anything else comes on top: mostly GPUs.
+#: What containers request before anything else is added: mostly GPUs.
 BASES: tuple[dict[str, Any], ...] = (
     {},
     {},
@@ -230,7 +230,7 @@ SPEC: dict[str, tuple[Any, ...]] = {
     "tolerations": ([{"operator": "Exists"}],),
     "imagePullSecrets": ([{"name": "pull"}],),
 }
-#: Fields that no version of Kubernetes has, with values that are easily spoilt.
+#: Fields that no version of Kubernetes has, with values that are easily changed by mistake.
 UNKNOWN: tuple[tuple[str, Any], ...] = (
     ("x-zeta", None),
     ("x-alpha", {"b": 1, "a": [None]}),

@@ -1,8 +1,8 @@
-"""Run cases in several processes, and outlive what a case does to its process.
+"""Run cases in several processes, and survive what a case does to its process.
 
-Which process runs a case makes no difference: it is known by its number. Ranges of numbers are
-handed out; where a process dies, or is busy with one case for too long, that case is a finding
-and the rest of its range is handed out again.
+It makes no difference which process runs a case, which is determined by its number. Processes get
+ranges of numbers; if a process dies, or one case keeps it busy for too long, that case is a
+finding, and the rest of its range is given to another process.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _FORK = multiprocessing.get_context("fork")
 _RANGE = 250
 #: Seconds of wall time for one case; the slowest takes less than one on an idle machine.
 PATIENCE = 120.0
-#: Of address space: a case that wants more gets a MemoryError, and the machine survives it.
+#: Bytes of address space: a case that needs more gets a MemoryError, and the machine survives.
 _MEMORY = 8 << 30
 
 
 class First(NamedTuple):
-    """The first case that showed a finding."""
+    """The first case that led to a finding."""
 
     number: int
     violation: Violation
@@ -40,7 +40,7 @@ class First(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What came of some cases."""
+    """The results of some cases."""
 
     cases: int = 0
     targets: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Tally:
     broken: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def add(self, other: Tally) -> None:
-        """Add what came of others."""
+        """Add the results of other cases."""
         self.cases += other.cases
         self.targets += other.targets
         self.codes += other.codes
@@ -68,18 +68,18 @@ class Tally:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process, and the range of numbers that it is at."""
+    """One process, with its range of numbers."""
 
     process: BaseProcess
     connection: Connection
-    at: Any  #: shared: the number of the case that it is at
+    at: Any  #: shared: the number of the current case
     numbers: range = range(0)
     last: int = -1
     since: float = 0.0
 
 
 class Run(NamedTuple):
-    """Which cases: of a seed, of one target only or of all."""
+    """Which cases to run: those of a seed, of one target or of all."""
 
     seed: int
     only: str = ""
@@ -128,7 +128,7 @@ def _hand_out(worker: _Worker, ranges: list[range]) -> None:
 
 
 def _heard(workers: list[_Worker]) -> Iterator[tuple[int, Tally | None]]:
-    """Yield what workers send, None for one that is dead, or that hangs and is ended."""
+    """Yield what workers send; None for one that has died, or that hung and was killed."""
     busy = {worker.connection: index for index, worker in enumerate(workers) if worker.numbers}
     for connection in wait(list(busy), timeout=1.0):
         assert isinstance(connection, Connection)
@@ -146,7 +146,7 @@ def _heard(workers: list[_Worker]) -> Iterator[tuple[int, Tally | None]]:
 
 
 def _bury(worker: _Worker, of: Run, total: Tally, ranges: list[range]) -> None:
-    """Count the case that ended a process, and hand out the others of its range again."""
+    """Count the case that ended a process, and put the rest of its range back."""
     worker.process.join()
     number, code = worker.at.value, worker.process.exitcode
     target, _ = make(of.seed, number, of.only)
@@ -159,13 +159,13 @@ def _bury(worker: _Worker, of: Run, total: Tally, ranges: list[range]) -> None:
 
 
 def _work(of: Run, connection: Connection, at: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     parent = os.getppid()
-    while os.getppid() == parent:  # nothing is left behind by one that was killed
+    while os.getppid() == parent:  # end when the parent has been killed
         if connection.poll(1.0):
             connection.send(_several(of, connection.recv(), at, parent))
 

@@ -1,4 +1,4 @@
-"""Configurations and clusters to decide in: together they reach every rule."""
+"""Configurations and clusters for decisions: together they reach every rule."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _BOUNDS = (
     },
 )
 _GUARDED = _namespace("guarded", {"pod-security.kubernetes.io/enforce": "restricted"})
-#: Each is the objects of a cluster; None: nothing is known, and nothing held against anybody.
+#: Each has the objects of a cluster; None: nothing is known about the cluster.
 CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
     None,
     (

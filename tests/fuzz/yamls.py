@@ -1,4 +1,4 @@
-"""Values as YAML and JSON, in the styles that people and libraries write; and what is none."""
+"""Values as YAML and JSON, in the styles of people and libraries; and invalid texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLES = ("block", "block", "commented", "flow", "mixed", "crlf", "json", "json
 
 
 def yaml_of(dice: Dice, value: Any) -> str:
-    """Write one document in some style."""
+    """Write one document in a random style."""
     style = dice.one(_STYLES)
     if style in ("json", "json-lines"):
         return json.dumps(value, indent=4 if style == "json-lines" else None, ensure_ascii=False)
@@ -54,7 +54,7 @@ _MANY = (
 
 
 def noisy(dice: Dice, text: str) -> str:
-    """Put signs into a text that mean something in YAML, or leave a part of it out."""
+    """Insert characters with a meaning in YAML into a text, or remove a part of it."""
     for _ in range(1 + dice.few(3)):
         at = dice.below(len(text) + 1)
         kind = dice.below(3)
@@ -64,7 +64,7 @@ def noisy(dice: Dice, text: str) -> str:
 
 
 def swollen(dice: Dice, text: str, size: int) -> str:
-    """Put many of one thing before, behind or into a text."""
+    """Insert many of one thing at the beginning, the end or inside of a text."""
     each = dice.one(_MANY)
     much = "".join(each.replace("@", str(number)) for number in range(size // len(each)))
     at = dice.one((0, len(text), text.find("\n") + 1))

@@ -1,11 +1,11 @@
-"""Each folder `<subject>/<case>` states one rule by example, and this proves that it holds.
+"""Each folder `<subject>/<case>` states one rule by example; these tests check that it holds.
 
-    pod.yaml        what the user writes; the first line says the rule in a sentence
+    pod.yaml        what the user writes; its first line states the rule in a sentence
     fabrics.yaml    the configuration
-    facts.yaml      what is known of the cluster, where the rule depends on it
-    expected.yaml   what comes out; written by `make golden`, judged by people
+    facts.yaml      what is known about the cluster, if the rule depends on it
+    expected.yaml   the result; written by `make golden`, and reviewed by people
 
-A case goes through the command line and through `/mutate`; both must say the same.
+A case runs through the command line and through `/mutate`; both must agree.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_preview_prints_what_is_expected(
 
 @each_case
 def test_mutate_agrees_with_the_preview(case: Path) -> None:
-    """The pod that the API server makes with our patch is the one that the preview shows."""
+    """The API server's pod, made with our patch, is the one that the preview shows."""
     expected = yaml.safe_load((case / "expected.yaml").read_text())
     server = _Server(case)
     pod = defaulted(_pod(case))
@@ -75,7 +75,7 @@ def test_mutate_agrees_with_the_preview(case: Path) -> None:
 
 @each_case
 def test_a_second_call_changes_nothing(case: Path) -> None:
-    """Deciding again on the result, as with reinvocationPolicy IfNeeded, gives no operation."""
+    """Deciding again on the result, as with reinvocationPolicy IfNeeded, yields no operation."""
     server = _Server(case)
     pod = defaulted(_pod(case))
     first = server.answer(pod)
@@ -88,7 +88,7 @@ def test_a_second_call_changes_nothing(case: Path) -> None:
 def test_yaml_and_json_outputs_agree(
     case: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """`-o yaml` is the pod of `-o json`, with the comment that states the rule still on top."""
+    """`-o yaml` is the pod of `-o json`, still with the comment that states the rule."""
     decision = _previewed(case, capsysbinary)
     written = _run(case, capsysbinary, "yaml").decode()
     assert written.splitlines()[0] == (case / "pod.yaml").read_text().splitlines()[0]
@@ -96,7 +96,7 @@ def test_yaml_and_json_outputs_agree(
 
 
 def test_no_folder_is_left_over() -> None:
-    """Every folder is a case, every case has its files, and no file is one too many."""
+    """Every folder is a case, every case has its files, and there are no other files."""
     folders = {path for path in HERE.glob("*/*") if path.is_dir()}
     assert folders == set(CASES)
     for case in CASES:
@@ -108,7 +108,7 @@ def test_no_folder_is_left_over() -> None:
 
 @each_case
 def test_a_case_is_a_good_example(case: Path) -> None:
-    """The first line of pod.yaml is a sentence; the configuration is one without findings."""
+    """The first line of pod.yaml is a sentence, and the configuration has no findings."""
     first = (case / "pod.yaml").read_text().splitlines()[0]
     assert first.startswith("# ")
     assert first.endswith(".")

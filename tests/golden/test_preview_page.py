@@ -1,4 +1,4 @@
-"""docs/preview.md shows real output, and the keys of the real form; UPDATE_GOLDEN=1 writes both."""
+"""docs/preview.md has real output, and the real form's keys; UPDATE_GOLDEN=1 writes both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _type(value: dict[str, Any]) -> str:
 def test_the_page_shows_what_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each command is run on the manifest that the page shows."""
+    """The page has the output of each command for the manifest that it shows."""
     page = PAGE.read_text()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

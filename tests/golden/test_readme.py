@@ -1,4 +1,4 @@
-"""The README shows real output and the real tables; UPDATE_GOLDEN=1 writes them."""
+"""The README has real output and the real tables; UPDATE_GOLDEN=1 writes them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 def test_the_readme_shows_what_is_printed(printed: Print) -> None:
-    """Every part between markers is what the code says today."""
+    """Every part between markers is what the code prints today."""
     parts = {
         "trainer": f"```text\n{printed(['preview', TRAINER])}```\n",
         "trainer-diff": f"```diff\n{printed(['preview', TRAINER, '-o', 'diff'])}```\n",
@@ -75,7 +75,7 @@ def test_the_readme_shows_what_is_printed(printed: Print) -> None:
 
 
 def test_the_readme_links_to_files_that_exist() -> None:
-    """A link to a file of the repository leads somewhere."""
+    """Every link to a file in the repository leads to an existing file."""
     links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []

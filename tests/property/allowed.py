@@ -1,7 +1,7 @@
-"""What the design lets a decision change in a pod; everything else is the user's.
+"""The changes of a pod that the design allows a decision; everything else is the user's.
 
-Design 1.3: `limits.memory` may go, an aliased RDMA resource may be renamed, words may be put
-into `command` and `args`, networks may be appended. All else is added, in known places.
+Design 1.3: `limits.memory` may be removed, an aliased RDMA resource renamed, words inserted into
+`command` and `args`, and networks appended. All other changes are additions in known places.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from webhook.shelltext.argv import unwrap
 
 
 class Own(NamedTuple):
-    """The names that a configuration lets a decision write."""
+    """The names that a decision may write with a configuration."""
 
     resources: frozenset[str]
     aliases: dict[str, frozenset[str]]  #: alias → the resources that it stands for
@@ -29,7 +29,7 @@ class Own(NamedTuple):
 
 
 def names_of(fabrics: Fabrics) -> Own:
-    """List what the fabrics of a configuration add to pods."""
+    """List the names that a configuration's fabrics add to pods."""
     each = fabrics.fabrics.values()
     resources = [one for fabric in each for one in fabric.resources]
     return Own(
@@ -65,7 +65,7 @@ _SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
 
 def _leaves(change: Change) -> Iterator[Change]:
-    """Take what was added apart, down to what one rule speaks of: a leaf, or a list's mapping."""
+    """Split an addition into parts that one rule covers: a leaf, or a mapping in a list."""
     value: Any = change.after
     listed = value.__class__ is dict and change.path[-1:] and change.path[-1].__class__ is int
     if value.__class__ not in (dict, list) or listed or not value:
@@ -119,7 +119,7 @@ def _may_add(leaf: Change, own: Own) -> bool:
     return any(place.fullmatch(where) and rule(leaf, own) for place, rule in _ADDITIONS)
 
 
-# What may go, and what may change
+# What may be removed, and what may be replaced
 
 _LIMIT = re.compile(rf"(spec|{_CONTAINER})\.resources\.limits\.memory")
 _AMOUNT = re.compile(
@@ -130,9 +130,9 @@ _WORDS = ["-mca", "coll_hcoll_enable", "0"]
 
 
 def _may_remove(change: Change, after: Any, own: Own) -> bool:
-    """Allow limits.memory, with the request in its place, and an alias, with the real resource.
+    """Allow limits.memory, if the request is there, and an alias, if the real resource is.
 
-    And a status that somebody else wrote, where there is no room for ours.
+    Also allow the status that somebody else wrote, if there is no room for ours.
     """
     where = dotted(change.path)
     if change.path == ("metadata", "annotations", STATUS):
@@ -145,7 +145,7 @@ def _may_remove(change: Change, after: Any, own: Own) -> bool:
 
 
 def _may_replace(change: Change, own: Own) -> bool:
-    """Allow words put into commands, an append to the networks, a merged quantity, the status."""
+    """Allow words inserted into commands, appended networks, a merged quantity, the status."""
     if change.path[-1:] in (("command",), ("args",)):
         return _only_inserted(change.before, change.after)
     where = dotted(change.path)
@@ -163,9 +163,9 @@ def _only_appended(before: str, after: str) -> bool:
 
 
 def _only_inserted(before: list[Any], after: list[Any]) -> bool:
-    """Whether the words are there in their order, each as it was or with the flag put into it.
+    """Whether all words are still there in order, each unchanged or with the flag inserted.
 
-    The remap may stand in front of them, and the flag between them as words of its own.
+    The remap may precede them, and the flag may stand between them as separate words.
     """
     if after.__class__ is not list or not all(word.__class__ is str for word in before + after):
         return False
@@ -183,7 +183,7 @@ def _only_inserted(before: list[Any], after: list[Any]) -> bool:
 
 
 def _without_flags(script: str) -> re.Pattern[str]:
-    """Match a script that has fewer flags, and the blank that `2>log` got behind one."""
+    """Match a script with fewer flags, or without the blank that `2>log` gets after a flag."""
     first, *others = (re.escape(part) for part in script.split(_FLAG))
     rest = (re.sub(r"^\\ (?=[<>])", " ?", part) for part in others)
     return re.compile("".join([first, *(f"(?:{re.escape(_FLAG)})?{part}" for part in rest)]))

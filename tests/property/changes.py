@@ -1,4 +1,4 @@
-"""What became of the user's words: every difference between a pod and what was made of it."""
+"""Every difference between a user's pod and the result of a decision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webhook.pod.path import Path
 
 
 class Change(NamedTuple):
-    """One difference. `added` where nothing, or null, stood before."""
+    """One difference; `added` if there was nothing, or null, before."""
 
     kind: str  #: added | removed | replaced
     path: Path
@@ -18,7 +18,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Any, after: Any, path: Path = ()) -> Iterator[Change]:
-    """Compare two documents; what was put into or behind a list counts as added."""
+    """Compare two documents; items appended to a list count as added."""
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _of_mappings(before, after, path)
     elif isinstance(before, list) and isinstance(after, list):
@@ -40,7 +40,7 @@ def _of_mappings(before: dict[str, Any], after: dict[str, Any], path: Path) -> I
 
 
 def _of_lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Change]:
-    """Pair the items in order; a list of strings may have grown anywhere, others at the end."""
+    """Pair the items in order; `command` and `args` may have grown anywhere, others at the end."""
     if path[-1:] in (("command",), ("args",)):
         if before != after:
             yield Change("replaced", path, before, after)
@@ -55,7 +55,7 @@ def _of_lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Chang
 
 
 def key_orders(before: Any, after: Any) -> bool:
-    """Whether every mapping's keys that are left stand in the order that they had."""
+    """Whether the remaining keys of every mapping have kept their order."""
     if isinstance(before, dict) and isinstance(after, dict):
         left = [key for key in before if key in after]
         kept = [key for key in after if key in before]

@@ -1,4 +1,4 @@
-"""Pods, configurations and facts out of the words that matter, and JSON that is none of it."""
+"""Pods, configurations and facts with the words that matter, and arbitrary JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ fabrics:
   hostSocketInterface: bond0
 """,
 )
-#: Configurations that differ in everything that a pod can notice.
+#: Configurations that differ in everything that affects a pod.
 CONFIGURATIONS: tuple[Fabrics, ...] = tuple(
     parse_fabrics(_HEAD + text, "fabrics.yaml").fabrics for text in _FILES
 )
@@ -73,13 +73,13 @@ def fabrics() -> Strategy[Fabrics]:
 
 @st.composite
 def facts(draw: st.DrawFn) -> Facts:
-    """Draw the facts of a cluster in which namespace lab may be missing."""
+    """Draw the facts of a cluster, in which namespace lab may be missing."""
     return Facts.from_objects(draw(st.lists(st.sampled_from(_OBJECTS), max_size=4)))
 
 
 @st.composite
 def contexts(draw: st.DrawFn) -> Context:
-    """Draw everything that a decision depends on besides the pod."""
+    """Draw the context of a decision: everything that it depends on besides the pod."""
     chosen, known = draw(fabrics()), draw(facts() | st.just(Facts()))
     return Context(
         fabrics=chosen, namespace=known.namespace("lab"), inventory=known.inventory(chosen)
@@ -116,7 +116,7 @@ _OBJECTS: tuple[dict[str, Any], ...] = (
 
 
 def _some(values: dict[str, Any], most: int = 4) -> Strategy[dict[str, Any]]:
-    """Draw some keys of `values`, each with one of the values listed, in any order."""
+    """Draw some keys of `values`, each with one of its values, in any order."""
     pairs = [(key, value) for key, listed in values.items() for value in listed]
     return st.lists(st.sampled_from(pairs), max_size=most).map(dict)
 
@@ -136,7 +136,7 @@ _LIMITS: dict[str, Any] = {
     ),
     "rdma/hca": ("1", "0", None),
 }
-#: What a container may request beside its limits: an alias where the limit has the real name, say.
+#: What a container may request besides its limits, such as an alias of a limit's resource.
 _REQUESTS: dict[str, Any] = {"rdma/hca": ("1", "0", None), "rdma/rdma_v100": ("0", "2", None)}
 _VARIABLES: dict[str, tuple[str, ...]] = {
     "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5"),
@@ -187,7 +187,7 @@ _SECURITY: dict[str, Any] = {
         {"add": ["CAP_IPC_LOCK"]},
     ),
 }
-#: Fields that no version of Kubernetes has, with values that are easily spoilt.
+#: Fields that no version of Kubernetes has, with values that are easily changed by mistake.
 _UNKNOWN: Strategy[dict[str, Any]] = st.dictionaries(
     st.sampled_from(("x-zeta", "x-alpha", "x-~/")),
     st.sampled_from((None, {}, [], 1.0, 10**18, "é", {"b": 1, "a": [None]})),
@@ -195,7 +195,7 @@ _UNKNOWN: Strategy[dict[str, Any]] = st.dictionaries(
 )
 
 
-#: What containers request before anything else comes on top: mostly GPUs.
+#: What containers request before anything else is added: mostly GPUs.
 _BASES: tuple[dict[str, Any], ...] = (
     {},
     {"nvidia.com/gpu": 2},
@@ -203,7 +203,7 @@ _BASES: tuple[dict[str, Any], ...] = (
     {"nvidia.com/v100": 8, "memory": "64Gi", "cpu": 8},
     {"rdma/rdma_v100": 1, "memory": 1024},
 )
-#: What NVLink between pods needs.
+#: What NVLink between pods requires.
 _SHARING = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
 _SHARER = {"securityContext": {"privileged": True}, "command": ["python", "train.py"]}
 
@@ -309,7 +309,7 @@ _SPEC: dict[str, Any] = {
 
 @st.composite
 def pods(draw: st.DrawFn, *, enable: str | None = "true") -> dict[str, Any]:
-    """Draw a pod of right types, opted in unless `enable` says otherwise."""
+    """Draw a pod with valid types, opted in unless `enable` says otherwise."""
     annotations = {} if enable is None else {ENABLE: enable}
     annotations |= draw(_some(_ANNOTATIONS, 2))
     metadata = {"name": "train", "namespace": "lab", "annotations": annotations}
@@ -336,7 +336,7 @@ def _spec(draw: st.DrawFn, sharing: bool) -> dict[str, Any]:
 
 # JSON
 
-#: Integers within 64 bits, since orjson writes no others.
+#: Integers within 64 bits, since orjson writes no larger ones.
 _SCALARS = (
     st.none()
     | st.booleans()
@@ -372,7 +372,7 @@ def spoilt_pods(draw: st.DrawFn) -> Any:
 
 
 def _grafted(node: Any, seed: int, scion: Any) -> Any:
-    """Return a copy of `node` with `scion` at the place that `seed` leads to."""
+    """Return a copy of `node` with `scion` at the place that `seed` determines."""
     if not isinstance(node, dict | list) or not node or seed % 8 == 0:
         return scion
     keys: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))

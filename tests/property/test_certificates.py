@@ -1,9 +1,9 @@
-"""Replicas that exchange their CA: whatever comes between, whom they serve is trusted.
+"""Replicas that exchange their CA: whatever happens, the leaves that they serve are trusted.
 
 Any number of replicas do their rounds in any order, also within each other's requests;
-requests and answers get lost; replicas come and go; clocks are wrong; the Secret is deleted
-or overwritten; rotations and revocations are asked for. All the while each leaf that is
-served must be one that is trusted by an API server which is behind by up to `propagation`.
+requests and answers get lost; replicas start and stop; clocks are wrong; the Secret is deleted
+or overwritten; rotations and revocations are requested. All the while, an API server whose
+`caBundle` is up to `propagation` old must trust every served leaf.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ TIMES = Lifetimes(
     round=timedelta(seconds=5),
     idle=timedelta(seconds=20),
 )
-#: Until nothing is left of an exchange.
+#: Seconds until an exchange has ended completely.
 QUIET = 330
 WRONG = st.integers(-60, 60).map(lambda seconds: timedelta(seconds=seconds))
 
 
 class Interleaved(Objects):
-    """Between any two requests of one replica, others may do a round; requests get lost."""
+    """Objects whose requests get lost, and between which other replicas may do a round."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -63,15 +63,15 @@ class Interleaved(Objects):
             raise ApiError("the request was lost")
 
     def create(self, path: str, body: dict[str, Any]) -> bool:
-        """Store it, and perhaps not say so."""
+        """Create the object, but sometimes lose the answer."""
         return self._lossy(super().create(path, body))
 
     def replace(self, path: str, body: dict[str, Any]) -> bool:
-        """Store it, and perhaps not say so."""
+        """Replace the object, but sometimes lose the answer."""
         return self._lossy(super().replace(path, body))
 
     def apply(self, path: str, body: dict[str, Any]) -> bool:
-        """Store it, and perhaps not say so."""
+        """Apply the fields, but sometimes lose the answer."""
         return self._lossy(super().apply(path, body))
 
     def _lossy(self, done: bool) -> bool:
@@ -86,14 +86,14 @@ class Replica:
 
     managed: SelfManaged
     clock: Ticking
-    #: Seconds for which it does not reach the API server.
+    #: Seconds for which it cannot reach the API server.
     away: int = 0
-    #: Seconds for which it will not be away again: who is away all the time is left behind.
+    #: Seconds until it may be away again: a replica that is always away would be left behind.
     rests: int = 0
 
     @property
     def issuer(self) -> str:
-        """The CA of the leaf that is served; "" while the API server would not be sent here."""
+        """The CA of the served leaf; "" while the API server would not call this replica."""
         keeper = self.managed._keeper
         if keeper is None or keeper.served.issuer is None or not self.managed.status.trusted:
             return ""
@@ -101,7 +101,7 @@ class Replica:
 
 
 class World:
-    """Some replicas, one API server, and how the last seconds of it look."""
+    """Some replicas, one API server, and the recent history of `caBundle`."""
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
@@ -110,14 +110,14 @@ class World:
         self.api.configure()
         self.passed = 0
         self.replicas: list[Replica] = []
-        #: What `caBundle` was, second by second.
+        #: The content of `caBundle`, second by second.
         self.trusted: list[frozenset[str]] = []
-        #: CAs that were announced before they issued, and those that were not.
+        #: CAs that were published before they issued, and CAs that were not.
         self.announced: set[str] = set()
         self.sudden: set[str] = set()
 
     def start(self, wrong: timedelta) -> None:
-        """Start a replica, whose clock is wrong."""
+        """Start a replica whose clock is wrong."""
         clock = Ticking(wrong)
         clock.tick(self.passed)
         serving = ServingContext(clock=clock)
@@ -136,9 +136,9 @@ class World:
             self.look()
 
     def look(self) -> None:
-        """Check that whoever is served is trusted by API servers that are behind, and by others.
+        """Check that API servers trust every served leaf, even those with an older `caBundle`.
 
-        But for a CA of a cold start: who knows of no CA makes one and waits for nobody.
+        The CA of a cold start is an exception: a replica that knows no CA makes one at once.
         """
         now = parse_ca_bundle(self.api.bundle, {}).fingerprints
         self.announced |= self._in_secret("next.crt")
@@ -159,7 +159,7 @@ class World:
             return set()
 
     def annotate(self, asked: RotationRequest) -> None:
-        """Ask for a rotation, as kubectl annotate does."""
+        """Request a rotation as `kubectl annotate` does."""
         if SECRET in self.api.stored:
             metadata = self.api.stored[SECRET]["metadata"]
             metadata["annotations"] = {
@@ -175,7 +175,7 @@ class World:
             self.api.stored[SECRET]["metadata"]["resourceVersion"] += "'"
 
     def repair(self) -> None:
-        """Delete a Secret that nobody could restore, as the message says."""
+        """Delete a Secret that no replica could restore, as the error says."""
         if any("repair it" in one.managed.status.problem for one in self.replicas):
             del self.api.stored[SECRET]
 
@@ -207,7 +207,7 @@ def _act(world: World, what: str, value: Any) -> None:
             world.api.stored.pop(SECRET, None)
         case "overwrite":
             world.overwrite()
-        case _:  # nobody to start, to stop or to send away
+        case _:  # there is no replica to start, to stop or to send away
             pass
 
 
@@ -216,7 +216,7 @@ def _act(world: World, what: str, value: Any) -> None:
 def test_whom_replicas_serve_is_trusted(
     seed: int, wrong: timedelta, actions: list[tuple[str, Any]]
 ) -> None:
-    """All the while; and when it has been quiet for long enough, there is one CA for all."""
+    """Leaves are trusted all the while, and after a long enough quiet there is one CA for all."""
     world = World(Random(seed))
     world.start(wrong)
     world.pass_time(30)

@@ -1,4 +1,4 @@
-"""Laws of reading and of editing text, on generated documents in several styles."""
+"""Laws of reading and editing text, for generated documents in several styles."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ texts = st.sampled_from(_WORDS) | st.text(
     st.characters(exclude_categories=["Cs"], max_codepoint=0x1FFFF), max_size=8
 )
 keys = st.sampled_from(["name", "env", "args", "limits", "nvidia.com/gpu", "a~b", "true", "1", ""])
-# kubectl makes 1.0 into 1.
+# kubectl turns 1.0 into 1.
 fractions = st.floats(-1e6, 1e6).filter(lambda number: not number.is_integer())
 scalars = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | fractions | texts
 values = st.recursive(
@@ -74,14 +74,14 @@ layouts = st.sampled_from(["block", "indented", "flow", "mixed", "json", "json-l
 
 
 class _Indented(yaml.SafeDumper):
-    """Writes lists deeper than the key above them, as people do."""
+    """Indents lists below their key, as people do."""
 
     def increase_indent(self, flow: bool = False, *_: Any, **__: Any) -> None:
         super().increase_indent(flow, indentless=False)
 
 
 def written(value: dict[str, Any], layout: str) -> str:
-    """Write a value as the libraries do, in one of their styles."""
+    """Write a value in one of the libraries' styles."""
     if layout in ("json", "json-lines"):
         return json.dumps(value, indent=4 if layout == "json-lines" else None)
     dumper: Any = _Indented if layout == "indented" else yaml.SafeDumper
@@ -92,7 +92,7 @@ def written(value: dict[str, Any], layout: str) -> str:
 
 
 def read_one(value: dict[str, Any], layout: str) -> Document:
-    """Read a written value back; values that this reader takes for others are left out."""
+    """Read a written value back; discard values that this reader reads differently."""
     try:
         documents = read_documents(written(value, layout))
     except DocumentError:
@@ -113,7 +113,7 @@ def places(value: Any, path: Path = ()) -> list[Path]:
 
 @st.composite
 def operations(draw: st.DrawFn, value: dict[str, Any]) -> list[PatchOp]:
-    """Draw operations that apply one after the other."""
+    """Draw operations that can be applied one after another."""
     ops: list[PatchOp] = []
     for _ in range(draw(st.integers(1, 4))):
         path = draw(st.sampled_from(places(value)))
@@ -148,7 +148,7 @@ def operation(draw: st.DrawFn, path: Path, node: Any) -> PatchOp | None:
 def test_spliced_text_reads_as_the_patched_value(
     value: dict[str, Any], layout: str, data: st.DataObject
 ) -> None:
-    """Whatever the style and the operations, the text reads as the patched value, warned or not."""
+    """In any style and after any operations, the text reads as the patched value."""
     document = read_one(value, layout)
     ops = data.draw(operations(document.value))
     expected = patched(document.value, [((), ops)])
@@ -166,7 +166,7 @@ def test_no_operation_leaves_the_text_to_the_byte(value: dict[str, Any], layout:
 
 @given(scalars)
 def test_written_scalars_read_as_themselves(value: Any) -> None:
-    """A scalar on one line, in block and in flow style, is read as the same value."""
+    """A scalar on one line reads as the same value, in block and in flow style."""
     block = read_documents(f"a: {inline(value)}")[0].value["a"]
     flow = read_documents(f"a: [{inline(value, flow=True)}]")[0].value["a"][0]
     assert as_json(block) == as_json(flow) == as_json(value)
@@ -174,7 +174,7 @@ def test_written_scalars_read_as_themselves(value: Any) -> None:
 
 @given(st.binary(max_size=60) | st.text(max_size=60))
 def test_reading_raises_nothing_but_document_errors(data: bytes | str) -> None:
-    """Any input is read or refused in one line."""
+    """Any input is read, or rejected in one line."""
     check_read(data)
 
 
@@ -219,12 +219,12 @@ _SOUP += [
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(_SOUP), max_size=30).map("".join))
 def test_reading_what_is_nearly_yaml(data: str) -> None:
-    """Any mixture of YAML's own signs is read or refused in one line."""
+    """Any mixture of YAML's special characters is read, or rejected in one line."""
     check_read(data)
 
 
 def attempt(data: bytes | str) -> list[Document] | DocumentError:
-    """Read, or return the refusal."""
+    """Read the data, or return the error."""
     try:
         return read_documents(data, "x.yaml")
     except DocumentError as error:
@@ -232,7 +232,7 @@ def attempt(data: bytes | str) -> list[Document] | DocumentError:
 
 
 def check_read(data: bytes | str) -> None:
-    """Read, and hold what is read against what reading promises."""
+    """Read the data, and check what reading promises."""
     documents = attempt(data)
     if isinstance(documents, DocumentError):
         assert str(documents).startswith("x.yaml: ")
@@ -252,10 +252,10 @@ def check_read(data: bytes | str) -> None:
 def test_joined_texts_read_as_all_documents(
     written_values: list[tuple[dict[str, Any], str]],
 ) -> None:
-    """Texts of several inputs make one stream with the same documents."""
+    """The joined texts of several inputs are one stream with the same documents."""
     documents = [read_one(value, layout) for value, layout in written_values]
     whole = joined([document.text for document in documents])
-    assume("\\ud" not in whole)  # half a character of JSON's, which YAML has not
+    assume("\\ud" not in whole)  # half a surrogate pair, which JSON may have but YAML may not
     assert as_json([one.value for one in read_documents(whole)]) == as_json(
         [one.value for one in documents]
     )
@@ -263,7 +263,7 @@ def test_joined_texts_read_as_all_documents(
 
 @given(values)
 def test_templates_and_notes_of_any_value(value: Any) -> None:
-    """Searching raises on no JSON value, and finds mappings of the value itself."""
+    """Searching raises for no JSON value, and returns mappings of the value itself."""
     for template in templates_of(value):
         node = value
         for step in template.path:
@@ -273,5 +273,5 @@ def test_templates_and_notes_of_any_value(value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Return a form in which `true`, `1` and `1.0` differ, and the order of keys does not."""
+    """Return a form in which `true`, `1` and `1.0` differ, but the order of keys is ignored."""
     return json.dumps(value, sort_keys=True)

@@ -1,4 +1,4 @@
-"""The command line, the HTTP preview and `/mutate` say the same of the same pod."""
+"""The command line, the HTTP preview and `/mutate` agree on the same pod."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ fabrics:
 
 
 class _Faces:
-    """All faces with one configuration."""
+    """All three interfaces with one configuration."""
 
     def __init__(self, folder: Path) -> None:
         self._pod = folder / "pod.json"
@@ -68,7 +68,7 @@ class _Faces:
         return json.loads(buffer.getvalue())
 
     def http(self, pod: dict[str, Any]) -> Any:
-        """Return the form that `POST /preview` answers."""
+        """Return the form that `POST /preview` answers with."""
         status, body = post(self._preview, "/preview", orjson.dumps(pod), run=self.runner.run)
         assert status == 200, body
         return json.loads(body)
@@ -83,10 +83,10 @@ class _Faces:
 
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Faces]:
-    """All faces, started once."""
+    """Start all three interfaces once."""
     started = _Faces(tmp_path_factory.mktemp("faces"))
     with started.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "NICEST", 1)  # whatever else the machine does
+        patch.setattr(child, "NICEST", 1)  # gets processor time on a busy machine
         yield started
         started.runner.run(started.worker.stop())
 
@@ -94,7 +94,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Faces]:
 @settings(max_examples=30)
 @given(pod=pods())
 def test_faces_agree(faces: _Faces, pod: dict[str, Any]) -> None:
-    """The previews are equal; the API server's pod is theirs, once both are defaulted."""
+    """The previews are equal, and the API server's pod is theirs, once both are defaulted."""
     printed = faces.command_line(pod)
     assert faces.http(pod) == printed
     (decision,) = printed["decisions"]

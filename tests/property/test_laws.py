@@ -20,7 +20,7 @@ from webhook.pipeline.decide import decide
 
 @given(pod=spoilt_pods() | anything(), context=contexts())
 def test_any_json_gets_a_decision(pod: Any, context: Context) -> None:
-    """Whatever is sent, the answer is a decision, and the input is untouched."""
+    """Whatever the input is, the result is a decision, and the input does not change."""
     before = orjson.dumps(pod)
     decision = decide(pod, context)
     assert orjson.dumps(pod) == before
@@ -32,7 +32,7 @@ def test_any_json_gets_a_decision(pod: Any, context: Context) -> None:
 
 @given(pod=spoilt_pods() | pods(), context=contexts())
 def test_operations_rebuild_the_pod(pod: Any, context: Context) -> None:
-    """Another library's idea of RFC 6902 gives the pod that the decision shows."""
+    """An independent implementation of RFC 6902 makes the decision's pod."""
     decision = decide(pod, context)
     if decision.patch:
         assert _orders(patched(pod, decision.patch)) == _orders(decision.pod)
@@ -42,7 +42,7 @@ def test_operations_rebuild_the_pod(pod: Any, context: Context) -> None:
 
 @given(pod=pods(), context=contexts())
 def test_operations_are_those_of_the_outcomes(pod: dict[str, Any], context: Context) -> None:
-    """The patch is the operations of the outcomes in their order, then the status."""
+    """The patch has the outcomes' operations in order, and then those of the status."""
     decision = decide(pod, context)
     of_outcomes = [op for outcome in decision.outcomes for op in outcome.ops]
     patch = list(decision.patch)
@@ -55,7 +55,7 @@ def test_operations_are_those_of_the_outcomes(pod: dict[str, Any], context: Cont
 
 @given(pod=spoilt_pods() | pods(), context=contexts())
 def test_deciding_again_changes_nothing(pod: Any, context: Context) -> None:
-    """The result of a decision needs no further operation, its status included."""
+    """The result of a decision needs no further operation, not even for its status."""
     first = decide(pod, context)
     if first.allowed:
         assert list(decide(first.pod, context).patch) == []
@@ -65,7 +65,7 @@ def test_deciding_again_changes_nothing(pod: Any, context: Context) -> None:
 def test_deciding_again_changes_nothing_where_annotations_are_full(
     pod: dict[str, Any], context: Context, left: int
 ) -> None:
-    """Whether there is room for what we write is seen alike, to the byte."""
+    """Both passes agree to the byte on whether there is room for the annotations."""
     pod["metadata"]["annotations"]["note"] = ""
     pod["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - _sizes(pod) - left)
     first = decide(pod, context)
@@ -84,7 +84,7 @@ def _sizes(pod: dict[str, Any]) -> int:
 def test_deciding_again_after_defaulting_changes_nothing(
     pod: dict[str, Any], context: Context
 ) -> None:
-    """Nor does it where the API server added its defaults, and the reasons are the same."""
+    """The same holds after the API server's defaulting, and no new complaint appears."""
     first = decide(defaulted(pod), context)
     if first.allowed:
         second = decide(defaulted(first.pod), context)
@@ -94,7 +94,7 @@ def test_deciding_again_after_defaulting_changes_nothing(
 
 @given(pod=pods(), context=contexts())
 def test_each_container_has_one_verdict(pod: dict[str, Any], context: Context) -> None:
-    """Each mutation gives a container one of applied, already, skipped, failed, then warnings."""
+    """A mutation gives a container one of applied, already, skipped, failed, and then warnings."""
     verdicts: set[tuple[str, str]] = set()
     for outcome in decide(pod, context).outcomes:
         where = (outcome.mutation, outcome.container)
@@ -115,7 +115,7 @@ def test_who_did_not_opt_in_gets_nothing(pod: dict[str, Any], context: Context) 
 def test_every_answer_to_a_pod_that_opted_in_has_a_status(
     pod: dict[str, Any], context: Context
 ) -> None:
-    """A pod that we were called for and allowed says so, and its size is bounded."""
+    """An allowed pod that opted in has a status, of bounded size."""
     decision = decide(pod, context)
     if decision.allowed:
         status = decision.pod["metadata"]["annotations"][STATUS]
@@ -125,7 +125,7 @@ def test_every_answer_to_a_pod_that_opted_in_has_a_status(
 
 @given(pod=pods(), context=contexts())
 def test_warnings_fit_the_api_server(pod: dict[str, Any], context: Context) -> None:
-    """Warnings are single lines of printable ASCII, at most 120 characters, 4096 in all."""
+    """Warnings are single lines of printable ASCII, at most 120 characters each, 4096 in all."""
     warnings = decide(pod, context).warnings
     assert all(len(line) <= 120 and line.isascii() and line.isprintable() for line in warnings)
     assert sum(map(len, warnings)) < 4096
@@ -133,14 +133,14 @@ def test_warnings_fit_the_api_server(pod: dict[str, Any], context: Context) -> N
 
 @given(pod=pods(), context=contexts())
 def test_the_user_wins(pod: dict[str, Any], context: Context) -> None:
-    """What the user wrote changes only where the design lists it; we add in known places only."""
+    """Only what the design lists changes; additions are in known places only."""
     decision = decide(pod, context)
     assert list(forbidden(pod, decision.pod, names_of(context.fabrics))) == []
 
 
 @given(pod=spoilt_pods() | pods(), context=contexts())
 def test_order_survives(pod: Any, context: Context) -> None:
-    """Keys keep their order, and so do the unknown ones."""
+    """All keys keep their order, including unknown ones."""
     assert key_orders(pod, decide(pod, context).pod)
 
 
@@ -148,14 +148,14 @@ def test_order_survives(pod: Any, context: Context) -> None:
 def test_a_patch_of_the_template_and_of_the_pod_agree(
     pod: dict[str, Any], context: Context
 ) -> None:
-    """Preview then default is the same as default then mutate, the status compared by content."""
+    """Preview then default gives the same as default then mutate, with equal status content."""
     previewed, mutated = decide(pod, context), decide(defaulted(pod), context)
     assert _told(previewed) == _told(mutated)
     assert without_status(defaulted(previewed.pod)) == without_status(defaulted(mutated.pod))
 
 
 def _orders(pod: Any) -> bytes:
-    """Write a pod; keys that an operation replaced may stand elsewhere."""
+    """Write a pod with sorted keys, since a key that an operation replaced may have moved."""
     return orjson.dumps(pod, option=orjson.OPT_SORT_KEYS)
 
 

@@ -1,4 +1,4 @@
-"""Laws of reading and editing commands, over scripts of the words that matter, and any text."""
+"""Laws of reading and editing commands: for scripts with the words that matter, and any text."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FLAG = " -mca coll_hcoll_enable 0"
 
 
 def running(script: str) -> dict[str, Any]:
-    """Make a pod whose one container runs the script."""
+    """Make a pod whose only container runs the script."""
     return pod(container(command=["bash", "-c", script]))
 
 
 def launches_of(manifest: dict[str, Any]) -> tuple[Launch, ...]:
-    """List the launches of the one container."""
+    """List the launches of the only container."""
     return Commands(manifest).launches(FIRST)
 
 
 @given(st.text() | scripts() | fragments() | st.lists(words).map(" ".join))
 def test_any_text_is_read(text: str) -> None:
-    """Whatever stands in a command, nothing is raised."""
+    """Reading a command raises nothing, whatever its text."""
     commands = Commands(running(text))
     commands.launches(FIRST)
     commands.runs_sshd(FIRST)
@@ -42,7 +42,7 @@ def test_any_text_is_read(text: str) -> None:
 
 @given(scripts())
 def test_offsets_are_those_of_launchers(script: str) -> None:
-    """What stands in front of an offset ends like a launcher's word."""
+    """The text before each offset ends with a launcher's word."""
     for launch in launches_of(running(script)):
         if launch.end is not None and not launch.behind:
             before = script[: launch.end]
@@ -50,7 +50,7 @@ def test_offsets_are_those_of_launchers(script: str) -> None:
 
 
 def _taken_out(edited: str, script: str, ends: list[int]) -> str:
-    """Undo the insertion: behind each end stands the flag, and a blank where a redirection did."""
+    """Undo the insertion: each end is followed by the flag, and by a blank before a redirection."""
     for end in sorted(ends):
         assert edited.startswith(FLAG, end)
         behind = end + len(FLAG)
@@ -63,7 +63,7 @@ def _taken_out(edited: str, script: str, ends: list[int]) -> str:
 
 @given(scripts())
 def test_only_the_flag_is_inserted(script: str) -> None:
-    """Without the inserted bytes the script is what it was, and each launch has the flag first."""
+    """Without the inserted bytes the script is unchanged, and each launch has the flag first."""
     launches = [one for one in launches_of(running(script)) if one.end is not None]
     ends = [one.end for one in launches if one.end is not None and one.editable]
     edited = insert_after(script, ends, FLAG)
@@ -76,7 +76,7 @@ def test_only_the_flag_is_inserted(script: str) -> None:
 
 @given(scripts())
 def test_an_edited_launch_is_settled(script: str) -> None:
-    """Deciding again changes nothing, and would find nothing open without the variable too."""
+    """Deciding again changes nothing, and finds nothing to do even without the variable."""
     manifest = running(script)
     where = context(defaults={"fabric": "v100-ib"})
     manifest["metadata"]["labels"] = {"training.kubeflow.org/job-role": "launcher"}
@@ -89,10 +89,10 @@ def test_an_edited_launch_is_settled(script: str) -> None:
 
 @given(scripts() | fragments())
 def test_what_is_passed_over_is_read_the_same(script: str) -> None:
-    """Simple commands are passed over at once, but for the sought ones: it makes no difference.
+    """Skipping simple commands that are not sought gives the same result as reading them.
 
-    Only what is between backticks, in a here-document and in words of two lines need not be clear
-    where nothing is sought there.
+    Only text between backticks, in here-documents and in words across lines may be unclear, if
+    nothing is sought there.
     """
     names, found = our_names(script), ours(script)
     if names is None:

@@ -1,4 +1,4 @@
-"""Laws of everything that is said of users' documents and files: it is visible."""
+"""Laws for everything that is printed about users' documents and files: it is visible."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.preview.worker.operations import Operations
 
-#: Words with what hides in them; half surrogate pairs are in no text that can be sent.
+#: Hidden characters that a text can contain when it is sent; half surrogate pairs cannot be.
 SENT = "".join(char for char in HIDDEN if not 0xD800 <= ord(char) <= 0xDFFF)
 WORDS = st.text(st.sampled_from(f"{SENT}a1-/ ") | st.characters(codec="utf-8"), min_size=1)
 FORMS = ("text", "json", "patch", "yaml", "diff")
 
 
 def hidden(text: str) -> list[str]:
-    """List what is not visible in an output, other than the ends of its lines."""
+    """List the invisible characters of an output, except its line ends."""
     return [char for char in text if not char.isprintable() and char != "\n"]
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    """Run a command, and return what it wrote to standard output and to standard error."""
+    """Run a command; return its standard output and standard error."""
     output, error = TextIOWrapper(BytesIO(), encoding="utf-8"), StringIO()
     with patch("sys.stdout", output), patch("sys.stderr", error):
         main(list(arguments))
@@ -42,7 +42,7 @@ def run(*arguments: str) -> tuple[str, str]:
 
 @st.composite
 def documents(draw: st.DrawFn) -> str:
-    """Make a pod with users' words in every place, as JSON, which may hold them all."""
+    """Make a pod with users' words in every place, as JSON, which can contain them all."""
 
     def word() -> str:
         return draw(WORDS)
@@ -67,7 +67,7 @@ def documents(draw: st.DrawFn) -> str:
 @given(documents(), st.sampled_from(FORMS))
 @settings(max_examples=60)
 def test_what_a_preview_says_is_visible(document: str, form: str) -> None:
-    """All of it but the user's own document; that is what was sent, patched."""
+    """Everything but the user's own document, which is printed as it was sent and patched."""
     with TemporaryDirectory() as folder:
         name = Path(folder, "\x1b]0;a\u202e.json")
         name.write_text(document, encoding="utf-8")
@@ -82,7 +82,7 @@ def test_what_a_preview_says_is_visible(document: str, form: str) -> None:
 @given(documents())
 @settings(max_examples=40)
 def test_what_stands_above_documents_is_comments(document: str) -> None:
-    """Over HTTP the answer as YAML begins with what is denied or warned: one comment a line."""
+    """Over HTTP, denials and warnings precede the YAML as comments, one per line."""
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     asked = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
@@ -98,7 +98,7 @@ def test_what_stands_above_documents_is_comments(document: str) -> None:
 @given(WORDS, WORDS, st.sampled_from(("text", "json")))
 @settings(max_examples=60)
 def test_what_is_said_of_a_fabrics_file_is_visible(key: str, value: str, form: str) -> None:
-    """Keys that nobody knows, wrong values, names, and the name of the file."""
+    """Unknown keys, wrong values, names and the file's name are printed visibly."""
     fabric = {"name": value, key: value, "mode": value, "hcas": [value], "env": {key: value}}
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", key: 1}
     with TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ def test_what_is_said_of_a_fabrics_file_is_visible(key: str, value: str, form: s
 @given(WORDS)
 @settings(max_examples=30)
 def test_what_is_said_of_wrong_usage_is_visible(word: str) -> None:
-    """An argument that nobody knows is repeated, as is the name of a file that is not there."""
+    """Errors repeat an unknown argument, or the name of a missing file, visibly."""
     with suppress(SystemExit), patch("sys.stderr", StringIO()) as error:
         main(["check-config", f"--x{word}"])
     assert hidden(error.getvalue()) == []
@@ -121,7 +121,7 @@ def test_what_is_said_of_wrong_usage_is_visible(word: str) -> None:
 
 @given(st.text(st.characters(codec=None)), st.lists(st.text(st.characters(codec=None))))
 def test_what_is_logged_is_visible(word: str, words: list[str]) -> None:
-    """A line of the log is one line, whatever a name holds, half a surrogate pair included."""
+    """A log line is one visible line, whatever a name contains, even half a surrogate pair."""
     read, write = os.pipe()
     Log(descriptor=write).write("info", word[:100], name=word[:100], names=words[:5])
     os.close(write)

@@ -1,4 +1,4 @@
-"""The scripts of corpus.txt, and more that are made of every place and every kind of launch."""
+"""The scripts of corpus.txt, and more with every kind of launch in every place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = ("=> ", "-> ", "=!", "=?")
 
 
 class Case(NamedTuple):
-    """A script, what it is about, and what is written of it."""
+    """A script, its subject, and the judgment lines that follow it."""
 
     about: str
     script: str
@@ -19,12 +19,12 @@ class Case(NamedTuple):
 
 
 def head() -> str:
-    """Return what stands in front of the first script."""
+    """Return the text before the first script."""
     return PAGE.read_text(encoding="utf-8").partition("\n%% ")[0]
 
 
 def written() -> list[Case]:
-    """Read the page."""
+    """Read the scripts of the page."""
     _, *parts = PAGE.read_text(encoding="utf-8").removesuffix("\n").split("\n%% ")
     return [_case(part) for part in parts]
 
@@ -38,7 +38,7 @@ def _case(part: str) -> Case:
     return Case(about, "\n".join(lines[:split]), tuple(lines[split:]))
 
 
-#: Where a command may stand.
+#: Places where a shell allows a command.
 PLACES = {
     "alone": "@",
     "list": "true; @; true",
@@ -63,7 +63,7 @@ PLACES = {
     "here-document": "cat <<E\n$(@)\nE",
     "process": "cat < <(@)",
 }
-#: What may stand there, and the words of the launchers in it.
+#: Launches to put there, with the words that the launcher gets.
 LAUNCHES = {
     "mpirun -x A a": "mpirun -x A a",
     "A=b mpirun 'c d' \"e\"": "mpirun 'c d' e",

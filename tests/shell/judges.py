@@ -1,4 +1,4 @@
-"""Who says what a script's commands are: bash, by rejecting or running it; tree-sitter; and we."""
+"""The judges of a script's commands: bash, which rejects or runs it; tree-sitter; and our code."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from webhook.shelltext.words import command
 BASH = shutil.which("bash") or ""
 FLAG = " -mca coll_hcoll_enable 0"
 _LIMIT = 20.0  # seconds; a script that takes longer hangs
-#: The only programs that a script finds, besides the launchers.
+#: The only programs that a script can find, besides the launchers.
 _HARMLESS = "basename cat dirname env grep mkdir nice sed sleep sort tee test timeout tr true xargs"
-#: One `write`, so that launchers of a pipeline do not mix their words.
+#: Writes in a single `write`, so that launchers of a pipeline do not mix their words.
 _RECORDER = "#!/bin/sh\nIFS='\x01'\nprintf '%%s\\000' \"${0##*/}\x01$*\" >>'%s'\n"
 
 
@@ -38,14 +38,14 @@ def rejects(script: str) -> bool:
 
 
 class Ran(NamedTuple):
-    """What bash did: the launchers' words in the end, and its trace."""
+    """What bash did: the words that launchers got, and its trace."""
 
     launched: tuple[str, ...]
     trace: tuple[str, ...]
 
 
 class Sandbox:
-    """A folder with harmless programs only; every script runs in an empty one beside it."""
+    """A folder with only harmless programs; every script runs in an empty folder beside it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -61,7 +61,7 @@ class Sandbox:
         self._number = 0
 
     def run(self, script: str) -> Ran:
-        """Run a script of ours in a new folder, without a terminal or an environment."""
+        """Run a script in a new folder, without a terminal or an environment."""
         self._number += 1
         place = self._folder / str(self._number)
         place.mkdir()
@@ -86,7 +86,7 @@ def _line(record: str) -> str:
     return shlex.join(words).replace("\n", "\\n")
 
 
-#: Line numbers in messages of bash, process ids, what `time` measures.
+#: What varies between runs: line numbers in bash's messages, file descriptors, measured times.
 _VARYING = re.compile(r"line \d+|/dev/fd/\d+|\d+[.,]\d+s?")
 
 
@@ -95,15 +95,15 @@ def _trace(output: str) -> list[str]:
 
 
 def begins_command(script: str, offset: int) -> bool:
-    """Ask bash whether the word at an offset is where a command begins: there `{` is reserved.
+    """Ask bash whether a command begins with the word at an offset: there `{` is reserved.
 
-    Directly behind a `$` it is not, and there the brace would begin an expansion.
+    Directly after a `$` it is not, since the brace would begin an expansion.
     """
     return not script[:offset].endswith("$") and rejects(f"{script[:offset]}{{ {script[offset:]}")
 
 
 def ours(script: str) -> Script:
-    """Return what we read of a script."""
+    """Return how our code reads a script."""
     return Scripts(SOUGHT).read(script)
 
 
@@ -116,7 +116,7 @@ class Name(NamedTuple):
 
 
 def our_names(script: str) -> list[Name] | None:
-    """List the names of all simple commands, not only of sought ones; None where we do not know."""
+    """List the names of all simple commands, not only sought ones; None if our code cannot tell."""
     if patterns.CUT.search(script):
         return None
     scanned = Scan(script, list(range(len(script))), 10**9, SOUGHT)
@@ -144,9 +144,9 @@ _PARSER = Parser(Language(tree_sitter_bash.language()))
 
 
 def tree_sitters_names(script: str) -> dict[int, int] | None:
-    """Tell where tree-sitter sees the names of simple commands end and begin.
+    """Return where names of simple commands end and begin for tree-sitter, as end → start.
 
-    None where it sees an error.
+    Return None if tree-sitter sees an error.
     """
     source = script.encode()
     tree = _PARSER.parse(source)
@@ -176,10 +176,10 @@ def _name(node: Node) -> Node | None:
 
 
 def wrong(script: str) -> list[str] | None:
-    """List where tree-sitter and we differ and bash does not take our side.
+    """List where tree-sitter and our code differ, and bash does not agree with our code.
 
-    None where one of the two does not know. What stands between backticks and in here-documents
-    bash does not read before it runs it, so there it takes no side.
+    Return None if one of the two does not know. bash reads text between backticks and in
+    here-documents only when it runs it, so it does not decide there.
     """
     own, other = our_names(script), tree_sitters_names(script)
     if own is None or other is None:
@@ -199,7 +199,7 @@ def wrong(script: str) -> list[str] | None:
     ]
 
 
-#: Where they count they are no commands, though tree-sitter takes them for such.
+#: Words that are not commands in these places, although tree-sitter takes them for commands.
 _RESERVED = frozenset(
     [
         "",
@@ -237,7 +237,7 @@ _FOLDERS = ("/usr/bin", "/usr/sbin", "/etc/init.d", "/usr/share", "/var/lib/dpkg
 
 
 def scripts_of_this_machine(largest: int) -> list[Path]:
-    """List shell scripts that are installed here; none of them is ever run."""
+    """List the shell scripts installed on this machine; none of them is ever run."""
     found = []
     for top in _FOLDERS:
         for folder, _, names in os.walk(top):

@@ -1,4 +1,4 @@
-"""Hypothesis' own shell scripts: of the words that matter, of characters, and broken ones."""
+"""Hypothesis strategies for shell scripts: of words that matter, of characters, and broken ones."""
 
 from __future__ import annotations
 

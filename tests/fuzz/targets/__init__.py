@@ -1,1 +1,1 @@
-"""What is fuzzed: each module makes cases, runs the real code on them, and names their laws."""
+"""The targets: each module makes cases, runs the real code on them, and names their laws."""

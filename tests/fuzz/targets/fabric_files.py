@@ -1,4 +1,4 @@
-"""Fabrics files: what check-config says of them, and whether what it takes can be used."""
+"""Fabrics files: what check-config reports, and whether accepted files can be used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _values() -> tuple[bytes, ...]:
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
-    """Make a file out of ones that are right."""
+    """Make a file from valid ones."""
     value: Any = orjson.loads(dice.one(_values()))
     kind = dice.below(10)
     for _ in range(dice.few(6)):
@@ -43,7 +43,7 @@ def build(dice: Dice, *, large: bool) -> Parts:
     return {"text": text.encode(errors="surrogatepass")}
 
 
-#: Fields of a fabric, with values that are right, odd or wrong.
+#: Fields of a fabric, with valid, odd and wrong values.
 FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("name", ("ib", "a--b", "IB", "x" * 64, 1, True, "v100-ib", "é")),
     ("mode", ("shared-device", "host-network", "sr-iov", "host-device", "dra", "sriov")),
@@ -98,7 +98,7 @@ def _fill(dice: Dice, value: dict[str, Any]) -> None:
 
 
 def _many(dice: Dice, value: dict[str, Any], size: int) -> None:
-    """Repeat a whole fabric, each with a name of its own, or one thing in it."""
+    """Repeat a whole fabric, each time with another name, or repeat one thing in it."""
     if dice.chance(2):
         grown(dice, value, size)
         return
@@ -110,12 +110,12 @@ def _many(dice: Dice, value: dict[str, Any], size: int) -> None:
 
 
 def observe(parts: Parts) -> Loading:
-    """Load it, and decide on a pod by it."""
+    """Load the file."""
     return Loading(parts["text"])
 
 
 def codes(seen: Loading) -> Iterable[str]:
-    """Name whether it can be used, and how much there was to say."""
+    """Yield whether the file can be used, and the severities of its findings."""
     yield "refused" if seen.loaded is None else "loaded"
     for severity in {one.severity for one in seen.findings}:
         yield f"with {severity}s"

@@ -1,4 +1,4 @@
-"""`/mutate`: AdmissionReviews, from what an API server sends down to bytes that are no JSON."""
+"""`/mutate`: AdmissionReviews, from real ones down to bytes that are not JSON."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from webhook.pipeline.reasons import (
 )
 
 _OF_REQUESTS = (UNKNOWN_ANNOTATION, FACTS_UNKNOWN, NAMESPACE_FABRIC, OTHER_INJECTOR)
-#: Bytes of a body that holds much of one thing.
+#: Bytes of a body that has many of one thing.
 _SIZES = (16_000, 64_000, 64_000, 64_000, 256_000)
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make a case: the fabrics file, the objects of the cluster, and the body."""
     fabrics, cluster = dice.one(FABRICS[1:] if large else FABRICS), dice.one(CLUSTERS)
-    # Words are shared, and what follows edits in place.
+    # Words are shared objects, and what follows edits in place.
     pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large)))
     kind = 2 if large else dice.below(10)
     if kind > 5:
         pod = spoilt(dice, pod)
     for _ in range(large and 1 + dice.few(2)):
         (grown if dice.chance(4) else many)(dice, pod, dice.one(_SIZES))
-        pod = orjson.loads(orjson.dumps(pod))  # what was repeated is shared
+        pod = orjson.loads(orjson.dumps(pod))  # repeated values are shared objects
     review: Any = review_of(dice, pod)
     if kind == 0:
         review = spoilt(dice, review)
@@ -58,7 +58,7 @@ def build(dice: Dice, *, large: bool) -> Parts:
 
 
 def observe(parts: Parts) -> Answered:
-    """Ask one replica, perhaps after one that had another configuration."""
+    """Call one replica, sometimes after one with another configuration."""
     cluster = orjson.dumps(parts["cluster"])
     world = world_of(parts["fabrics"], cluster)
     body = parts["body"]
@@ -69,7 +69,7 @@ def observe(parts: Parts) -> Answered:
 
 
 def codes(seen: Answered) -> Iterable[str]:
-    """Name what was reached: the HTTP status, the reason for the whole, and those of mutations."""
+    """Yield what was reached: the HTTP status, the pod's reason, and those of its mutations."""
     yield f"HTTP {seen.answer.status}"
     for answer in (seen.answer, *(seen.second_pass if seen.decided else ())):
         decision = answer.decision
@@ -81,7 +81,7 @@ def codes(seen: Answered) -> Iterable[str]:
 
 @lru_cache(maxsize=64)
 def world_of(fabrics: str, cluster: bytes) -> World:
-    """Make two replicas of one configuration and one cluster."""
+    """Make two replicas with the same configuration and cluster."""
     objects = orjson.loads(cluster)
     facts = Facts() if objects is None else Facts.from_objects(objects)
     loaded = parse_fabrics(fabrics, "fabrics.yaml").fabrics

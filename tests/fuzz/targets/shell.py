@@ -1,4 +1,4 @@
-"""Scripts: what is read of them, and what is put into them."""
+"""Scripts: how they are read, and what is inserted into them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZES = (4_000, 16_000, 32_000, 64_000)
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
-    """Make a container's words: a shell's, with a script."""
+    """Make a container's words: a shell with a script."""
     words = [*dice.one(SHELLS)]
     words.append(much_text(dice, dice.one(_SIZES)) if large else script_of(dice))
     env = [{"name": "OMPI_MCA_btl", "value": "tcp"}] if dice.chance(2) else []
@@ -29,7 +29,7 @@ def build(dice: Dice, *, large: bool) -> Parts:
 
 
 def observe(parts: Parts) -> Scripted:
-    """Ask about a pod that runs them in a launcher, beside one that has none."""
+    """Call `/mutate` for a launcher pod whose container has these words."""
     words, split = parts["words"], parts["words"][:0] if parts["args"] else parts["words"]
     one: dict[str, Any] = {"name": "a", "env": parts["env"], "command": split}
     if parts["args"]:
@@ -45,13 +45,13 @@ def observe(parts: Parts) -> Scripted:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     try:
         body = orjson.dumps(review)
-    except orjson.JSONEncodeError:  # half a character, which no body can hold
+    except orjson.JSONEncodeError:  # half a surrogate pair, which no body can contain
         body = b"{}"
     return Scripted(body, world_of(FABRICS[1], b"null"))
 
 
 def codes(seen: Scripted) -> Iterable[str]:
-    """Name how many launchers were found, and what became of the script."""
+    """Yield how many launches were found, and what happened to the script."""
     if not seen.decided:
         yield "not decided"
         return

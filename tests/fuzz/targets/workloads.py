@@ -1,4 +1,4 @@
-"""Files for a preview: pods in every kind of workload, in YAML and JSON, and what is neither."""
+"""Files for a preview: pods in every kind of workload, in YAML and JSON, and invalid texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZES = (8_000, 16_000, 32_000)
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
-    """Make one to three documents, as a text."""
+    """Make one to three documents as one text."""
     documents = [_document(dice, large=large) for _ in range(1 if large else 1 + dice.few(2))]
     kind = dice.below(10)
     text = "\n---\n".join(documents)
@@ -99,7 +99,7 @@ def observe(parts: Parts) -> Previewed:
 
 
 def codes(seen: Previewed) -> Iterable[str]:
-    """Name how it was read, and what was decided of each pod."""
+    """Yield how the text was read, and the decision on each pod."""
     if seen.report is None:
         yield "refused"
         return
