@@ -10,7 +10,7 @@ from tests.benchmarks import decide, facts, hostile, previews, serving, worst
 
 
 def main() -> int:
-    """Print the table; exit 1 where a goal was missed."""
+    """Print the table; exit with 1 if a goal was missed."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "orjson"))
     print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
     rows = [*decide.run(), *worst.run(), *serving.run(), *previews.run(), *facts.run()]

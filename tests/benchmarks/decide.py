@@ -1,4 +1,4 @@
-"""What a decision costs, as a ratio to reading and writing the same review with stdlib json."""
+"""The cost of a decision, as a ratio to reading and writing the same review with stdlib json."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     met: bool
 
 
-#: Enough variables to make a review of 6 kB, the size that the goals speak of.
+#: Enough variables for a review of 6 kB, the size for which the goals are set.
 TYPICAL = 22
 _ROUNDS = 15
 _COPIES = 40
@@ -57,7 +57,7 @@ def _at_most(what: str, pods: list[dict[str, Any]], goal: float) -> Row:
 
 
 def _new_script() -> Row:
-    """Measure the first pod of a job: its script has not been read before."""
+    """Measure the first pod of a job, whose script has not been read before."""
     manifest, context = pod(variables=TYPICAL, script=True), _context()
     written = _written(manifest)
     deciding, json_only = [], []
@@ -72,21 +72,21 @@ def _new_script() -> Row:
 
 
 def _linear() -> Row:
-    """Compare a pod of 50 containers, for each of them, with a pod of one."""
+    """Compare the time per container of a pod with 50 containers with that of a pod with one."""
     context = _context()
     ratio = _seconds(pod(containers=50), context) / _seconds(pod(), context) / 50
     return Row("50 containers, each, / 1 container", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
 
 
 def _flat() -> Row:
-    """Compare a decision that knows 10,000 nodes with one that knows ten."""
+    """Compare a decision with facts of 10,000 nodes with one with facts of ten."""
     few, many = _context(nodes=10), _context(nodes=10_000)
     ratio = _seconds(pod(), many) / _seconds(pod(), few)
     return Row("10,000 nodes / 10 nodes", f"{ratio:.2f}", "<= 1.1", ratio <= 1.1)
 
 
 def _ratio(manifest: dict[str, Any]) -> float:
-    """Alternate the two in one run, so that a noisy machine is noisy for both."""
+    """Alternate the two in one run, so that noise on the machine affects both."""
     written, context = _written(manifest), _context()
     assert decide(manifest, context).patch
     deciding, json_only = [], []
@@ -101,7 +101,7 @@ def _seconds(manifest: dict[str, Any], context: Context) -> float:
 
 
 def _decide_once(manifest: dict[str, Any], context: Context) -> float:
-    """Decide on pods that are equal but not the same: nothing may be remembered by identity."""
+    """Decide on equal but distinct pods, so that nothing can be cached by identity."""
     written = json.dumps(manifest)
     return _once(lambda one: decide(one, context), [json.loads(written) for _ in range(_COPIES)])
 
@@ -138,7 +138,7 @@ def _node(number: int) -> dict[str, Any]:
     }
 
 
-#: What all rows are measured with: eight rails, two fabrics that product labels tell apart.
+#: The configuration of all rows: eight rails, and two fabrics distinguished by product labels.
 FABRICS = """
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration

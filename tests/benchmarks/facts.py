@@ -1,7 +1,7 @@
 """Start and memory of a replica that watches a large cluster.
 
-The API server is one of our own in a process beside it, with all answers written before, so that
-only the replica's work is measured: it lists and keeps, and then its watches say nothing.
+A fake API server in a separate process has prepared all answers, so only the replica's work is
+measured: it lists and stores the objects, and then its watches are silent.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def run() -> list[Row]:
 
 
 def _start(process: Process) -> tuple[float, float]:
-    """Return the seconds until a process was ready, and the MB that it then held."""
+    """Return the seconds until a process was ready, and the MB that it used then."""
     begun = time.monotonic()
     with process as server:
         seconds = time.monotonic() - begun
-        return seconds, server.memory() * 1.048576  # of MiB
+        return seconds, server.memory() * 1.048576  # from MiB
 
 
 @contextmanager
 def _api_server() -> Iterator[int]:
-    """Run the API server in a process of its own, and give its port."""
+    """Run the API server in a separate process, and yield its port."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*args)
 
     def do_GET(self) -> None:
-        """Answer a page of a list, or hold a watch open until the other end goes."""
+        """Answer a page of a list, or hold a watch open until the client leaves."""
         url = urlsplit(self.path)
         query = dict(parse_qsl(url.query))
         self.send_response(200)
@@ -100,11 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _pages() -> dict[tuple[str, int], bytes]:
-    """Write every page that can be asked for, by resource and `continue`."""
+    """Write every page that can be requested, by resource and `continue`."""
     kinds = {"namespaces": _namespace, "limitranges": _limit_range, "resourcequotas": _quota}
     pages = {}
     for resource, make in kinds.items():

@@ -1,4 +1,4 @@
-"""What the worst of the files costs that are written to keep us busy."""
+"""The cost of the worst among files that are written to take long."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from webhook.config.load import LIMITS, MOST_FABRICS, parse_fabrics
 
 
 def run() -> list[Row]:
-    """Measure the rows of hostile files."""
+    """Measure the rows about hostile files."""
     return [_fabrics()]
 
 
 def _fabrics() -> Row:
-    """Judge fabrics files of every shape, each as large as is read, or a little less."""
+    """Check fabrics files of every hostile shape, each nearly as large as is accepted."""
     took = {name: _cpu(text) for name, text in _files()}
     worst = max(took, key=lambda name: took[name])
     return Row(
@@ -32,7 +32,7 @@ def _fabrics() -> Row:
 
 
 def _files() -> list[tuple[str, str]]:
-    """Write the files, each with nearly as many values or bytes as are read."""
+    """Write the files, each with nearly as many values or bytes as the limits allow."""
     many = [(name, _largest(make)) for name, make in hostile.MANY.items()]
     long = [(name, make(LIMITS.octets - 1000)) for name, make in hostile.LONG.items()]
     return many + long + [*hostile.EXPANDING.items()]
@@ -46,7 +46,7 @@ def _largest(make: Callable[[int], str]) -> str:
 
 
 def _values(text: str) -> int:
-    """Count what is no end of anything, which is about the number of values."""
+    """Count the events that do not end anything, which is about the number of values."""
     return sum(
         "End" not in type(event).__name__ for event in yaml.parse(text, Loader=yaml.SafeLoader)
     )

@@ -1,9 +1,9 @@
-"""What previews cost those who do not ask for them: `/mutate` while the preview is attacked.
+"""What previews cost others: `/mutate` while the preview is attacked.
 
-The server is a process of its own, as it is run; so is the client that asks `/mutate` 100 times a
-second, whether or not answers keep up. The attackers stand for other machines, so they get only
-the time that the others leave. Quiet and attacked turns alternate, and the median of the turns'
-ratios counts.
+The server is a separate process, as in production; so is the client, which calls `/mutate` 100
+times a second, whether or not answers keep up. The attackers represent other machines, so they
+get only spare processor time. Quiet and attacked turns alternate, and the result is the median of
+the turns' ratios.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ GOAL = 2.0
 PER_SECOND = 100
 SECONDS = 8.0
 TURNS = 5
-#: Of so many addresses, with so many connections each: more than may wait at once.
+#: The number of attacking addresses, and of connections from each: more than may wait at once.
 ATTACKERS, CONNECTIONS = 3, 6
 _CLIENTS = 32
-#: Usual previews that are timed.
+#: The number of typical previews that are timed.
 USUAL = 50
 _ROOT = Path(__file__).parents[2]
 
 
 class _Turn(NamedTuple):
-    """The slowest of a hundred answers, in ms, and how many there were."""
+    """The 99th percentile of the answers' times in ms, and the number of answers."""
 
     p99: float
     answers: int
@@ -77,7 +77,7 @@ def run() -> list[Row]:
 
 
 def _usual(server: Process) -> float:
-    """Return how long the preview of a usual manifest takes on a connection that stays open."""
+    """Return how long the preview of a typical manifest takes on an open connection."""
     body = json.dumps(pod(variables=TYPICAL)).encode()
     connection = server.connect("preview")
     took = []
@@ -126,7 +126,7 @@ def _attack(server: Process, ca: Path) -> Iterator[None]:
 
 
 def _bodies() -> list[bytes]:
-    """Write what takes long, much memory, and long answers."""
+    """Write bodies that take long, need much memory, or have long answers."""
     one = json.dumps(pod())
     return [
         b"\n---\n".join([one.encode()] * 400),
@@ -138,7 +138,7 @@ def _bodies() -> list[bytes]:
 
 
 async def _fire(port: int, ca: str, address: str) -> None:
-    """Send them over and over; every third time leave before there is an answer."""
+    """Send the bodies over and over; every third time, leave before there is an answer."""
     context = ssl.create_default_context(cafile=ca)
     bodies = cycle(_bodies())
     context.check_hostname = False
@@ -166,7 +166,7 @@ async def _fire(port: int, ca: str, address: str) -> None:
 
 
 class _Client(asyncio.Protocol):
-    """One connection; it is idle, or waits for the answer to one request."""
+    """One connection, which is idle or waits for the answer to one request."""
 
     def __init__(self, idle: asyncio.Queue[_Client], took: list[float]) -> None:
         self._idle = idle
@@ -196,7 +196,7 @@ class _Client(asyncio.Protocol):
 
 
 async def _paced(port: int, ca: str) -> _Turn:
-    """Ask at a steady pace; an answer's time counts from when it was due to be asked for."""
+    """Send requests at a steady pace; an answer's time counts from when its request was due."""
     body = json.dumps(review(pod(variables=TYPICAL)), separators=(",", ":")).encode()
     head = f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
     request = head.encode() + body
@@ -214,12 +214,12 @@ async def _paced(port: int, ca: str) -> _Turn:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         (await idle.get()).ask(request, due)
     for _ in range(_CLIENTS):
-        await idle.get()  # all are answered then
+        await idle.get()  # then all are answered
     return _Turn(quantiles(took, n=100)[98] * 1000, len(took))
 
 
 def main(arguments: list[str]) -> None:
-    """Be one of the processes, or print the rows."""
+    """Run one of the processes, or print the rows."""
     match arguments:
         case ["load", port, ca]:
             print(json.dumps(uvloop.run(_paced(int(port), ca))))

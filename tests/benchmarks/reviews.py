@@ -1,7 +1,7 @@
 """Reviews for the benchmarks: pods as an API server sends them, of a chosen shape and size.
 
-Defaulted fields, managedFields and the token volume are there, since a real
-request carries them: they are half of its bytes.
+They include defaulted fields, managedFields and the token volume, since a real request has them,
+too: they are half of its bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ done
 
 
 def pod(*, containers: int = 1, variables: int = 12, script: bool = False) -> dict[str, Any]:
-    """Make a training pod whose containers all hold GPUs."""
+    """Make a training pod whose containers all request GPUs."""
     made = [_container(index, variables, script=script) for index in range(containers)]
     return {
         "apiVersion": "v1",

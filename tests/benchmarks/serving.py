@@ -1,9 +1,8 @@
-"""Requests per second of `/mutate`, against a FastAPI endpoint that only answers.
+"""Requests per second of `/mutate`, compared with a FastAPI endpoint that only answers.
 
-Both are served by the same server over TLS, each in a process of its own; a third
-process keeps 16 requests in flight on connections that stay open. The two are measured
-in turns, and the median of the turns' ratios counts, so that a slow moment of the
-machine meets both.
+The same server runs both over TLS, each in a separate process; a third process keeps 16 requests
+in flight on open connections. The two are measured in turns, and the result is the median of the
+turns' ratios, so that a slow moment of the machine affects both.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def run() -> list[Row]:
 
 @contextmanager
 def _server(role: str) -> Iterator[tuple[str, str]]:
-    """Run a server in a process of its own; give its port and the file of its CA."""
+    """Run a server in a separate process; yield its port and the file of its CA."""
     with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.benchmarks.serving", "serve", role],
@@ -74,7 +73,7 @@ def _server(role: str) -> Iterator[tuple[str, str]]:
 
 
 def _rate(port: str, ca: str) -> float:
-    """Let a process of its own send requests for a while, and return requests per second."""
+    """Let a separate process send requests for a while, and return requests per second."""
     command = [sys.executable, "-m", "tests.benchmarks.serving", "load", port, ca]
     done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout)
@@ -114,7 +113,7 @@ def _serve(role: str) -> None:
 
 
 class _Client(asyncio.Protocol):
-    """One connection with one request in flight, again and again."""
+    """One connection that always has one request in flight."""
 
     def __init__(self, request: bytes) -> None:
         self.answered = 0
@@ -164,7 +163,7 @@ async def _load(port: int, ca: str) -> float:
 
 
 def main(arguments: list[str]) -> None:
-    """Be one of the three processes, or print the table."""
+    """Run one of the three processes, or print the table."""
     match arguments:
         case ["serve", role]:
             _serve(role)

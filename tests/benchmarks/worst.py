@@ -1,9 +1,9 @@
-"""What the worst pod of 1 MiB costs to decide, its parsing apart: found by climbing, in CPU time.
+"""The CPU time to decide on the worst pod of 1 MiB, without parsing, found by hill climbing.
 
-A pod is a mixture of the families of tests/families.py, each grown to a share of the bounds and
-of the bytes. From many mixtures the search goes on with the one that takes longest, changes it
-and keeps what is slower. Its seed is fixed, so two runs try the same pods as long as the times
-agree on which is slower.
+A pod is a mixture of the families of tests/families.py, each grown to a share of the limits and
+of the bytes. The search takes the slowest of many mixtures, changes it, and keeps each change that
+makes it slower. Its seed is fixed, so two runs try the same pods as long as their times agree on
+which is slower.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from webhook.pipeline.decide import decide
 SEED = 11
 BYTES = 2**20
 GOAL = 0.050
-_FIRST = 40  # mixtures at the start, besides each family alone
+_FIRST = 40  # mixtures at the start, besides each family by itself
 _STEPS = 120
-#: Entries of all families of a mixture together, and their names' own.
+#: The entries of all families of a mixture together, with room for their names' own.
 _ENTRIES = MOST_ENTRIES - 200
 
 Mixture = dict[str, float]
@@ -57,7 +57,7 @@ def _mixture(names: list[str], chance: random.Random) -> Mixture:
 
 
 def _changed(mixture: Mixture, names: list[str], chance: random.Random) -> Mixture:
-    """Add a family, leave one out, or give one another share."""
+    """Add a family, remove one, or change the share of one."""
     changed = dict(mixture)
     changed[chance.choice(names)] = chance.random()
     if len(changed) > 2 and chance.random() < 0.5:
@@ -66,7 +66,7 @@ def _changed(mixture: Mixture, names: list[str], chance: random.Random) -> Mixtu
 
 
 def _timed(mixture: Mixture, context: Context) -> tuple[float, Mixture]:
-    """Return the CPU seconds of the mixture with short names or with long ones, the larger."""
+    """Return the CPU seconds of the mixture, with short names or long ones: the larger time."""
     short = _written(mixture)
     return max(_seconds(short, context), _seconds(_stretched(short), context)), mixture
 
@@ -80,18 +80,18 @@ def _seconds(written: str, context: Context) -> float:
 
 
 def _stretched(written: str) -> str:
-    """Make the numbered names so long that together they fill what is left of the bytes."""
+    """Lengthen the numbered names so that together they fill the remaining bytes."""
     names = len(_NUMBERED.findall(written))
     letters = (BYTES - len(written)) // names if names else 0
     return _NUMBERED.sub(lambda found: found[0] + "x" * letters, written)
 
 
-#: `a17`, `site.lab/17`: names that the families number; not those of resources that count GPUs.
+#: `a17`, `site.lab/17`: the names that families number, except those of resources for GPUs.
 _NUMBERED = re.compile(r"(?<=[\"/])[a-zé_-]{0,4}[0-9]+(?=\")")
 
 
 def _written(mixture: Mixture) -> str:
-    """Write the largest pod of the mixture that stays within the bounds and the bytes."""
+    """Write the largest pod of the mixture within the limits and the bytes."""
     size = 1.0
     while True:
         pod = _merged(mixture, size)
@@ -117,7 +117,7 @@ def _merged(mixture: Mixture, size: float) -> dict[str, Any]:
 
 
 def _join(into: dict[str, Any], more: dict[str, Any]) -> None:
-    """Put one pod's fields into another: lists grow, and what is there stays."""
+    """Merge one pod's fields into another: lists grow, and existing values stay."""
     for key, value in more.items():
         if key not in into:
             into[key] = value

@@ -23,7 +23,7 @@ _LIBRARIES = ("uvicorn", "fastapi", "orjson", "uvloop")
 
 
 def main() -> int:
-    """Print the tables; exit 1 where a goal was missed, 2 where there can be no cluster."""
+    """Print the tables; exit with 1 if a goal was missed, with 2 if no cluster can run here."""
     effort = _effort()
     lacking = missing()
     if lacking is not None:
@@ -106,7 +106,7 @@ def _ratio(figures: Figures, to: Mode, goal: float | None = None) -> Row:
 
 
 def _spread(ratios: list[float]) -> tuple[float, float, float]:
-    """Return the least, the middle and the greatest."""
+    """Return the smallest, the median and the largest ratio."""
     return ratios[0], median(ratios), ratios[-1]
 
 

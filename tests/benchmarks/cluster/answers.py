@@ -1,8 +1,8 @@
 """Webhooks to compare with, each a process: `python answers.py WHICH HOST PORT CRT KEY [PATCH]`.
 
-They are what one would write with the same server: FastAPI, or the bare interface below it
-that parses nothing. Both answer a constant; a pod that has been patched is let pass, since the
-API server may ask again.
+They are typical implementations on the same server: FastAPI, or the bare interface below it, which
+parses nothing. Both give a constant answer; a pod that is already patched is allowed unchanged,
+since the API server may call again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import Body, FastAPI
 
 _STATUS = "rdma.lab/status"
-#: The API server writes it first.
+#: The API server writes the uid first.
 _UID = re.compile(rb'"uid":"([^"]+)"')
 _KEEP_ALIVE_SECONDS = 120  # above the API server's 90
 
@@ -36,7 +36,7 @@ def noop() -> FastAPI:
 
 
 def fastapi(patch: Path) -> FastAPI:
-    """Answer the patch, by FastAPI."""
+    """Answer with the patch, using FastAPI."""
     return _fastapi(_response(patch))
 
 
@@ -60,7 +60,7 @@ def _fastapi(constant: dict[str, Any]) -> FastAPI:
 
 
 def raw(patch: Path) -> _Application:
-    """Answer the patch with nothing parsed: what the server and its TLS cost by themselves."""
+    """Answer with the patch, parsing nothing: this is what server and TLS cost by themselves."""
     mark = f'"{_STATUS}":'.encode()
     head = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"'
     allowed = b'","allowed":true'
@@ -89,7 +89,7 @@ def _response(patch: Path) -> dict[str, Any]:
 
 
 def main(which: str, host: str, port: str, certificate: str, key: str, *patch: str) -> None:
-    """Serve one of them until SIGTERM."""
+    """Serve one of the webhooks until SIGTERM."""
     made = {"noop": noop, "fastapi": fastapi, "raw": raw}[which](*map(Path, patch))  # type: ignore[operator]
     uvicorn.run(
         made,

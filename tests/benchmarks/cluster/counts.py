@@ -1,4 +1,4 @@
-"""How often a webhook was called: as the API server counts, and as ours counts itself."""
+"""How many times a webhook was called: by the API server's metrics, and by our own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster.cluster import Cluster
 
-#: Where ours has its health and its metrics.
+#: The port of our health and metrics.
 _PORT = 8080
-#: Not by way of a proxy that the environment may name.
+#: Does not use a proxy that the environment may name.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -21,14 +21,14 @@ def calls(cluster: Cluster) -> dict[str, int]:
 
 
 def answered(cluster: Cluster) -> int:
-    """Return how many reviews ours has answered."""
+    """Return how many reviews our webhook has answered."""
     text = ours(cluster, "metrics")
     assert text is not None
     return _sums(text, "rdma_webhook_requests_total", "endpoint").get("mutate", 0)
 
 
 def ours(cluster: Cluster, path: str) -> str | None:
-    """Return what ours says there, None where it says no."""
+    """Return our webhook's answer on this path; None if it is not a success."""
     try:
         with _OPENER.open(f"http://{cluster.network.gateway}:{_PORT}/{path}", timeout=5) as said:
             text: str = said.read().decode()
@@ -38,7 +38,7 @@ def ours(cluster: Cluster, path: str) -> str | None:
 
 
 def _sums(text: str, sample: str, label: str) -> dict[str, int]:
-    """Return a counter's sums by one of its labels."""
+    """Sum a counter by the values of one of its labels."""
     sums: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
         for one in family.samples:

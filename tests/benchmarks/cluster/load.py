@@ -1,4 +1,4 @@
-"""Pods created as fast as possible and at a fixed rate, and how long that took."""
+"""Create pods as fast as possible or at a fixed rate, and measure how long that takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster
 from tests.cluster.vegeta import Target
 
-#: At full speed, how many requests are on their way at once.
+#: The number of requests in flight at full speed.
 IN_FLIGHT = 16
 #: Pods per second at the fixed rate.
 RATE = 100
@@ -21,11 +21,11 @@ _NANOSECONDS = 1e6  # in a millisecond
 
 
 class LoadError(Exception):
-    """A pod was not created; the message says what the API server answered."""
+    """A pod was not created; the message has the API server's answer."""
 
 
 class Report(NamedTuple):
-    """What a load was answered."""
+    """The result of a load."""
 
     pods: int
     #: Per second.
@@ -37,25 +37,25 @@ class Report(NamedTuple):
 
 @dataclass
 class Load:
-    """Creates pods, see `Target`; every name is generated."""
+    """Creates pods with generated names, see `Target`."""
 
     cluster: Cluster
-    #: Where targets and results go.
+    #: The folder of targets and results.
     folder: Path
-    #: How many pods each namespace was asked to take.
+    #: The number of pods that were created in each namespace.
     created: dict[str, int] = field(default_factory=dict)
 
     def full_speed(self, namespace: str, body: Path, seconds: float) -> Report:
-        """Keep IN_FLIGHT requests on their way."""
+        """Keep IN_FLIGHT requests in flight."""
         workers = (f"-workers={IN_FLIGHT}", f"-max-workers={IN_FLIGHT}")
         return self.report([self._attack(namespace, body, seconds, "-rate=0", *workers)])
 
     def fixed_rate(self, namespace: str, body: Path, seconds: float) -> Path:
-        """Send RATE pods per second, however long they take; return the file of the results."""
+        """Send RATE pods per second, however long they take; return the file with the results."""
         return self._attack(namespace, body, seconds, f"-rate={RATE}/1s")
 
     def report(self, results: Sequence[Path]) -> Report:
-        """Report results, several as one; LoadError where a pod was not created."""
+        """Combine results into one report; LoadError if a pod was not created."""
         said = _run([binary("vegeta"), "report", "-type=json", *results])
         report: dict[str, Any] = json.loads(said)
         if set(report["status_codes"]) != {"201"}:

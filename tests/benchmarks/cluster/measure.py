@@ -1,4 +1,4 @@
-"""What is measured on the stage, and the figures that come of it."""
+"""The measurements on the stage, and the resulting figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Effort:
 
     turns: int
     seconds: float
-    """Of one mode in one turn at full speed."""
+    """For one mode in one turn at full speed."""
     slow_turns: int
     slow_seconds: float
     """The same at the fixed rate."""
@@ -33,9 +33,9 @@ class Figures:
     turns: list[dict[Mode, float]]
     #: At the fixed rate, all turns as one.
     slow: dict[Mode, Report]
-    #: How often the API server called a mode's webhook, for each pod.
+    #: The API server's calls of a mode's webhook per pod.
     calls: dict[Mode, float]
-    #: Pods that did not opt in, and the calls of ours for them: by the API server's count, by ours.
+    #: Pods that did not opt in, and the calls for them: by the API server's count, and by ours.
     uninvited: tuple[int, int, int]
 
     def rate(self, mode: Mode) -> float:
@@ -43,12 +43,12 @@ class Figures:
         return median(turn[mode] for turn in self.turns)
 
     def ratios(self, mode: Mode, to: Mode) -> list[float]:
-        """Return the ratio of two modes in each turn: a slow moment meets both."""
+        """Return the ratio of two modes in each turn: a slow moment affects both."""
         return sorted(turn[mode] / turn[to] for turn in self.turns)
 
 
 def measure(stage: Stage, effort: Effort) -> Figures:
-    """Measure everything; LoadError where a pod was refused."""
+    """Measure everything; LoadError if a pod was rejected."""
     with progress.step("warming up"):
         _turn(stage, effort.seconds)
     before, created = counts.calls(stage.cluster), dict(stage.load.created)
@@ -69,7 +69,7 @@ def measure(stage: Stage, effort: Effort) -> Figures:
 
 
 def _turn(stage: Stage, seconds: float, number: int = 0) -> dict[Mode, float]:
-    """Let each mode have its turn, every other time in the reverse order."""
+    """Give each mode its turn, in reverse order every second time."""
     order = MODES[::-1] if number % 2 else MODES
     return {
         mode: stage.load.full_speed(mode.namespace, stage.asking, seconds).throughput
@@ -86,7 +86,7 @@ def _slowly(stage: Stage, effort: Effort) -> dict[Mode, Report]:
 
 
 def _uninvited(stage: Stage, seconds: float) -> tuple[int, int, int]:
-    """Create pods that ask where the namespace does not, and pods that do not where it does."""
+    """Create opted-in pods in a namespace that has not, and pods that have not in one that has."""
     before, answered = counts.calls(stage.cluster)[OURS.webhook], counts.answered(stage.cluster)
     results = [
         stage.load.fixed_rate(namespace, body, seconds)

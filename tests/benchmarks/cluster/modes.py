@@ -1,7 +1,7 @@
-"""What is compared: ways in which an API server admits a pod, each in a namespace of its own.
+"""The modes to compare: ways in which an API server admits a pod, each in its own namespace.
 
-All are registered at once; each selects its namespace by a label, so a pod meets one of them.
-Ours selects by the label that it ships with, which no other namespace has.
+All are registered at once; each selects its namespace by a label, so one mode applies to a pod.
+Our webhook selects by the label that it ships with, which no other namespace has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 
 Document = dict[str, Any]
 
-#: The name of our webhook, as it ships.
+#: The name of our webhook in the shipped manifests.
 OURS_NAME = "pods.rdma.lab"
 _LABEL = "rdma.lab/benchmark"
 _ENABLE = "rdma.lab/enable"
@@ -29,14 +29,14 @@ class Mode:
 
     key: str
     what: str
-    #: Where its server listens, on the node; 0 for what needs none.
+    #: The port of its server on the node; 0 if it has none.
     port: int = 0
-    #: Whether it makes of the pod what ours makes.
+    #: Whether it makes the same changes to the pod as our webhook.
     same_patch: bool = False
 
     @property
     def namespace(self) -> str:
-        """Where pods meet it and no other."""
+        """The namespace in which only this mode applies to pods."""
         return f"bench-{self.key}"
 
     @property
@@ -52,7 +52,7 @@ OURS = Mode("ours", "rdma-webhook", port=8443, same_patch=True)
 FASTAPI = Mode("fastapi", "a FastAPI webhook, constant patch", port=9003, same_patch=True)
 POLICY = Mode("policy", "a MutatingAdmissionPolicy, two variables")
 
-#: Ours stands between those that it is divided by: neighbours in time are alike.
+#: Ours is between those that it is compared with: neighbors in time have similar conditions.
 MODES = (NONE, NOOP, RAW, OURS, FASTAPI, POLICY)
 
 
@@ -72,13 +72,13 @@ def namespaces() -> list[Document]:
 
 
 def registrations(address: str, ca: bytes) -> list[Document]:
-    """Return what makes the API server ask the servers, at this address, and the policy."""
+    """Return the objects that register the webhooks, at this address, and the policy."""
     webhooks = [_webhook(mode, address, ca) for mode in MODES if mode.port]
     return [*webhooks, *_policy()]
 
 
 def _webhook(mode: Mode, address: str, ca: bytes) -> Document:
-    """Return what ships, but for the address; the others pay for no conditions either."""
+    """Return the shipped configuration with this address; for other modes, without conditions."""
     shipped: Document = yaml.safe_load(_SHIPPED.read_text())
     webhook = shipped["webhooks"][0]
     assert webhook["name"] == OURS_NAME
@@ -97,7 +97,7 @@ def _webhook(mode: Mode, address: str, ca: bytes) -> Document:
 def _policy() -> list[Document]:
     """Return a policy of the cheaper kind, a JSON patch, and its binding.
 
-    A patch whose value holds a list makes Kubernetes 1.36.3 panic in the request; these do not.
+    A patch with a list as its value makes Kubernetes 1.36.3 panic in the request; these do not.
     """
     name = {"metadata": {"name": POLICY.namespace}}
     added = f"e.name == '{VARIABLES[0]}'"
@@ -138,7 +138,7 @@ def _policy() -> list[Document]:
     ]
 
 
-#: What the policy adds to the first container.
+#: The variables that the policy adds to the first container.
 VARIABLES = ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
 
 

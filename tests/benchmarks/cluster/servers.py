@@ -1,8 +1,8 @@
 """The webhooks, each a process on the node, beside the API server.
 
-Ours is the real `rdma-webhook serve` with certificates from files. All run on the same Python and
-the same libraries, with the same certificate, and are called at an address. As pods behind a
-Service, they would all pay the same for that.
+Ours is the real `rdma-webhook serve` with certificates from files. All use the same Python,
+libraries and certificate, and are called at an address; behind a Service, calls of all of them
+would take the same time longer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANSWERS = Path(__file__).with_name("answers.py")
 
 
 def start_ours(cluster: Cluster, files: Path) -> None:
-    """Start ours with `fabrics.yaml`, `facts.json`, `tls.crt` and `tls.key` of the folder."""
+    """Start our webhook with the folder's `fabrics.yaml`, `facts.json`, `tls.crt` and `tls.key`."""
     inside = _inside(cluster, files)
     argv = [
         str(Path(sys.executable).with_name("rdma-webhook")),
@@ -43,7 +43,7 @@ def start_ours(cluster: Cluster, files: Path) -> None:
 
 
 def start_others(cluster: Cluster, files: Path) -> None:
-    """Start the others, which answer `patch.json` of the folder where they patch."""
+    """Start the other webhooks; those that patch answer with the folder's `patch.json`."""
     inside = _inside(cluster, files)
     for mode in (NOOP, RAW, FASTAPI):
         where = (cluster.network.gateway, str(mode.port))
@@ -55,7 +55,7 @@ def start_others(cluster: Cluster, files: Path) -> None:
 
 
 def our_patch(cluster: Cluster, files: Path, pod: Document) -> list[Document]:
-    """Return what ours answers for a pod in its namespace; `ca.crt` of the folder signs for it."""
+    """Return our webhook's patch for a pod in its namespace; the folder's `ca.crt` is trusted."""
     seen = review(pod)
     seen["request"]["namespace"] = OURS.namespace
     trusted = ssl.create_default_context(cafile=files / "ca.crt")
@@ -73,7 +73,7 @@ def our_patch(cluster: Cluster, files: Path, pod: Document) -> list[Document]:
 def until(
     condition: Callable[[], bool], log: Callable[[], str] = str, seconds: float = 60.0
 ) -> None:
-    """Wait for a condition; TimeoutError, with a log, where time runs out."""
+    """Wait for a condition; TimeoutError, with a log, if it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -82,7 +82,7 @@ def until(
 
 
 def _inside(cluster: Cluster, files: Path) -> Path:
-    """Return where the node sees a folder of the cluster's directory."""
+    """Return the node's path of a folder in the cluster's directory."""
     return INSIDE / files.relative_to(cluster.directory)
 
 

@@ -1,4 +1,4 @@
-"""The stage: a cluster, the servers beside its API server, all modes registered and seen to act."""
+"""The stage: a cluster, the servers beside its API server, and all modes registered and active."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ _TOKEN = re.compile(r"kube-api-access-\w{5}")
 
 @dataclass(frozen=True)
 class Stage:
-    """Everything is there, and acts."""
+    """A cluster in which all modes are active."""
 
     cluster: Cluster
     load: Load
-    #: The files of a pod that asks for RDMA, of one that does not, of one that says no.
+    #: Files with a pod that opts in, one without the annotation, and one that declines.
     asking: Path
     silent: Path
     declining: Path
-    #: How many our patch has.
+    #: The number of operations in our patch.
     operations: int
 
 
 @contextmanager
 def staged() -> Iterator[Stage]:
-    """Give the stage, which ends with the block."""
+    """Yield the stage, which ends with the block."""
     binary("vegeta")  # built before anything runs
     with running() as cluster:
         files = cluster.directory / "bench"
@@ -89,7 +89,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
 
 
 def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
-    """Write the pod that a controller would create, without what the API server adds itself."""
+    """Write the pod as a controller would create it, without what the API server adds."""
     made = pod(variables=TYPICAL)
     metadata, spec = made["metadata"], made["spec"]
     for added in ("managedFields", "namespace"):
@@ -106,7 +106,7 @@ def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
 
 
 def _prepare(cluster: Cluster, files: Path) -> None:
-    """Make the namespaces, a node that has what the pod asks for, and the facts of both."""
+    """Make the namespaces, a node with the resources that the pod requests, and the facts."""
     _apply(cluster, namespaces())
     cluster.advertise({"nvidia.com/gpu": "8", "rdma/hca": "64"})
     cluster.kubectl("label", "node", NAME, "nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
@@ -118,13 +118,13 @@ def _prepare(cluster: Cluster, files: Path) -> None:
 
 
 def _admits(cluster: Cluster, mode: Mode) -> bool:
-    """Tell whether a namespace has the service account that its pods run as."""
+    """Return whether a namespace has the service account of its pods."""
     asked = ("get", "serviceaccounts", "--namespace", mode.namespace, "--output=name")
     return "default" in cluster.kubectl(*asked)
 
 
 def _check(cluster: Cluster, asking: Path) -> None:
-    """Wait until each mode acts, and see that it does what it is here for."""
+    """Wait until each mode is active, and check that it does what it should."""
     for mode in MODES:
         until(lambda one=mode: _acts(cluster, one, asking))  # type: ignore[misc]
     found = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
@@ -136,7 +136,7 @@ def _check(cluster: Cluster, asking: Path) -> None:
 
 
 def _acts(cluster: Cluster, mode: Mode, asking: Path) -> bool:
-    """Tell whether the API server knows by now what is registered."""
+    """Return whether the API server applies the mode yet."""
     made = _created(cluster, mode, asking)
     if mode is POLICY:
         names = [one["name"] for one in made["spec"]["containers"][0]["env"]]
