@@ -57,7 +57,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         started = _start(stack, request.config)
         yield started
         if request.session.testsfailed:
-            kept = _LOGS / str(started.network.number)  # another run may use the same folder
+            kept = _LOGS / str(started.network.number)  # by number: another run may be under way
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(started.logs, kept)
             with _shown(request.config):

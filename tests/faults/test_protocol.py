@@ -56,7 +56,7 @@ CASES = {
 
 
 def test_unusual_http_is_answered(webhook: Webhook, figure: Figure) -> None:
-    """Pipelining works, wrong requests get a 4xx, and plain HTTP gets no answer over TLS."""
+    """Pipelining works, wrong requests get a 4xx, and HTTP without TLS is not served."""
     replica = replicas(webhook)[0]
     lines = _problems(webhook, replica.name)
     found = {name: _codes(_answers(replica.address, case)) for name, case in CASES.items()}

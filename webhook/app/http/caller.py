@@ -44,7 +44,7 @@ async def _left(receive: asgi.Receive) -> None:
 class Pieces(Response):
     """An answer that is sent as fast as the caller reads it.
 
-    It counts against `share` until it is sent; after SECONDS, sending ends.
+    It counts against `share` until it is sent; after SECONDS, the connection is closed.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Health, readiness and metrics: plain HTTP, for the kubelet and Prometheus.
 
-A replica is not ready only while it could not answer requests properly: no valid configuration
-since start, no facts yet, no valid certificate, or draining. A failed reload does not change
-readiness: its line shows the error, and the last good configuration stays in use.
+A replica is unready only while it could not decide anyway: no valid configuration since start, no
+facts yet, no valid certificate, or draining. A failed reload does not change readiness: its line
+shows the error, and the last good configuration stays in use.
 """
 
 from __future__ import annotations
