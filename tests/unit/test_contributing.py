@@ -81,7 +81,7 @@ def test_only_the_contracts_tell_the_order_of_the_floors(page: Path) -> None:
 
 
 def test_the_pure_floors_are_those_below_config() -> None:
-    """The contract that forbids I/O names all of `webhook` below `config` but two packages."""
+    """The contract that forbids I/O names all below `config` except `defect` and `yamltext`."""
     above = next(number for number, layer in enumerate(LAYERS) if "config" in layer)
     below = {room for layer in LAYERS[above + 1 :] for room in layer}
     forbidden = {module.removeprefix("webhook.") for module in PURE_CONTRACT["source_modules"]}

@@ -105,7 +105,7 @@ def test_who_wants_power_is_skipped(cluster: Cluster, use: Callable[[Cluster], o
     ids=["plugin", "no user", "no context"],
 )
 def test_a_kubeconfig_that_will_not_do(kubectl: Kubectl, config: Any, said: str) -> None:
-    """Requests without kubectl need a certificate or a token, so the message says so."""
+    """Requests without kubectl need a certificate or a token; the message says what is missing."""
     kubectl(**config)
     with pytest.raises(ClusterError, match=said):
         ExistingCluster(Path("/lab/config"), "lab/webhook:1")

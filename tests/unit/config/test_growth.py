@@ -84,7 +84,7 @@ def test_an_error_tells_how_many_more_there_are() -> None:
 
 
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
-    """Warnings do not make a file unusable."""
+    """A file with many warnings can still be used."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
     assert (len(loaded.findings), loaded.more) == (MOST, More(warnings=19))
 

@@ -55,7 +55,7 @@ def test_an_rdma_resource_that_is_there_stays(section: str, amount: Any) -> None
 
 
 def test_another_rdma_resource_stays_and_is_told() -> None:
-    """It may be the fabric's own, which an administrator forgot to list, so there is a warning."""
+    """It may be one that an administrator forgot to list, so there is only a warning."""
     decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
     assert told(decision, NAME) == [
         ("trainer", "already", "Present", "requests rdma/other already"),
