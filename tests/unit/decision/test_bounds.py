@@ -63,23 +63,21 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 PLACES = sorted(sized(2))
-#: Corrections to the count: a list of networks is counted by its separators, and an expression
-#: that has values also counts itself.
-FREE = {"networks": 1, "values": -1}
+#: Corrections to the count: an expression that has values also counts itself.
+FREE = {"values": -1}
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_pod_of_the_largest_size_is_decided(place: str) -> None:
     """A pod exactly at the bound is decided, whichever list has the entries."""
-    manifest, _ = sized(LEFT + FREE.get(place, 0) - (place == "networks"))[place]
+    manifest, _ = sized(LEFT + FREE.get(place, 0))[place]
     assert decide_on(manifest).reason.code != "PodTooLarge"
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_one_entry_more_is_refused(place: str) -> None:
     """The denial says how many entries there are, where most of them are, and what to do."""
-    count = LEFT + 1 + FREE.get(place, 0)
-    manifest, where = sized(count + (place == "networks"))[place]
+    manifest, where = sized(LEFT + 1 + FREE.get(place, 0))[place]
     decision = decide_on(manifest)
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
     begin, end = (
