@@ -85,7 +85,8 @@ def _functions(asked: argparse.Namespace) -> dict[str, set[str]]:
         base = base_of(asked.base)
         found = changed_since(base)
     except subprocess.CalledProcessError as error:
-        raise SystemExit(f"{error.stderr.strip()} (BASE=... names another commit)") from error
+        print(f"mutants: {error.stderr.strip()} (BASE=... names another commit)", file=sys.stderr)
+        raise SystemExit(2) from error
     print(f"mutants: {sum(map(len, found.values()))} functions changed since {base:.12}")
     return found
 
