@@ -112,3 +112,15 @@ def test_refusals_have_code_reason_and_a_bounded_message() -> None:
         "InternalError",
         2048,
     )
+
+
+def test_a_request_that_is_not_ours_is_allowed_and_says_why() -> None:
+    """The API server shows the warning to the user, and keeps the message."""
+    assert leave("u", "only pods are changed") == _wrapped(
+        {
+            "uid": "u",
+            "allowed": True,
+            "warnings": ["rdma-webhook: only pods are changed"],
+            "status": {"message": "only pods are changed"},
+        }
+    )
