@@ -28,11 +28,18 @@ def case_name(value: object) -> str:
     """Write a value briefly: as YAML without quotes, and of pods only what is unusual.
 
     The name is the same in every process: pytest-xdist compares the names that its workers find.
+    It is printable ASCII without a backslash: pytest escapes the rest once more each time it
+    collects, and mutmut, which collects again in the same process, would not find the case.
     """
-    written = _written(value)
+    written = "".join(_plain(one) for one in _written(value))
     if len(written) <= _HEAD + _TAIL:
         return written
-    return f"{written[:_HEAD]}…{written[-_TAIL:]}"
+    return f"{written[:_HEAD]}...{written[-_TAIL:]}"
+
+
+def _plain(character: str) -> str:
+    plain = " " <= character <= "~" and character != "\\"
+    return character if plain else f"U+{ord(character):04X}"
 
 
 @singledispatch

@@ -108,8 +108,9 @@ def _mutmut(wanted: dict[str, list[str]], asked: argparse.Namespace) -> None:
         with LOG.open("w") as log:
             os.dup2(log.fileno(), sys.stdout.fileno())
     config().only_mutate = list(wanted)
-    whole = asked.all or asked.places
-    names = () if whole else (name for names in wanted.values() for name in names)
+    # Given names, mutmut first runs their tests by name, as it will with each mutant, and ends if
+    # one is not found. Without them, it goes on where it ended.
+    names = () if asked.all else (name for names in wanted.values() for name in names)
     cli.main(["run", "--max-children", str(asked.jobs), *names], prog_name="mutmut")
 
 

@@ -23,9 +23,10 @@ TESTS = Path(__file__).parents[1]
         (-(10**100), "-2^333"),
         (V100, "v100-ib"),
         (pod(gpu(), hostNetwork=True), None),
-        ("x" * 121, "x" * 40 + "…" + "x" * 80),
+        ("x" * 121, "x" * 40 + "..." + "x" * 80),
+        ("é\t\\", "U+00E9U+0009U+005C"),
     ],
-    ids=["nothing", "mapping", "set", "number", "fabric", "pod", "long"],
+    ids=["nothing", "mapping", "set", "number", "fabric", "pod", "long", "escaped"],
 )
 def test_a_name_is_short_and_the_same_everywhere(value: Any, name: str | None) -> None:
     """Sets are sorted, since their order varies by process; pods lose what all have in common."""
