@@ -13,9 +13,11 @@ from webhook.mutations.memory_limit.limits import (
     reads_limit,
     summed_request,
     unbounded_memory_volumes,
+    unlimited,
 )
 from webhook.pod.container_env import Environments
 from webhook.pod.manifest import containers_of
+from webhook.pod.path import Path
 
 PATH = ("spec", "containers", 0)
 BOTH = {"cpu": "1", "memory": "1Gi"}
@@ -162,12 +164,37 @@ def test_the_first_unbounded_volume_is_named() -> None:
     """In the order of the volumes, as the pod lists them, not of the mounts."""
     unbounded = {"medium": "Memory"}
     manifest = pod(
-        container(volumeMounts=[{"name": "b"}, {"name": "a"}]),
-        volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "a", "b", "a")],
+        container(volumeMounts=[{"name": "a"}, {"name": "b"}]),
+        volumes=[{"name": name, "emptyDir": unbounded} for name in ("x", "b", "a", "b")],
     )
     found = unbounded_memory_volumes(manifest)
-    assert found == {"x": 0, "a": 1, "b": 2}
-    assert first_mounted(manifest, PATH, found) == "a"
+    assert found == {"x": 0, "b": 1, "a": 2}
+    assert first_mounted(manifest, PATH, found) == "b"
+
+
+def test_a_volume_that_has_no_shape_is_refused_with_its_place() -> None:
+    """Its place is one of the pod's volumes."""
+    with pytest.raises(ShapeError) as raised:
+        unbounded_memory_volumes(pod(volumes=[{"name": "v"}, {"name": "w", "emptyDir": "Memory"}]))
+    assert str(raised.value) == (
+        "spec.volumes[1].emptyDir must be a mapping, but is a string ('Memory')"
+    )
+
+
+def test_containers_without_a_limit_live_under_the_pods() -> None:
+    """Except those that are left out, and ephemeral ones, which ask for nothing."""
+    manifest = pod(
+        *({**sized(limit), "name": name} for name, limit in (("a", BOTH), ("b", None), ("c", {}))),
+        initContainers=[container("setup")],
+        ephemeralContainers=[container("debug")],
+    )
+    without: set[Path] = {("spec", "containers", 2)}
+    assert unlimited(containers_of(manifest), without) == ["setup", "b"]
+    with pytest.raises(ShapeError) as raised:
+        unlimited(containers_of(pod(container(resources={"limits": 1}))), set())
+    assert str(raised.value) == (
+        "spec.containers[0].resources.limits must be a mapping, but is a number (1)"
+    )
 
 
 def test_what_containers_ask_for_is_summed() -> None:
