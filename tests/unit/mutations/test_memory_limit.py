@@ -149,6 +149,14 @@ def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
     assert said(pod(limited()), where) == [("trainer", "applied", "Dropped", REMOVED)]
 
 
+def test_resources_of_the_pod_make_it_guaranteed() -> None:
+    """Where the pod has resources itself, they alone decide the QoS class."""
+    where = context(defaults={"memory_limit": "keep-guaranteed"})
+    level = {"limits": {"cpu": "8", "memory": "64Gi"}}
+    found = said(pod(limited(), resources=level), where)
+    assert [one[2] for one in found if one[0] == "trainer"] == ["Guaranteed"]
+
+
 def test_it_warns_where_the_pod_was_guaranteed() -> None:
     """The price of dropping it is the QoS class."""
     decision = decide_on(pod(guaranteed()))

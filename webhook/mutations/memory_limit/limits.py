@@ -94,7 +94,7 @@ def _env_reader(containers: Iterable[Container], env: Environments) -> str:
     for one in containers:
         if None not in env.of(one.path).values():
             continue  # all values are literals
-        for variable in items(one.manifest, ("env",), one.path):
+        for variable in items(one.manifest, ("env",)):
             if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
                 return f"env {variable.get('name')} of container {one.name}"
     return ""
