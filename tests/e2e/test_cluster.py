@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,10 +21,9 @@ from tests.cluster.images import pause_image, webhook_image
 from tests.cluster.namespaces import NamespaceError
 from tests.cluster.network import BRIDGE, Network
 from tests.cluster.node import NAME
+from tests.waiting import until
 
 _ROOT = Path(__file__).parents[2]
-#: Seconds to wait for what the kernel or another process does next.
-_SOON = 20.0
 
 #: The program of a pod that serves, and one that calls the API server from a pod.
 _SERVE = "import http.server; http.server.test(http.server.SimpleHTTPRequestHandler, port=8000)"
@@ -84,15 +82,6 @@ def _python(cluster: Cluster, pod: str, program: str) -> str:
     return cluster.kubectl("exec", pod, "--", "/app/bin/python", "-c", program)
 
 
-def _until(condition: Callable[[], object], seconds: float = _SOON) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> str:
     """Load an image with Python onto the node."""
@@ -131,7 +120,7 @@ def test_node_is_ready_and_of_the_minor_that_was_asked_for(cluster: Cluster) -> 
 def test_pod_runs_and_can_be_looked_into(cluster: Cluster, server: str) -> None:
     """`kubectl logs` and `exec` reach the kubelet."""
     assert _python(cluster, server, "print(6 * 7)") == "42\n"
-    assert _until(lambda: "Serving HTTP" in cluster.kubectl("logs", server))
+    until(lambda: "Serving HTTP" in cluster.kubectl("logs", server))
 
 
 def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> None:
@@ -146,7 +135,7 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
             found[:] = _python(cluster, server, program).split()
         return bool(found)
 
-    assert _until(all_found)
+    until(all_found)
     service, headless, pod = found
     assert service == _field(cluster, f"service/{server}", "{.spec.clusterIP}")
     assert headless == pod == _field(cluster, f"pod/{server}", "{.status.podIP}")
@@ -188,7 +177,7 @@ def test_node_has_the_resources_that_it_advertises(cluster: Cluster, image: str)
     _ready(cluster, "things")
     _create(cluster, _pod("more-things", image, resources=limits))
 
-    assert _until(lambda: "Insufficient example.com/thing" in _scheduling(cluster, "more-things"))
+    until(lambda: "Insufficient example.com/thing" in _scheduling(cluster, "more-things"))
     cluster.kubectl("delete", "pod/things", "pod/more-things", "--wait=false")
 
 
@@ -212,7 +201,7 @@ def test_fake_nodes_take_the_pods_that_ask_for_them_and_no_others(
 
     _ready(cluster, "welcome")
     assert _field(cluster, "pod/welcome", "{.spec.nodeName}") in made
-    assert _until(lambda: "untolerated taint" in _scheduling(cluster, "unwelcome"))
+    until(lambda: "untolerated taint" in _scheduling(cluster, "unwelcome"))
     cluster.kubectl("delete", "pod/welcome", "pod/unwelcome", "--wait=false")
     cluster.kubectl("delete", "node", *made)
 
@@ -222,7 +211,7 @@ def test_a_program_beside_the_cluster_can_be_started_and_stopped(cluster: Cluste
     program = "import sys, time; print(open(sys.argv[1]).read(), flush=True); time.sleep(600)"
     process = cluster.start("beside", [sys.executable, "-c", program, cluster.kubeconfig])
 
-    assert _until(lambda: cluster.network.gateway in process.log.read_text())
+    until(lambda: cluster.network.gateway in process.log.read_text())
     assert not process.ended()
     process.stop()
     assert process.ended()
@@ -310,7 +299,7 @@ def test_nothing_is_left_of_a_cluster_whose_owner_was_killed(
 
     process.kill()
 
-    assert _until(lambda: not _traces(cluster)), _traces(cluster)
+    until(lambda: not _traces(cluster))
 
 
 def test_next_start_removes_what_is_left_of_a_cluster_without_a_guard(
@@ -323,7 +312,7 @@ def test_next_start_removes_what_is_left_of_a_cluster_without_a_guard(
 
     process.kill()
 
-    assert _until(lambda: _traces(cluster) == {"cgroup", "file"}), _traces(cluster)
+    until(lambda: _traces(cluster) == {"cgroup", "file"})
     assert cluster.directory.parent == state.home()
     lifetime.sweep()
     assert _traces(cluster) == set()

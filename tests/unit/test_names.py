@@ -15,7 +15,12 @@ FILES = tuple(path for top in ("webhook", "certs") for path in (ROOT / top).rglo
 #: may occur again.
 FACES = ("webhook/cli", "webhook/app/http", "webhook/mutations")
 #: Functions that every module of a command or of a mutation defines.
-IN_TABLES = {"add_arguments": "webhook/cli/", "run": "webhook/cli/", "mutate": "webhook/mutations/"}
+IN_TABLES = {
+    "add_arguments": "webhook/cli/",
+    "run": "webhook/cli/",
+    "mutate": "webhook/mutations/",
+    "write": "webhook/preview/formats/",
+}
 
 
 def _place(path: Path) -> str:

@@ -15,8 +15,8 @@ from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents, stranger
-from webhook.preview.formats import BY_NAME, FORMATS
-from webhook.preview.formats.format import Display, Shown
+from webhook.preview.formats import FORMATS, writer
+from webhook.preview.formats.display import Display, Shown
 from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
@@ -77,7 +77,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=FACTS_HELP,
     )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
-    add("-o", "--output", choices=tuple(BY_NAME), default="text", help=_OUTPUT_HELP)
+    add(
+        "-o",
+        "--output",
+        choices=tuple(one.name for one in FORMATS),
+        default="text",
+        help=_OUTPUT_HELP,
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise DocumentError(f"{found.names[0]}: there is no document in it{found.others}")
     report = preview_documents(found.documents, _options(arguments))
     display = Display(width=width(), colour=colour(), terminal=terminal(), most=None)
-    _print(BY_NAME[arguments.output].write(found.documents, report, display))
+    _print(writer(arguments.output)(found.documents, report, display))
     if found.unreadable:
         return _UNREADABLE
     return _DENIED if report.denied else _DONE

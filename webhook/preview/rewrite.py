@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.decision.outcome import PatchOp
-from webhook.errors import DocumentError
 from webhook.pod.manifest import at
 from webhook.pod.path import pointer
 from webhook.preview.proof import prove
-from webhook.render.json_form import LONGEST
+from webhook.render.json_form import LONGEST, check_length
 from webhook.render.report import Preview, Report
 from webhook.visible import visible
 from webhook.workloads.patch import patched
@@ -52,8 +51,7 @@ def rewrite(
     for document, own in zip(documents, changed, strict=True):
         found.append(_rewritten(document, own) if own else Rewritten(document.text, ""))
         length += len(found[-1].text)
-        if most is not None and length > most:
-            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+        check_length(length, most)
     return found
 
 

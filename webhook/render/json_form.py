@@ -39,9 +39,14 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
     for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(form(report)):
         pieces.append(piece)
         length += len(piece)
-        if most is not None and length > most:
-            raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+        check_length(length, most)
     return visible_json("".join((*pieces, "\n")))
+
+
+def check_length(length: int, most: int | None) -> None:
+    """Raise DocumentError if an answer has more than `most` characters; None: no limit."""
+    if most is not None and length > most:
+        raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
 
 
 def form_schema() -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.preview.formats import SERVED
-from webhook.preview.formats.format import Format
+from webhook.preview.formats import SERVED, Format
 
 
 class _Range(NamedTuple):

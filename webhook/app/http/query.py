@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from webhook.app.refusal import RequestError
 from webhook.config.explain import meant
-from webhook.preview.formats import SERVED
-from webhook.preview.formats.format import Format
+from webhook.preview.formats import SERVED, Format
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)

@@ -1,19 +1,44 @@
 """The output formats of a preview, on the command line and over HTTP: one file and one line each.
 
---help lists them in this order. Over HTTP, the first is the default; if `Accept` gives two the same
-quality, the earlier one is chosen.
+The order is that of --help. Over HTTP, the first format is the default, and if `Accept` likes two
+formats equally, the earlier one is chosen. The writers are imported only where a report is
+written, so that the server, which needs the names, does not load them.
 """
 
 from __future__ import annotations
 
-from webhook.preview.formats.diff_format import FORMAT as DIFF
-from webhook.preview.formats.format import Format
-from webhook.preview.formats.json_format import FORMAT as JSON
-from webhook.preview.formats.patch_format import FORMAT as PATCH
-from webhook.preview.formats.text_format import FORMAT as TEXT
-from webhook.preview.formats.yaml_format import FORMAT as YAML
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
-FORMATS: tuple[Format, ...] = (JSON, YAML, TEXT, PATCH, DIFF)
-BY_NAME = {one.name: one for one in FORMATS}
+if TYPE_CHECKING:
+    from webhook.preview.formats.display import Write
+
+
+class Format(NamedTuple):
+    """One output format; `<name>_format.py` beside this file writes it."""
+
+    name: str  #: for `-o NAME` and `?output=NAME`
+    summary: str  #: for --help
+    #: In `Accept`, each requests this format; answers have the first. (): not served over HTTP.
+    media_types: tuple[str, ...] = ()
+
+
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+FORMATS = (
+    Format("json", "the documented form", ("application/json",)),
+    Format("yaml", "the patched documents, comments and order kept", _YAML),
+    Format("text", "for people", ("text/plain",)),
+    Format("patch", "one RFC 6902 patch a line, for each document"),
+    Format("diff", "a unified diff"),
+)
 #: The formats that are served over HTTP.
 SERVED = tuple(one for one in FORMATS if one.media_types)
+_NAMES = frozenset(one.name for one in FORMATS)
+
+
+def writer(name: str) -> Write:
+    """Return the function `write` of a format; KeyError if there is no such format."""
+    if name not in _NAMES:
+        raise KeyError(name)
+    write: Write = import_module(f"{__name__}.{name}_format").write
+    return write

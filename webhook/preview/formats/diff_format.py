@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from webhook.preview.formats.format import Display, Format, Shown
+from webhook.preview.formats.display import Display, Shown
 from webhook.preview.rewrite import Rewritten, lost_layout, rewrite
 from webhook.render.diff import diff
 from webhook.render.report import Report, asides
 from webhook.yamltext.documents import Document, joined
 
 
-def _write(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+def write(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+    """Write one diff for each input."""
     rewritten = rewrite(documents, report, most=display.most)
     remarks = [*lost_layout(documents, rewritten), *asides(report)]
     return Shown("".join(_diffs(documents, rewritten, display)), remarks)
@@ -29,6 +30,3 @@ def _diffs(
         after = joined([new.text for _, new in own])
         heading = name.strip("<>").lstrip("/")
         yield diff(heading, before, after, colour=display.colour, terminal=display.terminal)
-
-
-FORMAT = Format("diff", "a unified diff", _write)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from webhook.preview.formats.format import Display, Format, Shown
+from webhook.preview.formats.display import Display, Shown
 from webhook.preview.rewrite import patches
 from webhook.render.report import Report, asides
 from webhook.visible import visible_json
 from webhook.yamltext.documents import Document
 
 
-def _write(documents: Sequence[Document], report: Report, _: Display) -> Shown:
+def write(documents: Sequence[Document], report: Report, _: Display) -> Shown:
+    """Write the patches, one a line."""
     written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
     lines = [visible_json(one) + "\n" for one in written]
     return Shown("".join(lines), asides(report))
-
-
-FORMAT = Format("patch", "one RFC 6902 patch a line, for each document", _write)

@@ -17,8 +17,8 @@ from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.formats import BY_NAME
-from webhook.preview.formats.format import Display, Shown
+from webhook.preview.formats import writer
+from webhook.preview.formats.display import Display, Shown
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
 from webhook.render.text import PARAMETERS
@@ -79,7 +79,7 @@ class Operations:
                 "body: there is no document in it; send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._fabrics))
-        shown = BY_NAME[head["format"]].write(documents, report, Display(ways=PARAMETERS))
+        shown = writer(head["format"])(documents, report, Display(ways=PARAMETERS))
         answer = (_comments(shown) + shown.text).encode(errors="replace")
         return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
 

@@ -4,7 +4,7 @@ import pytest
 
 from webhook.app.http.query import PARAMETERS, Query, read_query
 from webhook.app.refusal import RequestError
-from webhook.preview.formats import BY_NAME
+from webhook.preview.formats import FORMATS
 
 
 def test_nothing_asked() -> None:
@@ -24,7 +24,7 @@ def test_everything_asked() -> None:
         ]
     )
 
-    assert query == Query("lab", {"a": "b=c", "d": ""}, enable=True, output=BY_NAME["yaml"])
+    assert query == Query("lab", {"a": "b=c", "d": ""}, enable=True, output=FORMATS[1])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Define an output format: its name, and the function that writes a report in it."""
+"""What a format is told of its reader, and what it returns; `Write` is what each one defines."""
 
 from __future__ import annotations
 
@@ -34,11 +34,5 @@ class Shown(NamedTuple):
     remarks: Sequence[tuple[str, str]] = ()
 
 
-class Format(NamedTuple):
-    """One output format; `webhook.preview.formats.FORMATS` lists all of them."""
-
-    name: str  #: for `-o NAME` and `?output=NAME`
-    summary: str  #: for --help
-    write: Callable[[Sequence[Document], Report, Display], Shown]
-    #: In `Accept`, each requests this format; answers have the first. (): not served over HTTP.
-    media_types: tuple[str, ...] = ()
+#: The function `write` in each file of a format.
+Write = Callable[[Sequence[Document], Report, Display], Shown]
