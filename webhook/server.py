@@ -6,7 +6,9 @@
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
 every answer: the API server keeps using its connections until its endpoints are updated, and
-does not repeat a request that was cut off (kubernetes/kubernetes#127335).
+does not repeat a request that was cut off (kubernetes/kubernetes#127335). For the same reason
+it does not close idle connections to /mutate, on which a request may be on its way: it waits
+until the API server closes them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -59,9 +62,6 @@ from webhook.transport.process import (
     return_memory,
 )
 
-#: More than the 90 s after which Go's HTTP client drops an idle connection. If the server
-#: dropped it first, a request on its way would be lost (kube-apiserver does not repeat a POST).
-KEEP_ALIVE_SECONDS = 120
 #: Threads read a changed configuration and the events of watches. Beside a thread that is always
 #: busy, the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's default switch interval
 #: of 5 ms it is 0.6 to 0.9 s.
@@ -83,6 +83,8 @@ LIMITS = {
     "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
 }
 
+#: How often a server that stops looks whether connections are left.
+_LOOK_SECONDS = 0.1
 #: Open files that are not connections.
 _OTHER_FILES = 100
 
@@ -148,7 +150,7 @@ class WebhookServer:
                     await listener.up.wait()
                 self._started()
                 await self._until_stopped()
-                await self._drain()
+                await self._drain(listeners["mutate"])
                 await self._worker.stop()
                 for listener in listeners.values():
                     listener.should_exit = True
@@ -225,12 +227,25 @@ class WebhookServer:
                 self.metrics.internal_errors.inc()
                 self.log.write("error", "internal error", **defect(error))
 
-    async def _drain(self) -> None:
+    async def _drain(self, mutate: _Listener) -> None:
+        """Serve on, until the API server has other endpoints and has closed its connections."""
         self.state.draining = True
         seconds = 0.0 if self._options.dev else self._options.drain_seconds
         self.log.write("info", "draining", seconds=seconds)
+        if not seconds:
+            return
+        await self._hurried(seconds)
+        mutate.stop_accepting()
+        deadline = time.monotonic() + self._options.idle_seconds
+        while mutate.connections and time.monotonic() < deadline:
+            if await self._hurried(_LOOK_SECONDS):
+                return
+
+    async def _hurried(self, seconds: float) -> bool:
+        """Wait; return early, and True, on a second signal."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), seconds)
+        return self._hurry.is_set()
 
     def _serve_development(self) -> Path | None:
         if self._options.tls_cert:
@@ -267,7 +282,7 @@ class WebhookServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_keep_alive=self._options.idle_seconds,  # type: ignore[arg-type]  # any number
             timeout_graceful_shutdown=1 if self._options.dev else 10,
             ssl_context_factory=(lambda _config, _default: tls) if tls else None,
         )
@@ -295,6 +310,7 @@ class _Listener(uvicorn.Server):
         self._budget = budget
         self._metrics = metrics
         self.servers = []
+        self._accepting: list[Accepting] = []
         self.up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -316,9 +332,20 @@ class _Listener(uvicorn.Server):
                 opened=partial(self._metrics.connection_opened, self._name),
                 closed=partial(self._metrics.connection_closed, self._name),
             )
+            self._accepting.append(accepting)
             self.servers.append(cast("asyncio.Server", accepting))
         self.started = True
         self.up.set()
+
+    @property
+    def connections(self) -> int:
+        """The number of open connections, handshakes included."""
+        return sum(one.connections for one in self._accepting)
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets; connections continue."""
+        for one in self._accepting:
+            one.stop_accepting()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

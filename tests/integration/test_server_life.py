@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -62,6 +63,46 @@ def test_drains_before_it_stops(tls: Certificates, tmp_path: Path) -> None:
         ]
         assert process.get("/healthz").status == 200
         assert process.stop() == 0
+
+
+def test_idle_connections_outlast_the_drain(tls: Certificates, tmp_path: Path) -> None:
+    """A request that the API server sends on an idle connection is answered, however late.
+
+    One connection has had a request before, the other none: Go's HTTP client keeps both kinds.
+    When they have ended, so does the process.
+    """
+    config = fabrics(tmp_path)
+    with (
+        Process(tls, config, tmp_path / "log", os.environ, drain_seconds=0.5) as process,
+        closing(process.connect()) as used,
+        closing(process.connect()) as silent,
+    ):
+        send(used, review(), "/mutate")
+        silent.connect()
+        process.process.send_signal(signal.SIGTERM)
+        until(lambda: _refuses(process.ports["mutate"]))
+        answers = [send(one, review(), "/mutate") for one in (used, silent)]
+        assert [(one.status, one.headers["connection"]) for one in answers] == [(200, "close")] * 2
+        assert process.process.wait(60) == 0
+
+
+def test_a_client_cannot_keep_it_from_stopping(tls: Certificates, tmp_path: Path) -> None:
+    """Connections on which nothing comes are closed in the end."""
+    config = fabrics(tmp_path)
+    short = {"drain_seconds": 0.5, "idle_seconds": 2.0}
+    with (
+        Process(tls, config, tmp_path / "log", os.environ, **short) as process,
+        closing(process.connect()) as silent,
+    ):
+        silent.connect()
+        process.process.send_signal(signal.SIGTERM)
+        assert process.process.wait(60) == 0
+
+
+def _refuses(port: int) -> bool:
+    """Tell whether nothing listens on a port."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
 
 
 def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:

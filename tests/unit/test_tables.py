@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OPERATION = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
 #: Fields of ServeOptions that have no option on the command line: only tests set them.
-FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds"}
+FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds", "idle_seconds"}
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:

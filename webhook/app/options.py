@@ -46,8 +46,12 @@ class ServeOptions:
     #: How long a preview may take to compute.
     preview_seconds: float = 10.0
     log_level: str = "info"
-    #: How long to keep serving after SIGTERM.
+    #: How long to keep serving after SIGTERM, at least.
     drain_seconds: float = 15.0
+    #: How long a connection may be idle. More than the 90 s after which Go's HTTP client drops one:
+    #: if the server dropped it first, a request on its way would be lost, since kube-apiserver
+    #: does not repeat a POST.
+    idle_seconds: float = 120.0
     poll_seconds: float = 1.0
     #: How long a request may take to arrive; the API server waits at most 30 s for an answer.
     request_seconds: float = 30.0

@@ -70,11 +70,24 @@ class Accepting:
     def _look_seconds(self) -> float:
         return min(1.0, self._seconds / 4)
 
-    def close(self) -> None:
-        """Accept no more, and end handshakes; established connections continue."""
+    @property
+    def connections(self) -> int:
+        """The number of open connections, handshakes included."""
+        return len(self._accepted)
+
+    def stop_accepting(self) -> None:
+        """Accept what has been dialed, then close the socket; all connections continue."""
+        if self._socket.fileno() < 0:
+            return
+        self._accept()
         self._loop.remove_reader(self._socket.fileno())
         if self._again is not None:
             self._again.cancel()
+        self._socket.close()
+
+    def close(self) -> None:
+        """Accept no more, and end handshakes; established connections continue."""
+        self.stop_accepting()
         for one in list(self._accepted):
             if not one.begun:
                 one.end()

@@ -57,7 +57,8 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.headers = []
-        self._arriving = True  # a silent connection has the same time limit as a slow request
+        self._silent = True  # nothing has arrived yet
+        self._arriving = True
         self._heading = False  # whether the head of the arriving request is incomplete
         #: Bytes besides bodies, of requests without an answer, before the piece that is read now.
         self._beside = 0
@@ -73,14 +74,18 @@ class Connection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and start the time limit for the first request."""
+        """Begin, and start the time limit for the first request to begin.
+
+        It is that of an idle connection: Go's HTTP client dials one for a request that then takes
+        another, and keeps the new one for later.
+        """
         self.share.begun = True
         if is_ssl(transport):
             transport.set_write_buffer_limits(_BUFFERED)
             transport.set_read_buffer_limits(_BUFFERED)  # type: ignore[attr-defined]
         self._joining = _Joining(transport, self.share)
         super().connection_made(cast("asyncio.Transport", self._joining))
-        self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+        self._deadline = self.loop.call_later(self.timeout_keep_alive, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up after the end."""
@@ -134,6 +139,9 @@ class Connection(HttpToolsProtocol):
         """Parse the data that arrived, and check the limits of size and time."""
         if self._last_words is not None:
             return
+        if self._silent:
+            self._silent = False
+            self._in_time()
         self._piece, self._bodies = len(data), 0
         super().data_received(data)
         self._beside += len(data) - self._bodies

@@ -97,6 +97,8 @@ def test_metrics_are_up_to_date() -> None:
         f"| its wait for others | {WAIT_SECONDS:g} s |",
         f"| its answer | {ANSWER_BYTES >> 20} MiB; {caller.SECONDS:g} s to be taken |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
+        f"after {ServeOptions().idle_seconds:g} s at most",
+        f"| idle connection, also before its first request | {ServeOptions().idle_seconds:g} s |",
     ],
 )
 def test_numbers_and_parameters_are_on_the_page(words: str) -> None:
