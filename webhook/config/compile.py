@@ -29,8 +29,12 @@ def config_hash(model: FabricConfiguration) -> str:
     """Hash the meaning of the file, without comments and whatever the order of its keys.
 
     What equals a default is left out, so that a version with a new field hashes old files alike.
+    `socketInterface` is always hashed where it has an effect: it once had no default.
     """
     meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
+        if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
+            written["socketInterface"] = fabric.socket_interface
     meaning = json.dumps(meant, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 
@@ -58,7 +62,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         inject_resources=entry.inject_resources,
         libraries=frozenset(entry.libraries),
         env=fabric_env(entry),
-        socket_interface=entry.socket_interface,
+        socket_interface=entry.socket_interface or None,
         host_socket_interface=entry.host_socket_interface,
         networks=tuple(entry.networks),
         shared_memory=entry.shared_memory,

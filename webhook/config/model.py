@@ -262,12 +262,14 @@ class FabricEntry(Entry):
     """Instead of `hcas`: devices whose names begin so, where names differ between nodes (`ibp`).
     NCCL only."""
 
-    socket_interface: Text | None = None
-    """Interface in the pod network, e.g. `eth0`: NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME, and the
-    TCP part of UCX_NET_DEVICES."""
+    socket_interface: Text = "eth0"
+    """Interface in the pod network that reaches the other pods: NCCL_SOCKET_IFNAME,
+    GLOO_SOCKET_IFNAME, and the TCP part of UCX_NET_DEVICES. An explicit `""`: none of these is
+    written, and the libraries choose by themselves."""
 
     host_socket_interface: Text | None = None
-    """The same for pods with hostNetwork: an interface of the node."""
+    """The same for pods with hostNetwork: an interface of the node. Without it, such pods get none
+    of these variables."""
 
     networks: list[Text] = _always([])
     """Multus networks `[namespace/]name[@interface]` to append to every pod."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from webhook.fabric.interfaces import GLOO_SOCKET, NCCL_SOCKET, SOCKETS, ip_interfaces
 from webhook.fabric.records import EnvPairs, Fabric, Fabrics
+from webhook.fabric.ucx_tls import allows_rdma
 from webhook.pod.container_env import entry
 
-NCCL_SOCKET = "NCCL_SOCKET_IFNAME"
-GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
 UCX_DEVICES = "UCX_NET_DEVICES"
-_SOCKETS = (NCCL_SOCKET, GLOO_SOCKET)
+UCX_TLS = "UCX_TLS"
 
 
 class Plan(NamedTuple):
@@ -38,7 +38,7 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
     return Plan(
         pairs,
         tuple(entry(name, value) for name, value in pairs),
-        frozenset({*names, NCCL_SOCKET, GLOO_SOCKET}),
+        frozenset({*names, *SOCKETS, UCX_TLS}),
         ", ".join(names),
     )
 
@@ -63,10 +63,10 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
             wanted.append((NCCL_SOCKET, interface))
         if "gloo" in libraries:
             wanted.append((GLOO_SOCKET, interface))
+    addresses = ip_interfaces(interface, own)
     if "ucx" in libraries:
-        devices = _ucx_devices(env.ucx_devices, interface, own)
-        if devices:
-            wanted.append((UCX_DEVICES, devices))
+        if env.ucx_devices and addresses and _uses_rdma(own):
+            wanted.append((UCX_DEVICES, ",".join((env.ucx_devices, *addresses))))
         wanted += env.ucx
     if "nvshmem" in libraries:
         wanted += env.nvshmem
@@ -82,25 +82,17 @@ def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:
     """Leave out the socket names that the container lacks, if it has the other one of them."""
     if NCCL_SOCKET not in own and GLOO_SOCKET not in own:
         return site
-    return tuple(pair for pair in site if pair[0] not in _SOCKETS or pair[0] in own)
+    return tuple(pair for pair in site if pair[0] not in SOCKETS or pair[0] in own)
 
 
-def _ucx_devices(devices: str, interface: str | None, own: Mapping[str, str | None]) -> str:
-    """Return UCX_NET_DEVICES: the HCAs, and the IP interface, without which UCX has no TCP.
+def _uses_rdma(own: Mapping[str, str | None]) -> bool:
+    """Return whether UCX may use RDMA in a container whose env is `own`.
 
-    Return "" if there are no HCAs, or if the user's setting does not name an interface plainly:
-    then no value would be right.
+    UCX applies UCX_NET_DEVICES to TCP as well: a list with HCAs and no IP interface leaves TCP
+    without a device, and one with HCAs is of no use where UCX_TLS allows no RDMA.
     """
-    if not devices:
-        return ""
-    for name in _SOCKETS:
-        if name in own:
-            value = own[name]
-            if value is None or value.startswith("^") or not value.strip("="):
-                return ""
-            interface = value.removeprefix("=")
-            break
-    return devices if interface is None else f"{devices},{interface}"
+    tls = own.get(UCX_TLS)
+    return not tls or allows_rdma(tls)
 
 
 def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -> Iterator[str]:
@@ -112,17 +104,3 @@ def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -
         if name in own and own[name] != value and (name, value) not in site:
             yours = name if own[name] is None else f"{name}={own[name]}"
             yield f"kept your {yours}, where the fabric has {value}"
-
-
-def allows_rdma(tls: str) -> bool:
-    """Return whether a value of UCX_TLS allows a transport that uses an RDMA device.
-
-    Source: UCX documentation, aliases of UCX_TLS. A leading `^` lists what to leave out; such a
-    value is taken to allow RDMA.
-    """
-    names = tls[:_LONGEST_TLS].split(",")
-    return tls.startswith("^") or any(item.strip().split("_")[0] in _RDMA_TLS for item in names)
-
-
-_RDMA_TLS = ("all", "ib", "rc", "ud", "dc")
-_LONGEST_TLS = 4096  # characters that are read; UCX has about thirty names for transports

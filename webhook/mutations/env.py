@@ -13,7 +13,8 @@ from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.records import EnvPairs
-from webhook.fabric.variables import allows_rdma, conflicts, plan_for, wanted_env
+from webhook.fabric.ucx_tls import allows_rdma
+from webhook.fabric.variables import conflicts, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
 from webhook.pod.container_env import entry, env_of, has_env_from
 

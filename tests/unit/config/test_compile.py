@@ -40,7 +40,7 @@ OWN_DEVICES = fabric(
             "network": "lab/rail",
         }
     ],
-    socketInterface="eth0",
+    socketInterface="net1",
     hostSocketInterface="bond0",
     networks=["lab/extra@net9"],
     libraries=["nccl"],
@@ -117,7 +117,7 @@ def test_every_field_reaches_its_record() -> None:
             inject_resources=False,
             libraries=frozenset({"nccl"}),
             env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)),
-            socket_interface="eth0",
+            socket_interface="net1",
             host_socket_interface="bond0",
             networks=("lab/extra@net9",),
             shared_memory="64Gi",
@@ -141,10 +141,11 @@ def test_every_field_reaches_its_record() -> None:
 
 
 def test_a_file_without_fields_has_the_documented_defaults() -> None:
-    """Fields that are left out get the records' defaults, except the GPU resource."""
+    """Fields that are left out get the records' defaults, except the GPU and the interface."""
     assert parse_fabrics(text({"name": "ib"}), "f.yaml").fabrics.fabrics["ib"] == Fabric(
-        name="ib", gpu_resources=frozenset({"nvidia.com/gpu"})
+        name="ib", gpu_resources=frozenset({"nvidia.com/gpu"}), socket_interface="eth0"
     )
+    assert compiled(socketInterface="").socket_interface is None
     assert parse_fabrics(text(), "f.yaml").fabrics.defaults == Defaults()
     assert compiled(match={"gpuResources": []}).gpu_resources == frozenset()
 
@@ -242,3 +243,16 @@ def test_the_hash_is_that_of_the_meaning() -> None:
     assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
     assert len(hashes[0]) == 12
     assert int(hashes[0], 16) >= 0
+
+
+def hash_of(**fields: Any) -> str:
+    """Return the hash of a file with one fabric."""
+    return parse_fabrics(text(fabric(**fields)), "f").fabrics.config_hash
+
+
+def test_the_hash_of_a_file_that_names_its_interface_is_that_of_older_versions() -> None:
+    """`socketInterface` had no default once: a file that has `eth0` still hashes alike."""
+    assert hash_of(socketInterface="eth0") == "d436e2511644"
+    assert hash_of() == hash_of(socketInterface="eth0")
+    assert hash_of(socketInterface="") != hash_of()
+    assert hash_of(mode="host-network") == "7a073b2d1ce4"

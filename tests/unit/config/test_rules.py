@@ -47,6 +47,7 @@ BROKEN = {
     "interface_names": [
         text(fabric(socketInterface="=eth0")),
         text(fabric(hostSocketInterface="enp195s0f0np0v12")),
+        text(fabric(socketInterface="lo")),
     ],
     "network_names": [
         text(fabric(networks=["lab/"])),
@@ -190,7 +191,7 @@ BROKEN = {
         text(roce(hcas=["mlx5_0", "mlx5_1"])),
     ],
     "networks_on_host": [
-        text(roce(mode="host-network", socketInterface="eth0")),
+        text(roce(mode="host-network", socketInterface="eth0", hostSocketInterface="bond0")),
     ],
     "own_device_networks": [
         text(sriov(resources=[{"name": "example.com/vf"}])),
@@ -226,6 +227,14 @@ BROKEN = {
     "sockets_in_env": [
         text(fabric(env={"NCCL_SOCKET_IFNAME": "eth0"})),
     ],
+    "ucx_without_interface": [
+        text(fabric(mode="host-network")),
+        text(fabric(socketInterface="")),
+        text(fabric(env={"GLOO_SOCKET_IFNAME": "lo"})),
+    ],
+    "ucx_devices_without_interface": [
+        text(fabric(env={"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1"})),
+    ],
     "rendered_twice": [
         text(fabric(env={"NCCL_IB_HCA": "=mlx5_1"})),
     ],
@@ -239,6 +248,7 @@ BROKEN = {
     "ucx_without_rdma": [
         text(fabric(env={"UCX_TLS": "tcp,cuda_copy"})),
         text(fabric(env={"UCX_TLS": "^ib"})),
+        text(fabric(env={"UCX_TLS": "^rc,ud,dc"})),
     ],
     "gid_index_per_pod": [
         text(roce(qos={"gidIndex": 3})),
@@ -289,7 +299,17 @@ FINE = {
     "RoCE with a network": text(roce()),
     "SR-IOV": text(sriov(resources=[{"name": "x.io/vf", "count": "per-gpu", "network": "vf"}])),
     "host network": text(roce(mode="host-network", networks=[], hostSocketInterface="bond0")),
-    "a device without RDMA resource": text(fabric(mode="host-network", resources=[])),
+    "a device without RDMA resource": text(
+        fabric(mode="host-network", resources=[], hostSocketInterface="bond0")
+    ),
+    "no interface for UCX where UCX names no device": text(
+        fabric("a", mode="host-network", libraries=["nccl", "gloo"]),
+        fabric("b", mode="host-network", hcas=..., hcaPrefixes=["ibp"], match={"gpuResources": []}),
+    ),
+    "UCX's devices in env": text(
+        fabric("a", mode="host-network", env={"UCX_NET_DEVICES": "mlx5_0:1,eth0"}),
+        fabric("b", env={"UCX_NET_DEVICES": "all"}, match={"gpuResources": []}),
+    ),
     "the default is one of two": text(fabric("a"), fabric("b"), defaults={"fabric": "a"}),
     "no GPU is evidence": text(fabric("a"), fabric("b", match={"gpuResources": []})),
     "labels with wildcards in front": text(
@@ -335,7 +355,7 @@ FINE = {
     "a bond on Ethernet": text(roce(hcas=["mlx5_bond_0"])),
     "prefixes with a number of their own": text(fabric(hcas=..., hcaPrefixes=["ibp14s", "rdma"])),
     "the same value in env": text(fabric(env={"NCCL_IB_HCA": "=mlx5_0"})),
-    "RDMA left on": text(fabric(env={"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "UCX_TLS": "^tcp"})),
+    "RDMA left on": text(fabric(env={"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "UCX_TLS": "^tcp,rc"})),
     "UCX's short names": text(fabric(env={"UCX_TLS": "cuda,rc_x,sm,self", "NCCL_IB_TIMEOUT": 22})),
     "a partition key with NCCL's index": text(
         fabric(qos={"pkey": 3}, env={"NCCL_IB_PKEY": 1}),

@@ -76,9 +76,31 @@ def test_the_host_network_has_an_interface_of_its_own() -> None:
     assert wanted(bare, host_network=True) == {
         "NCCL_IB_HCA": "=mlx5_0",
         "NCCL_IB_TC": "106",
-        "UCX_NET_DEVICES": "mlx5_0:1",
         "UCX_IB_TRAFFIC_CLASS": "106",
     }
+
+
+@pytest.mark.parametrize("interface", [None, "lo"])
+def test_ucx_devices_are_never_written_without_an_ip_interface(interface: str | None) -> None:
+    """UCX applies the list to TCP too, and `lo` reaches no peer: it chooses by itself instead."""
+    assert "UCX_NET_DEVICES" not in wanted(full(socket_interface=interface))
+
+
+@pytest.mark.parametrize(
+    ("tls", "written"),
+    [("tcp", False), ("^ib", False), ("rc,tcp", True), ("", True), (None, True)],
+    ids=case_name,
+)
+def test_ucx_devices_follow_the_transports_of_the_pod(tls: str | None, *, written: bool) -> None:
+    """A pod whose UCX_TLS allows no RDMA transport gets no list of HCAs; one that may, does."""
+    assert ("UCX_NET_DEVICES" in wanted(full(), {"UCX_TLS": tls})) is written
+
+
+def test_ucx_devices_follow_the_transports_of_the_site() -> None:
+    """The site's UCX_TLS counts, unless the pod has its own."""
+    one = full(env=FabricEnv(ucx_devices="mlx5_0:1", site=(("UCX_TLS", "tcp"),)))
+    assert "UCX_NET_DEVICES" not in wanted(one)
+    assert wanted(one, {"UCX_TLS": "rc"})["UCX_NET_DEVICES"] == "mlx5_0:1,eth0"
 
 
 def test_ucx_devices_are_never_written_without_an_hca() -> None:
@@ -95,6 +117,7 @@ def test_ucx_devices_are_never_written_without_an_hca() -> None:
         ({"NCCL_SOCKET_IFNAME": "eth1,eth2"}, "mlx5_0:1,eth1,eth2"),
         ({"GLOO_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
         ({"GLOO_SOCKET_IFNAME": "eth2", "NCCL_SOCKET_IFNAME": "eth1"}, "mlx5_0:1,eth1"),
+        ({"NCCL_SOCKET_IFNAME": "eth"}, "mlx5_0:1,eth0"),
         ({"NCCL_SOCKET_IFNAME": "^docker0"}, None),
         ({"NCCL_SOCKET_IFNAME": ""}, None),
         ({"NCCL_SOCKET_IFNAME": "="}, None),

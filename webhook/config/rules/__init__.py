@@ -61,6 +61,8 @@ RULES: tuple[Rule, ...] = (
     Rule("error", environment.infinite_timeout, alone=True),
     Rule("error", environment.sockets_twice),
     Rule("warning", environment.sockets_in_env),
+    Rule("warning", environment.ucx_without_interface),
+    Rule("warning", environment.ucx_devices_without_interface),
     Rule("warning", environment.rendered_twice),
     Rule("error", environment.nccl_values),
     Rule("error", environment.nccl_ib_hca_value, alone=True),

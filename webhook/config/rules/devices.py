@@ -43,7 +43,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Problem]:
         return
     for key, given in (
         ("networks", fabric.networks or any(item.network for item in fabric.resources)),
-        ("socketInterface", fabric.socket_interface),
+        ("socketInterface", "socket_interface" in fabric.model_fields_set),
     ):
         if given:
             remedy = ": write hostSocketInterface" if key == "socketInterface" else ": remove it"

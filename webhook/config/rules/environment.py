@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rendered_env import nccl_ib_hca, rendered
+from webhook.config.rendered_env import nccl_ib_hca, rendered, ucx_devices
 from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
+from webhook.fabric.interfaces import SOCKETS, ip_interfaces
+from webhook.fabric.ucx_tls import allows_rdma
 from webhook.pod import quantity
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
@@ -44,9 +46,6 @@ _DEBUGGING = frozenset(
         "NCCL_SHM_DISABLE",
     }
 )
-_SOCKET_NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
-#: Words in UCX_TLS that allow an RDMA transport, besides those that begin with rc, dc or ud.
-_UCX_RDMA = frozenset({"all", "ib"})
 #: The size of the /dev/shm that containerd gives every container.
 _SHM_DEFAULT = "64Mi"
 
@@ -97,8 +96,8 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
 
     An error: it is not clear which of the two to use.
     """
-    if fabric.socket_interface or fabric.host_socket_interface:
-        for name in _SOCKET_NAMES:
+    if _names_interface(fabric):
+        for name in SOCKETS:
             if name in fabric.env:
                 yield Problem(
                     ("env", name), "socketInterface writes it already: remove one of them"
@@ -111,13 +110,54 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
 
     A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
     """
-    if not fabric.socket_interface and not fabric.host_socket_interface:
-        for name in _SOCKET_NAMES:
+    if not _names_interface(fabric):
+        for name in SOCKETS:
             if name in fabric.env:
                 yield Problem(
                     ("env", name),
                     "write socketInterface (and hostSocketInterface), which serves all libraries",
                 )
+
+
+def _names_interface(fabric: FabricEntry) -> bool:
+    """Return whether the file itself names a socket interface."""
+    return "socket_interface" in fabric.model_fields_set or bool(fabric.host_socket_interface)
+
+
+@per_fabric
+def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of UCX and exact `hcas` without a socket interface.
+
+    A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
+    any device.
+    """
+    key, interface = "socketInterface", fabric.socket_interface or None
+    if fabric.mode == "host-network":
+        key, interface = "hostSocketInterface", fabric.host_socket_interface
+    if "UCX_NET_DEVICES" in fabric.env or not ucx_devices(fabric):
+        return
+    if not ip_interfaces(interface, fabric.env):
+        yield Problem(
+            (key,),
+            "none: UCX_NET_DEVICES is not written, since UCX would have no device for TCP; "
+            f"write {'the one of the node' if key[0] == 'h' else 'eth0'}",
+        )
+
+
+@per_fabric
+def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a UCX_NET_DEVICES in `env` that lists HCAs alone.
+
+    A warning: UCX applies it to TCP as well, which then has no device, and a process that needs TCP
+    dies with "no usable transports/devices".
+    """
+    written = fabric.env.get("UCX_NET_DEVICES", "all")
+    if all(":" in item for item in written.split(",")):
+        yield Problem(
+            ("env", "UCX_NET_DEVICES"),
+            f"{quoted(written)} leaves TCP without a device: add the interface, such as eth0, or "
+            "use hcas and socketInterface",
+        )
 
 
 @per_fabric
@@ -181,9 +221,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
     A warning: UCX then uses TCP, but a site may want that for UCX alone.
     """
     written = fabric.env.get("UCX_TLS", "all")
-    words = [word.strip() for word in written.removeprefix("^").split(",")]
-    named = any(word in _UCX_RDMA or word[:2] in ("rc", "dc", "ud") for word in words)
-    if named == written.startswith("^") and "ucx" in fabric.libraries:
+    if "ucx" in fabric.libraries and not allows_rdma(written):
         yield Problem(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
 
 

@@ -8,6 +8,7 @@ from webhook.config import names
 from webhook.config.explain import listed, meant, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.fabric.interfaces import LOOPBACK
 from webhook.pod import quantity
 from webhook.pod.path import Path
 
@@ -134,15 +135,18 @@ def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes.
+    """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
 
-    NCCL would accept these forms, but Gloo and UCX do not, and all three get the same name.
+    NCCL would accept such forms, but Gloo and UCX do not, and all three get the same name. `lo`
+    reaches no other pod.
     """
     for key, name in (
         ("socketInterface", fabric.socket_interface),
         ("hostSocketInterface", fabric.host_socket_interface),
     ):
-        if name is not None and not names.is_interface(name):
+        if name == LOOPBACK:
+            yield Problem((key,), "'lo' reaches no other pod: write the interface that does")
+        elif name and not names.is_interface(name):
             yield Problem(
                 (key,),
                 f"{quoted(name)} must be the plain name of one interface, at most "

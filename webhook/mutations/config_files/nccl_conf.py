@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decision.annotations import size_of
+from webhook.fabric.interfaces import GLOO_SOCKET, NCCL_SOCKET
 from webhook.fabric.records import Fabric
-from webhook.fabric.variables import GLOO_SOCKET, NCCL_SOCKET, wanted_env
+from webhook.fabric.variables import wanted_env
 from webhook.pod.container_env import env_of, literal
 from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path
