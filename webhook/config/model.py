@@ -123,9 +123,10 @@ class DefaultsEntry(Entry):
     """Name of the fabric of pods that give no evidence at all; null: such pods are ambiguous."""
 
     memory_limit: MemoryPolicy = "drop"
-    """What happens to `limits.memory` of the targets: `drop` removes it, `keep` leaves it,
-    `keep-guaranteed` leaves it where the pod's QoS class is Guaranteed. A pod's
-    `rdma.lab/memory-limit` goes before."""
+    """What happens to `limits.memory` of the targets: `drop` removes it, except from containers
+    with MIG slices or a shared GPU, whose nodes are shared; `keep` leaves it, `keep-guaranteed`
+    leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` goes
+    before."""
 
     hcoll: Literal["auto", "env", "off"] = "auto"
     """How Open MPI's hcoll is switched off: `env` by `OMPI_MCA_coll_hcoll_enable=0`, `auto` also

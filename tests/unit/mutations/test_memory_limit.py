@@ -15,7 +15,8 @@ NAME = "memory-limit"
 GPU = {"nvidia.com/v100": "1"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
 BOTH = {"cpu": "8", "memory": "64Gi"}
-REMOVED = "removed limits.memory 64Gi; the request reserves the memory"
+COUNTS = "remains and is what the scheduler counts"
+REMOVED = f"removed limits.memory 64Gi; the request of 64Gi {COUNTS}"
 LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
 
 
@@ -58,7 +59,8 @@ def test_the_limit_is_dropped_and_the_request_stays() -> None:
         resources=amounts({**GPU, **BOTH}, {"memory": "32Gi", "cpu": "4"}),
     )
     decision = decide_on(pod(one))
-    assert told(decision, NAME) == [("trainer", "applied", "Dropped", REMOVED)]
+    message = f"removed limits.memory 64Gi; the request of 32Gi {COUNTS}"
+    assert told(decision, NAME) == [("trainer", "applied", "Dropped", message)]
     assert ops(decision, NAME) == [
         {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
     ]
@@ -188,9 +190,39 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
         ("trainer", "applied", "Dropped", REMOVED),
         ("trainer", "warned", "NoGPU", message),
     ]
-    sliced = container(resources=amounts({"nvidia.com/mig-1g.5gb": "1", "memory": "64Gi"}))
-    manifest = pod(sliced, annotations={"rdma.lab/fabric": "v100-ib"})
+
+
+@pytest.mark.parametrize(
+    "shared", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "volcano.sh/vgpu-number"]
+)
+def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
+    """Other pods live on the node; it is no news, and the pod itself may still say drop."""
+    one = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
+    message = "kept: other pods share the GPU, and so the node's memory"
+    decision = decide_on(pod(one))
+    assert told(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
+    assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+    manifest = pod(one, annotations={"rdma.lab/memory-limit": "drop"})
     assert said(manifest) == [("trainer", "applied", "Dropped", REMOVED)]
+
+
+def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
+    """The pod's limit bounds the shared container, whichever other targets there are."""
+    shared = container("b", resources=amounts({"nvidia.com/mig-1g.5gb": "1"}))
+    message = "kept: other pods share the GPU, and so the node's memory"
+    found = said(level(container("a", resources=amounts(GPU)), shared))
+    assert found[-1] == ("", "skipped", "SharedGPU", message)
+
+
+def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
+    """A container's request counts, unless the pod has one itself."""
+    one = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
+    start = "removed limits.memory 64Gi; the request of 16Gi remains"
+    for resources in ({"requests": {"memory": "32Gi"}}, {"limits": {"memory": "99Gi"}}):
+        (message,) = (line for name, _, _, line in said(pod(one, resources=resources)) if name)
+        assert message == f"{start}; the scheduler counts the pod's"
+    (found,) = said(pod(one, resources={"requests": {"cpu": "1"}}))
+    assert found[3] == f"{start} and is what the scheduler counts"
 
 
 def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
@@ -208,7 +240,12 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
     decision = decide_on(manifest)
     assert told(decision, NAME) == [
         ("a", "already", "NoLimit", "there is no memory limit"),
-        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti"),
+        (
+            "",
+            "applied",
+            "Dropped",
+            f"removed the pod's limits.memory 1Ti; its request of 1Gi {COUNTS}",
+        ),
     ]
     assert ops(decision, NAME) == [
         {"op": "add", "path": "/spec/resources/requests", "value": {"memory": "1Gi"}},
@@ -229,7 +266,12 @@ def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> Non
     decision = decide_on(alone)
     assert decision.pod["spec"]["resources"]["requests"] == {"memory": "1Ti"}
     assert told(decision, NAME)[1:] == [
-        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti"),
+        (
+            "",
+            "applied",
+            "Dropped",
+            f"removed the pod's limits.memory 1Ti; its request of 1Ti {COUNTS}",
+        ),
         ("", "warned", "GuaranteedLost", LOST),
     ]
 
@@ -258,9 +300,8 @@ def test_a_limit_that_is_no_quantity_is_refused_with_its_place() -> None:
 def test_a_pod_level_request_stays() -> None:
     """With a smaller request the pod was not Guaranteed."""
     decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
-    assert told(decision, NAME)[1:] == [
-        ("", "applied", "Dropped", "removed the pod's limits.memory 1Ti")
-    ]
+    message = f"removed the pod's limits.memory 1Ti; its request of 1Gi {COUNTS}"
+    assert told(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
     assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
 
 

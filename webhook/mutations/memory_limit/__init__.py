@@ -3,7 +3,9 @@
 Registered memory is pinned and counts against the limit. A limit that is too small does not make
 the registration fail (RLIMIT_MEMLOCK does, see `ipc-lock`); it gets the process OOM-killed. A
 warning states the price: QoS Guaranteed becomes Burstable. The limit stays if the namespace would
-reject the pod without one (LimitRange max or ratio, quota), or if something reads it.
+reject the pod without one (LimitRange max or ratio, quota), or if something reads it. It also
+stays where the container has a MIG slice or shares its GPU, and so its node with other pods, unless
+the pod itself says drop.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
 from webhook.mutations.memory_limit import limits as memory
 
-DROPPED = Reason("Dropped", "The memory limit was removed; the request holds what it reserved.")
+DROPPED = Reason("Dropped", "The memory limit was removed; the request stays as it is.")
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.")
 KEPT = Reason("Kept", "The pod or the configuration says keep.", quiet=True)
 UNKNOWN = Reason("NamespaceUnknown", "The namespace's LimitRanges and quotas are not known yet.")
 REQUIRED = Reason("LimitRequired", "The namespace rejects pods without a memory limit.")
 READ = Reason("LimitRead", "The downward API hands limits.memory to the pod.")
 GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed keeps it so.")
+SHARED_GPU = Reason(
+    "SharedGPU", "A container with a MIG slice or a shared GPU shares its node.", quiet=True
+)
 POD_LEVEL = Reason("PodLimitShared", "Containers that are no targets live under the pod's limit.")
 BURSTABLE = Reason(
     "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
@@ -36,18 +41,24 @@ def mutate(draft: Draft, scope: Scope) -> None:
     lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
     unbounded = memory.unbounded_memory_volumes(draft.pod) if limited else {}
     for target in scope.targets:
-        path = (*target.path, "resources")
+        why = kept or _why_kept_here(scope, target)
         if target.path not in limited:
             draft.already(target.name, NO_LIMIT, "there is no memory limit")
-        elif kept is not None:
-            _keep(draft, target.name, *kept)
+        elif why is not None:
+            _keep(draft, target.name, *why)
         else:
-            limit = memory.drop_limit(draft, path)
-            message = f"removed limits.memory {limit}; the request reserves the memory"
+            message = memory.drop_limit(draft, (*target.path, "resources"))
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, unbounded, lost=lost)
     if shared:
-        _pod_level(draft, scope, kept, lost=lost)
+        why = kept or next(filter(None, (_why_kept_here(scope, one) for one in scope.targets)), None)
+        _pod_level(draft, scope, why, lost=lost)
+
+
+def _why_kept_here(scope: Scope, target: Target) -> tuple[Reason, str] | None:
+    if target.shared_gpu and scope.requests.memory_limit is None:
+        return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
+    return None
 
 
 def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
@@ -104,8 +115,8 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
         draft.skipped("", POD_LEVEL, message)
     else:
         request = memory.summed_request("memory", scope.containers)
-        limit = memory.drop_limit(draft, ("spec", "resources"), request)
-        draft.applied("", DROPPED, f"removed the pod's limits.memory {limit}")
+        message = memory.drop_limit(draft, ("spec", "resources"), request)
+        draft.applied("", DROPPED, message)
         _warn_lost(draft, "", lost=lost)
 
 
@@ -114,7 +125,7 @@ MUTATION = Mutation(
     summary="removes the memory limit, since registered memory counts against it",
     needs=Needs.NIC,
     reasons=(
-        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED, POD_LEVEL),
+        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED, SHARED_GPU, POD_LEVEL),
         *(BURSTABLE, UNBOUNDED, POOL),
     ),
     mutate=mutate,

@@ -15,6 +15,8 @@ from webhook.pod.quantity import amount, equal, is_zero, written
 from webhook.pod.volumes import VOLUMES
 
 _BOTH = ("cpu", "memory")
+#: Resources of the whole pod, which the scheduler counts instead of those of the containers.
+POD_LEVEL: Path = ("spec", "resources")
 
 
 def is_guaranteed(pod: PodManifest, containers: Iterable[Container]) -> bool:
@@ -164,16 +166,23 @@ def unlimited(containers: Iterable[Container], without: set[Path]) -> list[str]:
 
 
 def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
-    """Remove the existing limits.memory from the resources at `path`, and return it.
+    """Remove the existing limits.memory from the resources at `path`, and say what remains.
 
-    A missing request becomes `request`, or else the limit: without a request, the scheduler would
-    reserve nothing. Raise ShapeError if a parent is not a mapping.
+    A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
+    scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
-    limit = draft.get((*path, "limits", "memory"))
-    if draft.get((*path, "requests", "memory")) is None:
-        draft.set((*path, "requests", "memory"), limit if request is None else request)
+    limit, remaining = (draft.get((*path, section, "memory")) for section in ("limits", "requests"))
+    if remaining is None:
+        remaining = limit if request is None else request
+        draft.set((*path, "requests", "memory"), remaining)
     draft.remove((*path, "limits", "memory"))
-    return str(limit)
+    pods = path == POD_LEVEL
+    whose, the = ("the pod's ", "its") if pods else ("", "the")
+    counted = pods or not any(
+        draft.get((*POD_LEVEL, section, "memory")) is not None for section in ("limits", "requests")
+    )
+    rest = " and is what the scheduler counts" if counted else "; the scheduler counts the pod's"
+    return f"removed {whose}limits.memory {limit}; {the} request of {remaining} remains{rest}"
 
 
 def is_limited(draft: Draft, path: Path) -> bool:
