@@ -105,6 +105,7 @@ ANNOTATIONS: dict[str, tuple[Any, ...]] = {
         *('[{"name":"rail0","namespace":"fabric","interface":"net2"}]', "a,,b,", "[]", '[ "x" ]'),
         *('[{"name":1}]', "lab/roce-net", "roce-net@net1 ,", '{"name":"x"}'),
     ),
+    "ulimits.nri.containerd.io/container.a": ("- {type: NOFILE, soft: 1, hard: 1}", "memlock"),
     "networking.gke.io/interfaces": ("[]",),
     "kubernetes.io/config.mirror": ("x",),
     "kubectl.kubernetes.io/default-container": ("a",),

@@ -42,7 +42,7 @@ foreignNics: {resources: ["example.com/fast*"], annotations: ["site.lab/*"]}
 nvlink: {allowNamespaces: [lab, bounded]}
 """,
         """
-defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always}
+defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always, memlock: nri}
 fabrics:
 - name: a100-roce
   match: {gpuProducts: ["NVIDIA-A100-*"]}

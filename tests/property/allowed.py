@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tests.property.changes import Change, changes
 from webhook.decision.annotations import STATUS
 from webhook.fabric.records import Fabrics
+from webhook.mutations.ipc_lock.ulimits import UNLIMITED
 from webhook.pod.manifest import at
 from webhook.pod.path import dotted
 from webhook.pod.quantity import parse
@@ -58,6 +59,7 @@ def forbidden(before: Any, after: Any, own: Own) -> Iterator[Change]:
 # What may be added
 
 _NETWORKS = 'metadata.annotations["k8s.v1.cni.cncf.io/networks"]'
+_ULIMITS = r"ulimits\.(noderesource\.dev|nri\.containerd\.io)"
 _CONTAINER = r"spec\.(?:initC|c)ontainers\[\d+\]"
 _VOLUMES = ("rdma-lab-shm", "rdma-lab-nccl-conf")
 _PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_")
@@ -91,12 +93,18 @@ def _is_text(change: Change, own: Own) -> bool:
     return change.after.__class__ is str
 
 
+def _is_unlimited(change: Change, own: Own) -> bool:
+    del own
+    return change.after == UNLIMITED
+
+
 _Rule = Callable[[Change, Own], bool]
 _ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
     (re.compile(pattern, re.DOTALL), rule)
     for pattern, rule in (
         (r"metadata\.annotations\[\"rdma\.lab/(status|nccl-conf)\"\]", _is_text),
         (re.escape(_NETWORKS), _is_text),
+        (rf"metadata\.annotations\[\"{_ULIMITS}/container\..*\"\]", _is_unlimited),
         (r"spec\.nodeSelector(\[.*\]|\.\w+)", lambda one, own: one.path[-1] in own.selectors),
         (r"spec\.volumes\[\d+\]", _is_ours),
         (rf"(spec|{_CONTAINER})\.resources\.requests\.memory", lambda *_: True),

@@ -29,8 +29,12 @@ def config_hash(model: FabricConfiguration) -> str:
     """Hash the meaning of the file, without comments and whatever the order of its keys.
 
     What equals a default is left out, so that a version with a new field hashes old files alike.
-    `socketInterface` is always hashed where it has an effect: it once had no default.
+    `socketInterface` is always hashed where it has an effect, since it once had no default, and
+    `memlock: default` counts as `unknown`, its name today.
     """
+    if model.defaults.memlock == "default":
+        defaults = model.defaults.model_copy(update={"memlock": "unknown"})
+        model = model.model_copy(update={"defaults": defaults})
     meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
@@ -47,7 +51,7 @@ def _defaults(entry: DefaultsEntry) -> Defaults:
         config_files=entry.config_files,
         on_ambiguous=entry.on_ambiguous,
         pod_security=entry.pod_security,
-        memlock_unlimited=entry.memlock == "unlimited",
+        memlock="unknown" if entry.memlock == "default" else entry.memlock,
     )
 
 

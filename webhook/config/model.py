@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from webhook.fabric.records import LinkLayer, MemoryPolicy, Mode
+from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
@@ -144,9 +144,12 @@ class DefaultsEntry(Entry):
     """What happens in a namespace that enforces Pod Security `baseline` or `restricted`, where
     IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` refuses the pod."""
 
-    memlock: Literal["default", "unlimited"] = "default"
-    """`unlimited`: the nodes' containerd has `LimitMEMLOCK=infinity`, so that nothing needs to be
-    said where IPC_LOCK has no effect (a user other than root, `hostUsers: false`)."""
+    memlock: Memlock | Literal["default"] = "unknown"
+    """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
+    `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
+    has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose annotations
+    are then added to such pods. With the last two, nothing needs to be said, and
+    `podSecurity: deny` refuses no pod. `default` is the former name of `unknown`."""
 
 
 class NvlinkEntry(Entry):

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 from webhook.decision.outcome import Denial, Reason
-from webhook.pod.manifest import describe
+from webhook.pod.manifest import describe, text
 
 PREFIX = "rdma.lab/"
 ENABLE = "rdma.lab/enable"
@@ -57,6 +57,17 @@ MemoryLimit = Literal["drop", "keep"]
 def size_of(written: str) -> int:
     """Count the bytes of a text, which is what the API server limits."""
     return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
+
+
+def has_room(annotations: Mapping[str, Any], added: Mapping[str, str]) -> bool:
+    """Return whether all annotations fit into 256 KiB with those `added` and the longest status.
+
+    Raise ShapeError if the value of an annotation is not a string.
+    """
+    others = [key for key in annotations if key != STATUS and key not in added]
+    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
+    ours = sum(size_of(key) + size_of(value) for key, value in added.items())
+    return total + ours + size_of(STATUS) + LONGEST_STATUS <= ANNOTATIONS_LIMIT
 
 
 class Requests(NamedTuple):

@@ -15,6 +15,8 @@ from webhook.fabric.globs import Globs
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
+#: How much memory a process without an effective IPC_LOCK may lock on the nodes.
+Memlock = Literal["unknown", "limited", "unlimited", "nri"]
 EnvPairs = tuple[tuple[str, str], ...]
 
 
@@ -90,8 +92,9 @@ class Defaults:
     config_files: Literal["auto", "always", "never"] = "auto"
     on_ambiguous: Literal["skip", "deny"] = "skip"
     pod_security: Literal["skip", "deny"] = "skip"
-    #: Whether the nodes' containerd has LimitMEMLOCK=infinity.
-    memlock_unlimited: bool = False
+    #: `unlimited` if the nodes' containerd has LimitMEMLOCK=infinity; `nri` if they run the NRI
+    #: ulimit-adjuster, which raises it for containers that are annotated.
+    memlock: Memlock = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ def test_every_field_reaches_its_record() -> None:
             "configFiles": "never",
             "onAmbiguous": "deny",
             "podSecurity": "deny",
-            "memlock": "unlimited",
+            "memlock": "nri",
         },
         nvlink={"allowNamespaces": ["lab"]},
         foreignNics={"resources": ["example.com/efa*"], "annotations": ["example.com/nic"]},
@@ -131,7 +131,7 @@ def test_every_field_reaches_its_record() -> None:
         config_files="never",
         on_ambiguous="deny",
         pod_security="deny",
-        memlock_unlimited=True,
+        memlock="nri",
     )
     assert loaded.nvlink_namespaces == {"lab"}
     assert loaded.foreign_resources == Globs(("example.com/efa*",))
@@ -256,3 +256,16 @@ def test_the_hash_of_a_file_that_names_its_interface_is_that_of_older_versions()
     assert hash_of() == hash_of(socketInterface="eth0")
     assert hash_of(socketInterface="") != hash_of()
     assert hash_of(mode="host-network") == "7a073b2d1ce4"
+
+
+def test_the_former_name_of_a_setting_hashes_as_today_s() -> None:
+    """`memlock: default` is `unknown`; the hashes of older files stay the same."""
+    one = fabric(socketInterface="eth0")
+    for defaults, expected in (
+        ({"memlock": "default"}, "d436e2511644"),
+        ({"memlock": "unknown"}, "d436e2511644"),
+        ({"memlock": "unlimited"}, "344141563022"),
+    ):
+        loaded = parse_fabrics(text(one, defaults=defaults), "f").fabrics
+        assert loaded.config_hash == expected
+        assert loaded.defaults.memlock != "default"

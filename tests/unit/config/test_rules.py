@@ -25,6 +25,9 @@ BROKEN = {
         text(fabric("v100-ib"), defaults={"fabric": "v100"}),
         text(defaults={"fabric": "v100"}),
     ],
+    "old_memlock": [
+        text(fabric(), defaults={"memlock": "default"}),
+    ],
     "resource_names": [
         text(fabric(match={"gpuResources": ["gpu"]})),
         text(fabric(resources=[{"name": "kubernetes.io/rdma"}])),

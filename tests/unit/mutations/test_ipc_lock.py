@@ -25,11 +25,12 @@ def said(manifest: PodManifest, where: Context | None = None) -> list[tuple[str,
     return [(status, code) for _, status, code, _ in told(decide_on(manifest, where), NAME)]
 
 
-def enforcing(level: str, policy: str = "skip") -> Context:
+def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
     """Make a namespace that enforces a Pod Security level."""
     labels = {"pod-security.kubernetes.io/enforce": level}
     return context(
-        namespace=NamespaceFacts(name="lab", labels=labels), defaults={"pod_security": policy}
+        namespace=NamespaceFacts(name="lab", labels=labels),
+        defaults={"pod_security": policy, **defaults},
     )
 
 
@@ -189,8 +190,122 @@ def test_it_warns_where_the_kernel_does_not_honour_it(
 
 def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
     """There is no warning if the nodes' containerd has LimitMEMLOCK=infinity."""
-    where = context(defaults={"memlock_unlimited": True})
+    where = context(defaults={"memlock": "unlimited"})
     assert said(secured({"runAsUser": 1000}, hostUsers=False), where) == [("applied", "Added")]
+    dropping = secured({"capabilities": {"drop": ["IPC_LOCK"]}})
+    assert said(dropping, where) == [("skipped", "DroppedByUser")]
+
+
+@pytest.mark.parametrize("policy", ["skip", "deny"])
+def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
+    """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
+    where = enforcing("restricted", policy, memlock="unlimited")
+    message = "left out, since Pod Security restricted refuses it; memlock is unlimited here"
+    expected = [("trainer", "skipped", "PodSecurity", message)]
+    assert told(decide_on(pod(), where), NAME) == expected
+
+
+@pytest.mark.parametrize("memlock", ["unknown", "limited"])
+def test_other_settings_of_memlock_warn(memlock: str) -> None:
+    """Where containerd's limit holds, or may hold, the user is told."""
+    where = context(defaults={"memlock": memlock})
+    assert said(secured({"runAsUser": 1000}), where) == [("applied", "Added"), OTHER_USER]
+
+
+NRI = {"memlock": "nri"}
+VALUE = "- {type: RLIMIT_MEMLOCK, soft: 18446744073709551615, hard: 18446744073709551615}"
+KEYS = ["ulimits.noderesource.dev/container.", "ulimits.nri.containerd.io/container."]
+BY_NRI = "annotated the pod, so that NRI raises memlock"
+
+
+def ulimits(manifest: PodManifest, where: Context | None = None) -> dict[str, str]:
+    """Return the annotations of the NRI ulimit-adjuster after the decision."""
+    annotations = decide_on(manifest, where or context(defaults=NRI)).pod["metadata"]["annotations"]
+    return {key: value for key, value in annotations.items() if key.startswith("ulimits.")}
+
+
+@pytest.mark.parametrize(
+    ("security", "spec", "outcome"),
+    [
+        ({"runAsUser": 1000}, {}, ("Added", f"{ADDED}, and {BY_NRI}")),
+        ({}, {"hostUsers": False}, ("Added", f"{ADDED}, and {BY_NRI}")),
+        ({"runAsNonRoot": True, "capabilities": LOCK}, {}, ("MemlockRaised", BY_NRI)),
+        ({"runAsUser": 1, "privileged": True}, {}, ("MemlockRaised", BY_NRI)),
+    ],
+    ids=case_name,
+)
+def test_nri_raises_memlock_where_the_capability_does_nothing(
+    security: Any, spec: Any, outcome: tuple[str, str]
+) -> None:
+    """The plugin reads one key or the other, by its version; a second pass finds both there."""
+    where = context(defaults=NRI)
+    manifest = secured(security, **spec)
+    first = decide_on(manifest, where)
+    assert told(first, NAME) == [("trainer", "applied", *outcome)]
+    assert ulimits(manifest) == {f"{key}trainer": VALUE for key in KEYS}
+    again = decide_on(defaulted(first.pod), where)
+    assert again.patch == ()
+    assert [one[1] for one in told(again, NAME)] == ["already"]
+
+
+def test_nri_is_not_needed_where_the_capability_works() -> None:
+    """A container that runs as root, or may, gets no annotation."""
+    assert ulimits(pod()) == {}
+    assert ulimits(secured({"privileged": True})) == {}
+
+
+@pytest.mark.parametrize("policy", ["skip", "deny"])
+def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: str) -> None:
+    """Such a pod registers memory without IPC_LOCK, so there is nothing to deny or to warn of."""
+    where = enforcing("baseline", policy, **NRI)
+    first = decide_on(pod(), where)
+    message = f"{BY_NRI}; Pod Security baseline refuses IPC_LOCK"
+    assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
+    assert "securityContext" not in first.pod["spec"]["containers"][0]
+    message = "an annotation raises memlock already"
+    again = decide_on(first.pod, where)
+    assert told(again, NAME) == [("trainer", "already", "MemlockRaised", message)]
+    assert again.patch == ()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_users_own_ulimits_stay(key: str) -> None:
+    """Neither key is added beside one of the user's, who is told if that leaves memlock as it is."""
+    where = context(defaults=NRI)
+    own = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
+    manifest = secured({"runAsUser": 1000})
+    manifest["metadata"]["annotations"].update(own)
+    assert ulimits(manifest) == own
+    assert told(decide_on(manifest, where), NAME) == [("trainer", "applied", "Added", ADDED)]
+    assert [one[:3] for one in told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)] == [
+        ("trainer", "already", "MemlockRaised")
+    ]
+    own = {f"{key}trainer": "- {type: NOFILE, soft: 1, hard: 1}"}
+    manifest["metadata"]["annotations"].update(own)
+    assert ulimits(manifest) == own
+    message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
+    warning = ("trainer", "warned", "MemlockNotRaised", message)
+    assert told(decide_on(manifest, where), NAME)[1:] == [warning]
+    refused = told(decide_on(manifest, enforcing("baseline", **NRI)), NAME)
+    assert [one[1:3] for one in refused] == [("skipped", "PodSecurity"), ("warned", "PodSecurity")]
+
+
+def test_an_annotation_has_its_limits() -> None:
+    """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
+    where = context(defaults=NRI)
+    message = "no annotation raises memlock: its name is too long, or the annotations are full"
+    for length, fits in ((53, True), (54, False)):
+        name = "x" * length
+        manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))
+        assert bool(ulimits(manifest)) is fits
+        warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
+        assert told(decide_on(manifest, where), NAME)[1:] == warned
+    full = secured({"runAsUser": 1000})
+    full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
+    assert ulimits(full) == {}
+    assert told(decide_on(full, where), NAME)[1:] == [
+        ("trainer", "warned", "MemlockNotRaised", message)
+    ]
 
 
 def test_the_warnings_are_said_to_the_user() -> None:

@@ -6,7 +6,7 @@ warning if the file works, but something has no effect or is probably not what w
 
 from __future__ import annotations
 
-from webhook.config.rules import devices, environment, gpus, hcas, matching, naming
+from webhook.config.rules import defaults, devices, environment, gpus, hcas, matching, naming
 from webhook.config.rules.rule import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]
@@ -15,6 +15,7 @@ RULES: tuple[Rule, ...] = (
     Rule("error", naming.fabric_names, alone=True),
     Rule("error", naming.unique_names, alone=True),
     Rule("error", naming.default_fabric, alone=True),
+    Rule("warning", defaults.old_memlock, alone=True),
     Rule("error", naming.resource_names, alone=True),
     Rule("error", naming.plugin_resource_names, alone=True),
     Rule("error", naming.label_names, alone=True),

@@ -8,7 +8,7 @@ setting variables.
 
 from __future__ import annotations
 
-from webhook.decision.annotations import NCCL_CONF
+from webhook.decision.annotations import NCCL_CONF, has_room
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
@@ -20,13 +20,12 @@ from webhook.mutations.config_files.volume import (
     KEY,
     VOLUME_NAME,
     carry,
-    has_room,
     is_name_taken,
     mount,
     own_mount,
 )
 from webhook.pod.container_env import has_env_from
-from webhook.pod.manifest import text
+from webhook.pod.manifest import mapping, text
 
 MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")
 PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
@@ -103,7 +102,8 @@ def _obstacle(draft: Draft, conf: str) -> tuple[Reason, str] | tuple[()]:
         return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the name is ours"
     if not conf:
         return NOTHING, "there is no NCCL variable to write"
-    if not has_room(draft.pod, conf):
+    annotations = mapping(draft.pod, ANNOTATION[:-1])
+    if not has_room(annotations, {NCCL_CONF: conf}):
         return NO_ROOM, "all annotations together would exceed 256 KiB"
     return ()
 

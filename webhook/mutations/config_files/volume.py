@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.decision.annotations import (
-    ANNOTATIONS_LIMIT,
-    LONGEST_STATUS,
-    NCCL_CONF,
-    STATUS,
-    size_of,
-)
+from webhook.decision.annotations import NCCL_CONF
 from webhook.decision.draft import Draft
-from webhook.pod.manifest import PodManifest, at, mapping, text
+from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import Path
 from webhook.pod.volumes import VOLUMES, mount_at, mount_over, volume_named
 
@@ -43,15 +37,6 @@ def own_mount(pod: PodManifest, path: Path) -> str | None:
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
         return FILE
     return above
-
-
-def has_room(pod: PodManifest, conf: str) -> bool:
-    """Return whether all annotations fit into 256 KiB with this text and the longest status."""
-    annotations = mapping(pod, ("metadata", "annotations"))
-    others = [key for key in annotations if key not in (STATUS, NCCL_CONF)]
-    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in others)
-    ours = size_of(NCCL_CONF) + size_of(conf) + size_of(STATUS) + LONGEST_STATUS
-    return total + ours <= ANNOTATIONS_LIMIT
 
 
 def carry(draft: Draft, conf: str) -> bool:
