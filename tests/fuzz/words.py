@@ -43,6 +43,8 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "UCX_NET_DEVICES": ("all", "mlx5_0:1"),
     "OMPI_MCA_coll_hcoll_enable": ("1", "0"),
     "OMPI_MCA_coll": ("^hcoll",),
+    "OMPI_MCA_btl_tcp_if_include": ("eth0", "net1"),
+    "PRTE_MCA_prte_if_exclude": ("docker0",),
     "OMPI_MCA_plm_rsh_args": ("-o ConnectionAttempts=10",),
     "OMPI_MCA_orte_default_hostfile": ("/etc/mpi/hostfile",),
     "I_MPI_FABRICS": ("shm:ofi",),

@@ -30,7 +30,7 @@ fabrics:
   match: {gpuResources: [nvidia.com/v100]}
   resources: [{name: rdma/rdma_v100, aliases: [rdma/hca, rdma/ib]}]
   hcas: [mlx5_0, mlx5_1]
-  libraries: [nccl, ucx, gloo, nvshmem]
+  libraries: [nccl, ucx, gloo, nvshmem, mooncake, openmpi]
   socketInterface: eth0
 - name: a100-roce
   match: {gpuProducts: ["NVIDIA-A100-*"], gpuResources: [nvidia.com/gpu]}
@@ -57,7 +57,7 @@ fabrics:
   match: {gpuProducts: ["Tesla-V100-*"]}
   resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
   hcas: [mlx5_0]
-  libraries: [nccl, ucx, gloo, nvshmem]
+  libraries: [nccl, ucx, gloo, nvshmem, mooncake, openmpi]
 """,
         """
 defaults: {hcoll: env, memoryLimit: keep, podSecurity: deny, onAmbiguous: deny}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tests.property.changes import Change, changes
 from webhook.decision.annotations import STATUS
 from webhook.fabric.records import Fabrics
+from webhook.fabric.variables import OPEN_MPI
 from webhook.mutations.ipc_lock.ulimits import UNLIMITED
 from webhook.pod.manifest import at
 from webhook.pod.path import dotted
@@ -62,7 +63,7 @@ _NETWORKS = 'metadata.annotations["k8s.v1.cni.cncf.io/networks"]'
 _ULIMITS = r"ulimits\.(noderesource\.dev|nri\.containerd\.io)"
 _CONTAINER = r"spec\.(?:initC|c)ontainers\[\d+\]"
 _VOLUMES = ("rdma-lab-shm", "rdma-lab-nccl-conf")
-_PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_")
+_PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_", "MC_", *OPEN_MPI)
 _SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
 

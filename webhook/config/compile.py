@@ -79,6 +79,7 @@ def _resource(entry: ResourceEntry) -> RdmaResource:
         name=entry.name,
         count=None if entry.count == "per-gpu" else entry.count,
         gpus_per_device=entry.gpus_per_device,
+        devices_per_gpu=entry.devices_per_gpu,
         maximum=entry.maximum,
         aliases=tuple(entry.aliases),
         network=entry.network,

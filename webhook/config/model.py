@@ -70,6 +70,7 @@ def _always(value: _Value) -> _Value:
     return shared
 
 
+Library = Literal["nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"]
 Text = Annotated[str, BeforeValidator(_as_written)]
 Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
 Globs = Annotated[
@@ -196,6 +197,10 @@ class ResourceEntry(Entry):
     gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
     """With `per-gpu`: how many GPUs share one device; rounded up, at least one device."""
 
+    devices_per_gpu: Annotated[int, Field(ge=1, le=64)] = 1
+    """With `per-gpu`, instead of `gpusPerDevice`: how many devices each GPU has, e.g. 2 where there
+    are two NICs beside each GPU."""
+
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
     """With `per-gpu`: no more devices than this per container."""
 
@@ -220,8 +225,9 @@ class QosEntry(Entry):
     """Traffic class of NCCL's control messages (NCCL 2.22.3 or newer): NCCL_IB_FIFO_TC."""
 
     gid_index: Annotated[int | None, Field(ge=0, le=255)] = None
-    """GID table index, for NCCL older than 2.21 (newer ones choose by themselves):
-    NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX."""
+    """GID table index, for NCCL older than 2.26 (newer ones choose by themselves; 2.21 to 2.25 do
+    too, but fail where a pod's table has gaps): NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX,
+    NVSHMEM_IB_GID_INDEX, MC_GID_INDEX."""
 
     pkey: PartitionKey | None = None
     """InfiniBand partition key, with or without the membership bit, e.g. `0x8001`: UCX_IB_PKEY.
@@ -256,15 +262,16 @@ class FabricEntry(Entry):
     it."""
 
     hcas: list[Text] = _always([])
-    """The fabric's RDMA devices by exact name, `name[:port]`, the same on all its nodes."""
+    """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its
+    nodes. Rail and plane are for NCCL 2.30 or newer; UCX and NVSHMEM get name and port."""
 
     exclude_hcas: list[Text] = _always([])
-    """Instead of `hcas`: all devices but these, `name[:port]`. NCCL only: UCX and NVSHMEM take no
-    exclusion and choose by themselves."""
+    """Instead of `hcas`: all devices but these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
+    takes no exclusion before version 1.21, chooses by itself."""
 
     hca_prefixes: list[Text] = _always([])
     """Instead of `hcas`: devices whose names begin so, where names differ between nodes (`ibp`).
-    NCCL only."""
+    For NCCL, and a single one for NVSHMEM; UCX chooses by itself."""
 
     socket_interface: Text = "eth0"
     """Interface in the pod network that reaches the other pods: NCCL_SOCKET_IFNAME,
@@ -278,8 +285,9 @@ class FabricEntry(Entry):
     networks: list[Text] = _always([])
     """Multus networks `[namespace/]name[@interface]` to append to every pod."""
 
-    libraries: list[Literal["nccl", "ucx", "gloo", "nvshmem"]] = _always(["nccl", "ucx", "gloo"])
-    """Libraries whose variables are written."""
+    libraries: list[Library] = _always(["nccl", "ucx", "gloo"])
+    """Libraries whose variables are written. `openmpi`: Open MPI's own TCP connections use
+    `socketInterface` alone."""
 
     qos: QosEntry = _always(QosEntry())
     """Quality of service, as the switches are set up."""

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
 _NICKNAME = re.compile(r"[A-Za-z0-9_]+")
-_HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3}))?")
+_HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3})(?::[0-9]{1,5}){0,2})?")
 #: The longest name of an interface in bytes: IFNAMSIZ is 16 with the final NUL.
 INTERFACE_BYTES = 15
 _SUBDOMAIN_BYTES = 253
@@ -98,7 +98,10 @@ def is_network(name: str) -> bool:
 
 
 def split_hca(written: str) -> tuple[str, int | None] | None:
-    """Split `name[:port]`; return None if it is not an RDMA device."""
+    """Return name and port of `name[:port[:rail[:plane]]]`; None if it is not an RDMA device.
+
+    Rail and plane, which NCCL 2.30 and newer read (env.rst, NCCL_IB_HCA), are left out.
+    """
     match = _HCA.fullmatch(written)
     if not match or (match[2] and not 1 <= int(match[2]) <= _MAX_PORT):
         return None

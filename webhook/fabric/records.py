@@ -28,6 +28,7 @@ class RdmaResource:
     #: Devices per target; None means as many as its GPUs need (`per-gpu`).
     count: int | None = 1
     gpus_per_device: int = 1
+    devices_per_gpu: int = 1
     #: Upper bound of a per-gpu count.
     maximum: int | None = None
     aliases: tuple[str, ...] = ()
@@ -46,8 +47,10 @@ class FabricEnv:
     nccl: EnvPairs = ()
     #: All of UCX's variables except UCX_NET_DEVICES, which also names the IP interface.
     ucx: EnvPairs = ()
-    #: NVSHMEM.
+    #: All of NVSHMEM's variables except the socket interface.
     nvshmem: EnvPairs = ()
+    #: Mooncake's transfer engine.
+    mooncake: EnvPairs = ()
     #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
     ucx_devices: str = ""
     #: The site's own `env`.

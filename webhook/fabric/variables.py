@@ -17,6 +17,15 @@ from webhook.pod.container_env import entry
 
 UCX_DEVICES = "UCX_NET_DEVICES"
 UCX_TLS = "UCX_TLS"
+_NVSHMEM_SOCKET = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"
+#: Open MPI's TCP between ranks, and between its daemons: until version 4, and from version 5 on.
+OPEN_MPI = (
+    "OMPI_MCA_btl_tcp_if_include",
+    "OMPI_MCA_oob_tcp_if_include",
+    "PRTE_MCA_prte_if_include",
+)
+#: Their opposites: Open MPI aborts if it gets both.
+EXCLUDING = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
 
 class Plan(NamedTuple):
@@ -38,15 +47,22 @@ def plan_for(fabric: Fabric, *, host_network: bool) -> Plan:
     return Plan(
         pairs,
         tuple(entry(name, value) for name, value in pairs),
-        frozenset({*names, *SOCKETS, UCX_TLS}),
+        frozenset({*names, *SOCKETS, UCX_TLS, *EXCLUDING}),
         ", ".join(names),
     )
 
 
-def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: bool) -> EnvPairs:
+def wanted_env(
+    fabric: Fabric,
+    own: Mapping[str, str | None],
+    *,
+    host_network: bool,
+    excludes_interfaces: bool = False,
+) -> EnvPairs:
     """List all variables of the fabric for a container whose env is `own`.
 
     Names in `own` are listed too, with the fabric's value: the caller compares.
+    `excludes_interfaces`: its command gives Open MPI a list of interfaces to leave out.
     """
     env = fabric.env
     libraries = fabric.libraries
@@ -70,12 +86,36 @@ def wanted_env(fabric: Fabric, own: Mapping[str, str | None], *, host_network: b
         wanted += env.ucx
     if "nvshmem" in libraries:
         wanted += env.nvshmem
-    return (*wanted, *site)
+        if addresses:
+            wanted.append((_NVSHMEM_SOCKET, ",".join(addresses)))
+    if "mooncake" in libraries:
+        wanted += env.mooncake
+    if "openmpi" in libraries and not (host_network or excludes_interfaces):
+        wanted += _open_mpi(addresses, own)
+    named = {name for name, _ in site}
+    return (*(pair for pair in wanted if pair[0] not in named), *site)
+
+
+def _open_mpi(addresses: tuple[str, ...], own: Mapping[str, str | None]) -> EnvPairs:
+    """Return what keeps Open MPI's TCP on the interfaces, unless the user leaves out others.
+
+    Open MPI aborts if it gets both lists, and if an interface is absent: not in the host's network,
+    where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
+    """
+    if not addresses or any(name in own for name in EXCLUDING):
+        return ()
+    return tuple((name, ",".join(addresses)) for name in OPEN_MPI)
 
 
 def site_names(fabrics: Fabrics) -> frozenset[str]:
-    """Return the names that any fabric's `env` sets; in a pod they are evidence of nothing."""
-    return frozenset(name for one in fabrics.fabrics.values() for name, _ in one.env.site)
+    """Return the names that any fabric may write; in a pod they are evidence of nothing."""
+    return frozenset[str]().union(*map(names_without_evidence, fabrics.fabrics.values()))
+
+
+def names_without_evidence(fabric: Fabric) -> frozenset[str]:
+    """Return the names of the site's `env`, and of Open MPI's variables that the fabric writes."""
+    names = frozenset(name for name, _ in fabric.env.site)
+    return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
 
 
 def _without_sockets(site: EnvPairs, own: Mapping[str, str | None]) -> EnvPairs:

@@ -1,4 +1,4 @@
-"""`env`: set the variables that point NCCL, UCX, Gloo and NVSHMEM at the fabric.
+"""`env`: set the variables that point NCCL, UCX, Gloo and other libraries at the fabric.
 
 A variable that the container has already is never overwritten. NCCL_SOCKET_IFNAME and
 GLOO_SOCKET_IFNAME are one group: if the user set either, neither is added, and UCX gets the
@@ -14,7 +14,7 @@ from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.records import EnvPairs
 from webhook.fabric.ucx_tls import allows_rdma
-from webhook.fabric.variables import conflicts, plan_for, wanted_env
+from webhook.fabric.variables import conflicts, names_without_evidence, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
 from webhook.pod.container_env import entry, env_of, has_env_from
 
@@ -43,8 +43,11 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     own = scope.env.of(container.path)
     plan = plan_for(fabric, host_network=scope.host_network)
     wanted, missing, listed = plan.pairs, plan.entries, plan.listed
-    if not plan.names.isdisjoint(own):
-        wanted = wanted_env(fabric, own, host_network=scope.host_network)
+    excludes = "openmpi" in fabric.libraries and "if_exclude" in scope.commands.text(container.path)
+    if excludes or not plan.names.isdisjoint(own):
+        wanted = wanted_env(
+            fabric, own, host_network=scope.host_network, excludes_interfaces=excludes
+        )
         missing = tuple(entry(name, value) for name, value in wanted if name not in own)
         listed = ", ".join(item["name"] for item in missing)
     if not plan.pairs:
@@ -95,7 +98,9 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     fabric = scope.fabric
     if fabric is None or not (fabric.env.ucx_devices or fabric.env.ucx):
         return
-    path, names = launcher.path, env_of(draft.pod, launcher.path)
+    written = names_without_evidence(fabric)
+    path = launcher.path
+    names = [name for name in env_of(draft.pod, path) if name not in written]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
@@ -104,7 +109,7 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
 
 MUTATION = Mutation(
     name="env",
-    summary="sets the fabric's NCCL, UCX, Gloo and NVSHMEM variables",
+    summary="sets the fabric's variables for NCCL, UCX, Gloo, NVSHMEM, Mooncake and Open MPI",
     needs=Needs.FABRIC,
     reasons=(
         *(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM),

@@ -14,6 +14,7 @@ from typing import Any
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
+from webhook.fabric.variables import names_without_evidence
 from webhook.mpi.commands import Launch
 from webhook.mpi.launches import open_to_flag
 from webhook.mpi.openmpi import SWITCH
@@ -97,9 +98,9 @@ def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:
 
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     """Insert the flag after launchers that are certainly Open MPI's; say where, or why not."""
-    # The site's variables are no evidence: this pass or an earlier one may have added them.
-    site = {name for name, _ in scope.fabric.env.site} if scope.fabric else set[str]()
-    names = [name for name in env_names(mapping(draft.pod, path)) if name not in site]
+    # What this pass or an earlier one may have added is no evidence.
+    ours = names_without_evidence(scope.fabric) if scope.fabric else frozenset[str]()
+    names = [name for name in env_names(mapping(draft.pod, path)) if name not in ours]
     launches, why_not = open_to_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)

@@ -162,9 +162,46 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
             ),
         ),
         (
-            {"hcas": [], "excludeHcas": ["mlx5_bond_0"], "libraries": ["nccl", "ucx", "nvshmem"]},
-            FabricEnv(nccl=(("NCCL_IB_HCA", "^=mlx5_bond_0"),)),
+            {
+                "hcas": [],
+                "excludeHcas": ["mlx5_bond_0", "mlx5_3:2:1"],
+                "libraries": ["nccl", "ucx", "nvshmem", "mooncake"],
+            },
+            FabricEnv(
+                nccl=(("NCCL_IB_HCA", "^=mlx5_bond_0,mlx5_3:2:1"),),
+                nvshmem=(("NVSHMEM_HCA_LIST", "^mlx5_bond_0,mlx5_3:2"),),
+            ),
         ),
+        (
+            {
+                "hcas": ["ibp14s0:1:0:1", "ibp32s0:2"],
+                "libraries": ["nccl", "ucx", "nvshmem", "mooncake"],
+                "qos": {"gidIndex": 3},
+            },
+            FabricEnv(
+                nccl=(
+                    ("NCCL_IB_HCA", "=ibp14s0:1:0:1,ibp32s0:2"),
+                    ("NCCL_IB_GID_INDEX", "3"),
+                ),
+                ucx=(("UCX_IB_GID_INDEX", "3"),),
+                nvshmem=(
+                    ("NVSHMEM_HCA_PREFIX", "ibp"),
+                    ("NVSHMEM_HCA_LIST", "ibp14s0:1,ibp32s0:2"),
+                    ("NVSHMEM_IB_GID_INDEX", "3"),
+                ),
+                mooncake=(("MC_MS_FILTERS", "ibp14s0,ibp32s0"), ("MC_GID_INDEX", "3")),
+                ucx_devices="ibp14s0:1,ibp32s0:2",
+            ),
+        ),
+        (
+            {"hcas": ["mlx5_0:1", "mlx5_0:2"], "libraries": ["mooncake"]},
+            FabricEnv(mooncake=(("MC_MS_FILTERS", "mlx5_0"),)),
+        ),
+        (
+            {"hcas": [], "hcaPrefixes": ["rocep"], "libraries": ["nvshmem", "mooncake"]},
+            FabricEnv(nvshmem=(("NVSHMEM_HCA_PREFIX", "rocep"),)),
+        ),
+        ({"hcas": [], "hcaPrefixes": ["mlx5"], "libraries": ["nvshmem"]}, FabricEnv()),
         (
             {"hcas": [], "hcaPrefixes": ["ibp", "rocep"]},
             FabricEnv(nccl=(("NCCL_IB_HCA", "ibp,rocep"),)),
@@ -184,7 +221,12 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
             ),
         ),
         (
-            {"mode": "sr-iov", "hcas": [], "libraries": ["nccl", "ucx", "nvshmem"], "qos": QOS},
+            {
+                "mode": "sr-iov",
+                "hcas": [],
+                "libraries": ["nccl", "ucx", "nvshmem", "mooncake"],
+                "qos": QOS,
+            },
             FabricEnv(
                 nccl=(
                     ("NCCL_IB_TC", "104"),
@@ -203,6 +245,7 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
                     ("NVSHMEM_IB_SL", "3"),
                     ("NVSHMEM_IB_GID_INDEX", "3"),
                 ),
+                mooncake=(("MC_GID_INDEX", "3"),),
             ),
         ),
         (
@@ -221,6 +264,28 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
 def test_the_environment_is_rendered_per_library(fields: dict[str, object], env: FabricEnv) -> None:
     """Variables are set for the listed libraries; a name that is in `env` is not set again."""
     assert compiled(**fields).env == env
+
+
+@pytest.mark.parametrize(
+    ("fields", "prefix"),
+    [
+        ({"hcas": ["mlx5_0", "mlx5_bond_1"]}, None),
+        ({"hcas": ["ibp14s0"]}, "ibp"),
+        ({"hcas": ["ibp14s0", "ibs2"]}, "ib"),
+        ({"hcas": ["rdmaP23800p0s2", "rdmaP1p0s2"]}, "rdmaP"),
+        ({"hcas": ["bnxt_re0", "bnxt_re1"]}, "bnxt_re"),
+        ({"hcas": ["0a", "0b"]}, "0"),
+        ({"hcas": ["mlx5_0", "ibp14s0"]}, None),
+        ({"hcas": [], "excludeHcas": ["ibp14s0"]}, None),
+        ({"hcas": [], "hcaPrefixes": ["ibp", "ibp14s"]}, "ibp"),
+        ({"hcas": [], "hcaPrefixes": ["ibp", "rocep"]}, None),
+        ({"hcas": [], "hcaPrefixes": ["mlx5_1"]}, "mlx5_1"),
+    ],
+)
+def test_nvshmem_needs_what_names_begin_with(fields: dict[str, object], prefix: str | None) -> None:
+    """NVSHMEM leaves out devices whose names do not begin with the prefix, `mlx5` by default."""
+    written = dict(compiled(libraries=["nvshmem"], **fields).env.nvshmem)
+    assert written.get("NVSHMEM_HCA_PREFIX") == prefix
 
 
 @pytest.mark.parametrize("written", ["0x8001", "0x0001", 1, 0x8001])
@@ -269,3 +334,12 @@ def test_the_former_name_of_a_setting_hashes_as_today_s() -> None:
         loaded = parse_fabrics(text(one, defaults=defaults), "f").fabrics
         assert loaded.config_hash == expected
         assert loaded.defaults.memlock != "default"
+
+
+def test_a_gpu_may_have_several_devices() -> None:
+    """`devicesPerGpu` reaches the record, and the hash only if it is written."""
+    counted = [{"name": "x.io/vf", "count": "per-gpu", "devicesPerGpu": 2, "network": "lab/vf"}]
+    one = compiled(mode="sr-iov", hcas=[], resources=counted)
+    assert one.resources[0] == RdmaResource(
+        name="x.io/vf", count=None, devices_per_gpu=2, network="lab/vf"
+    )

@@ -80,6 +80,10 @@ def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
     [
         ("mlx5_0", ("mlx5_0", None)),
         ("rdmaP23800p0s2:2", ("rdmaP23800p0s2", 2)),
+        ("mlx5_0:1:0", ("mlx5_0", 1)),
+        ("mlx5_0:2:0:1", ("mlx5_0", 2)),
+        ("mlx5_0:1:0:1:1", None),
+        ("mlx5_0::0", None),
         ("mlx5_0:0", None),
         ("mlx5_0:255", None),
         ("mlx5_0:", None),
@@ -92,5 +96,5 @@ def test_forms_of_names(check: object, good: list[str], bad: list[str]) -> None:
 def test_a_device_is_split_from_its_port(
     written: str, split: tuple[str, int | None] | None
 ) -> None:
-    """The form is `name[:port]`, with ports from 1 to 254, as InfiniBand numbers them."""
+    """The form is `name[:port[:rail[:plane]]]`, with ports as InfiniBand numbers them, 1 to 254."""
     assert names.split_hca(written) == split

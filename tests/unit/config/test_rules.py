@@ -175,6 +175,7 @@ BROKEN = {
     "hca_limit": [
         text(fabric(hcas=[f"mlx5_{number}" for number in range(33)])),
         text(fabric(hcas=["mlx5_0", "mlx5_0"])),
+        text(fabric(hcas=["mlx5_0:1:0", "mlx5_0:1:1"])),
     ],
     "open_prefixes": [
         text(fabric(hcas=[], hcaPrefixes=["mlx5_1"])),
@@ -188,6 +189,10 @@ BROKEN = {
     ],
     "bond_on_infiniband": [
         text(fabric(hcas=["mlx5_0", "mlx5_bond_0"])),
+    ],
+    "one_nvshmem_prefix": [
+        text(fabric(hcas=["mlx5_0", "ibp14s0"], libraries=["nvshmem"])),
+        text(fabric(hcas=..., hcaPrefixes=["mlx5_1", "ibp"], libraries=["nvshmem"])),
     ],
     "roce_networks": [
         text(roce(networks=[])),
@@ -211,6 +216,22 @@ BROKEN = {
     ],
     "per_gpu_fields": [
         text(fabric(resources=[{"name": "rdma/ib", "max": 8}])),
+        text(fabric(resources=[{"name": "rdma/ib", "devicesPerGpu": 2}])),
+    ],
+    "per_gpu_both_ways": [
+        text(
+            sriov(
+                resources=[
+                    {
+                        "name": "x.io/vf",
+                        "count": "per-gpu",
+                        "gpusPerDevice": 2,
+                        "devicesPerGpu": 2,
+                        "network": "lab/vf",
+                    }
+                ]
+            )
+        ),
     ],
     "no_resource": [
         text(fabric(resources=[])),
@@ -237,6 +258,9 @@ BROKEN = {
     ],
     "ucx_devices_without_interface": [
         text(fabric(env={"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1"})),
+    ],
+    "openmpi_on_host": [
+        text(fabric(mode="host-network", libraries=["nccl", "openmpi"])),
     ],
     "rendered_twice": [
         text(fabric(env={"NCCL_IB_HCA": "=mlx5_1"})),
@@ -367,6 +391,25 @@ FINE = {
     "a priority": text(roce(qos={"serviceLevel": 7, "trafficClass": 106})),
     "pinned": text(
         fabric(pin="always", nodeSelector={"zone": "a1"}, match={"nodeLabels": {"zone": "a*"}})
+    ),
+    "NVSHMEM's prefix": text(
+        fabric("a", hcas=["ibp14s0", "ibs2"], libraries=["nvshmem"]),
+        fabric(
+            "b",
+            hcas=["mlx5_0", "ibp14s0"],
+            libraries=["nvshmem"],
+            env={"NVSHMEM_HCA_PREFIX": "ib"},
+            match={"gpuResources": []},
+        ),
+        fabric("c", hcas=["mlx5_0", "ibp14s0"], match={"gpuResources": []}),
+    ),
+    "rails and planes": text(fabric(hcas=["mlx5_0:1:0", "mlx5_1:1:0:1", "mlx5_0:2:1:1"])),
+    "two devices per GPU": text(
+        sriov(
+            resources=[
+                {"name": "x.io/vf", "count": "per-gpu", "devicesPerGpu": 2, "network": "lab/vf"}
+            ]
+        )
     ),
     "counts in SR-IOV": text(
         sriov(resources=[{"name": "x.io/vf", "count": 2, "network": "lab/vf"}])

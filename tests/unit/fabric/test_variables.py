@@ -7,14 +7,20 @@ import pytest
 
 from tests.builders import fabric
 from tests.case_names import case_name
-from webhook.fabric.records import Fabric, FabricEnv
-from webhook.fabric.variables import wanted_env
+from webhook.fabric.records import Fabric, FabricEnv, index
+from webhook.fabric.variables import names_without_evidence, site_names, wanted_env
 
-ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem"})
+ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"})
+OPEN_MPI = {
+    "OMPI_MCA_btl_tcp_if_include": "eth0",
+    "OMPI_MCA_oob_tcp_if_include": "eth0",
+    "PRTE_MCA_prte_if_include": "eth0",
+}
 ENV = FabricEnv(
     nccl=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")),
     ucx=(("UCX_IB_TRAFFIC_CLASS", "106"),),
     nvshmem=(("NVSHMEM_HCA_LIST", "mlx5_0:1"),),
+    mooncake=(("MC_MS_FILTERS", "mlx5_0"),),
     ucx_devices="mlx5_0:1",
 )
 
@@ -22,8 +28,13 @@ ENV = FabricEnv(
 def full(**fields: Any) -> Fabric:
     """Make a fabric that sets every variable."""
     return fabric(
-        **{"env": ENV, "libraries": ALL, "socket_interface": "eth0", **fields},
-        host_socket_interface="bond0",
+        **{
+            "env": ENV,
+            "libraries": ALL,
+            "socket_interface": "eth0",
+            "host_socket_interface": "bond0",
+            **fields,
+        }
     )
 
 
@@ -51,6 +62,9 @@ def test_every_library_gets_its_variables() -> None:
         "UCX_NET_DEVICES": "mlx5_0:1,eth0",
         "UCX_IB_TRAFFIC_CLASS": "106",
         "NVSHMEM_HCA_LIST": "mlx5_0:1",
+        "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "eth0",
+        "MC_MS_FILTERS": "mlx5_0",
+        **OPEN_MPI,
     }
 
 
@@ -60,7 +74,9 @@ def test_every_library_gets_its_variables() -> None:
         ("nccl", {"NCCL_IB_HCA", "NCCL_IB_TC", "NCCL_SOCKET_IFNAME"}),
         ("gloo", {"GLOO_SOCKET_IFNAME"}),
         ("ucx", {"UCX_NET_DEVICES", "UCX_IB_TRAFFIC_CLASS"}),
-        ("nvshmem", {"NVSHMEM_HCA_LIST"}),
+        ("nvshmem", {"NVSHMEM_HCA_LIST", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}),
+        ("mooncake", {"MC_MS_FILTERS"}),
+        ("openmpi", set(OPEN_MPI)),
     ],
 )
 def test_only_the_libraries_of_the_fabric_count(library: str, names: set[str]) -> None:
@@ -73,6 +89,9 @@ def test_the_host_network_has_an_interface_of_its_own() -> None:
     assert wanted(full(), host_network=True)["UCX_NET_DEVICES"] == "mlx5_0:1,bond0"
     assert wanted(full(), host_network=True)["NCCL_SOCKET_IFNAME"] == "bond0"
     bare = Fabric(name="plain", env=ENV, socket_interface="eth0")
+    assert "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" not in wanted(
+        full(host_socket_interface=None), host_network=True
+    )
     assert wanted(bare, host_network=True) == {
         "NCCL_IB_HCA": "=mlx5_0",
         "NCCL_IB_TC": "106",
@@ -105,8 +124,7 @@ def test_ucx_devices_follow_the_transports_of_the_site() -> None:
 
 def test_ucx_devices_are_never_written_without_an_hca() -> None:
     """`UCX_NET_DEVICES=eth0` would turn RDMA off."""
-    names = wanted(full(env=FabricEnv())).keys()
-    assert names == {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}
+    assert "UCX_NET_DEVICES" not in wanted(full(env=FabricEnv()))
 
 
 @pytest.mark.parametrize(
@@ -164,3 +182,48 @@ def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
         "UCX_NET_DEVICES": "mlx5_0:1,eth2",
         "A": "b",
     }
+
+
+def test_open_mpi_uses_the_interface_that_the_pod_names() -> None:
+    """Open MPI needs exact names: those of the user's NCCL_SOCKET_IFNAME, if they are certain."""
+    one = full(libraries=frozenset({"openmpi"}))
+    assert set(wanted(one, {"NCCL_SOCKET_IFNAME": "=net1,net2"}).values()) == {"net1,net2"}
+    assert wanted(one, {"NCCL_SOCKET_IFNAME": "^docker0"}) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OMPI_MCA_btl_tcp_if_exclude",
+        "OMPI_MCA_oob_tcp_if_exclude",
+        "PRTE_MCA_prte_if_exclude",
+    ],
+)
+def test_open_mpi_gets_no_interface_beside_an_exclusion(name: str) -> None:
+    """Open MPI aborts if it gets a list of each kind, be the other the user's or the site's."""
+    one = full(libraries=frozenset({"openmpi"}))
+    assert wanted(one, {name: "docker0"}) == {}
+    site = full(libraries=frozenset({"openmpi"}), env=FabricEnv(site=((name, "docker0"),)))
+    assert wanted(site) == {name: "docker0"}
+
+
+def test_open_mpi_gets_no_interface_where_it_may_be_absent() -> None:
+    """An absent interface aborts mpirun; nodes differ, so the host's network gets none."""
+    assert not set(OPEN_MPI) & wanted(full(), host_network=True).keys()
+    excluding = wanted_env(full(), {}, host_network=False, excludes_interfaces=True)
+    assert not set(OPEN_MPI) & dict(excluding).keys()
+
+
+def test_the_sites_own_value_is_the_only_one() -> None:
+    """A name in the site's `env` is not written a second time, whatever library it belongs to."""
+    own = {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "net1", "PRTE_MCA_prte_if_include": "net2"}
+    found = wanted(full(env=FabricEnv(site=tuple(own.items()))))
+    assert own.items() <= found.items()
+
+
+def test_what_a_fabric_writes_is_evidence_of_nothing() -> None:
+    """The site's names, and Open MPI's where the fabric writes them, may be ours in a pod."""
+    plain = fabric(env=FabricEnv(site=(("A", "b"),)))
+    assert names_without_evidence(plain) == {"A"}
+    assert names_without_evidence(full()) == set(OPEN_MPI)
+    assert site_names(index((plain, full(name="full")))) == {"A", *OPEN_MPI}

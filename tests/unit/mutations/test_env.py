@@ -325,3 +325,44 @@ def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> N
     """The second pass finds our variables and adds no warning."""
     first = decide_on(defaulted(manifest), one)
     assert decide_on(defaulted(first.pod), one).patch == ()
+
+
+OPEN_MPI = fabric(gpu_resources=GPU, socket_interface="eth0", libraries=frozenset({"openmpi"}))
+INCLUDE = (
+    "OMPI_MCA_btl_tcp_if_include",
+    "OMPI_MCA_oob_tcp_if_include",
+    "PRTE_MCA_prte_if_include",
+)
+
+
+def test_open_mpi_gets_the_interface() -> None:
+    """Ranks of Open MPI then use the pod network alone, whatever Multus adds."""
+    decision = decide_on(pod(), OPEN_MPI)
+    assert told(decision) == [("trainer", "applied", "Added", f"set {', '.join(INCLUDE)}")]
+    assert values(decision) == dict.fromkeys(INCLUDE, "eth0")
+    assert values(decide_on(pod(hostNetwork=True), OPEN_MPI)) == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["mpirun", "--mca", "btl_tcp_if_exclude", "docker0", "a.out"],
+        ["sh", "-c", "mpirun --prtemca prte_if_exclude docker0 a.out"],
+    ],
+    ids=("argv", "script"),
+)
+def test_open_mpi_gets_none_where_the_command_excludes_some(command: list[str]) -> None:
+    """Open MPI aborts if it gets a list of each kind."""
+    decision = decide_on(pod(gpu(command=command)), OPEN_MPI)
+    assert values(decision) == {}
+
+
+def test_the_interface_is_no_evidence_of_open_mpi() -> None:
+    """What we write makes no container a launcher, and proves nothing about its `mpirun`."""
+    plain = container("setup", command=["mpirun", "-n", "2", "a.out"])
+    named = pod(plain, annotations={"rdma.lab/fabric": "plain", "rdma.lab/containers": "setup"})
+    first = all_decide_on(named, context(OPEN_MPI))
+    assert first.pod["spec"]["containers"][0]["command"] == plain["command"]
+    assert all_decide_on(defaulted(first.pod), context(OPEN_MPI)).patch == ()
+    idle = pod(container("a", env=env(**dict.fromkeys(INCLUDE, "eth0"))))
+    assert decide_on(idle, OPEN_MPI).reason.code == "NoTarget"

@@ -113,16 +113,32 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of `gpusPerDevice` and `max` without `count: per-gpu`.
+    """Warn of `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
 
     A warning: they have no effect without it.
     """
+    fields = ("gpus_per_device", "devices_per_gpu", "maximum")
     for place, resource in enumerate(fabric.resources):
-        for key, given in (("gpusPerDevice", "gpus_per_device"), ("max", "maximum")):
+        for key, given in zip(("gpusPerDevice", "devicesPerGpu", "max"), fields, strict=True):
             if resource.count != "per-gpu" and given in resource.model_fields_set:
                 yield Problem(
                     ("resources", place, key), "has no effect without count: per-gpu: remove it"
                 )
+
+
+@per_fabric
+def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
+    """Reject `gpusPerDevice` beside `devicesPerGpu`.
+
+    An error: GPUs share a device, or each has several.
+    """
+    for place, resource in enumerate(fabric.resources):
+        if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
+            yield Problem(
+                ("resources", place, "devicesPerGpu"),
+                f"{resource.devices_per_gpu} stands beside gpusPerDevice: "
+                f"{resource.gpus_per_device}: remove one of them",
+            )
 
 
 @per_fabric

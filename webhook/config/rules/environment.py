@@ -161,6 +161,17 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
 
 
 @per_fabric
+def openmpi_on_host(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of the library `openmpi` in mode `host-network`.
+
+    A warning: it has no effect there, since mpirun aborts on a node without the interface.
+    """
+    if "openmpi" in fabric.libraries and fabric.mode == "host-network":
+        place = fabric.libraries.index("openmpi")
+        yield Problem(("libraries", place), "has no effect on pods with hostNetwork: remove it")
+
+
+@per_fabric
 def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of a variable in `env` to which `hcas` or `qos` gives another value.
 
@@ -229,7 +240,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Problem]:
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
     """Warn of `qos.gidIndex` where pods have their own interfaces.
 
-    A warning: there the index differs from pod to pod; NCCL 2.21 or newer finds it.
+    A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
     """
     own = fabric.mode in OWN_DEVICE or bool(fabric.networks)
     own = own or any(resource.network for resource in fabric.resources)
@@ -237,7 +248,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(
             ("qos", "gidIndex"),
             f"{fabric.qos.gid_index} is not right in every pod with Multus networks: leave it out, "
-            "NCCL 2.21 or newer finds the index",
+            "NCCL 2.26 or newer finds the index",
         )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from webhook.config import names
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
+from webhook.config.rendered_env import nvshmem_prefix
 from webhook.config.rules.rule import OWN_DEVICE, Parts, Problem, per_fabric
 from webhook.pod.path import Path
 
@@ -42,7 +43,7 @@ _LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
 
 @per_fabric
 def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject devices that are not `name[:port]`: globs, `=`, `^`, spaces.
+    """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -149,12 +150,17 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
 
     An error: NCCL reads no more than 32.
     """
-    counts = Counter((key, written) for key, _, written in _hcas(fabric))
+    counts = Counter((key, _port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
             yield Problem((key,), f"{quoted(written)} is listed {times} times: once will do")
     if len(fabric.hcas) > _MAX_HCAS:
         yield Problem(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
+
+
+def _port(written: str) -> str:
+    """Return a device without rail and plane, which do not make it another one."""
+    return ":".join(written.split(":", 2)[:2])
 
 
 @per_fabric
@@ -229,6 +235,24 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
                 ("hcas", place),
                 f"{quoted(written)} is an Ethernet bond: leave it out of an InfiniBand fabric",
             )
+
+
+@per_fabric
+def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of devices for NVSHMEM whose names do not begin alike.
+
+    A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
+    with other names, but a site may use NVSHMEM with those that remain.
+    """
+    if "nvshmem" not in fabric.libraries or "NVSHMEM_HCA_PREFIX" in fabric.env:
+        return
+    if nvshmem_prefix(fabric) is None:
+        key = "hcaPrefixes" if fabric.hca_prefixes else "hcas"
+        yield Problem(
+            (key,),
+            "names that do not begin alike: NVSHMEM takes one prefix, mlx5 unless "
+            "env.NVSHMEM_HCA_PREFIX says another",
+        )
 
 
 def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:

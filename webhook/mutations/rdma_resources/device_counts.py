@@ -30,5 +30,5 @@ def _count(target: Target, resource: RdmaResource) -> int:
     """
     if resource.count is not None:
         return resource.count
-    needed = max(1, -(-target.gpus // resource.gpus_per_device))
+    needed = max(1, -(-target.gpus * resource.devices_per_gpu // resource.gpus_per_device))
     return needed if resource.maximum is None else min(needed, resource.maximum)
