@@ -96,7 +96,7 @@ def _is_text(change: Change, own: Own) -> bool:
 
 def _is_unlimited(change: Change, own: Own) -> bool:
     del own
-    return change.after == UNLIMITED
+    return bool(change.after == UNLIMITED)
 
 
 _Rule = Callable[[Change, Own], bool]

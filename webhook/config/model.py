@@ -148,8 +148,8 @@ class DefaultsEntry(Entry):
     memlock: Memlock | Literal["default"] = "unknown"
     """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
     `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
-    has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose annotations
-    are then added to such pods. With the last two, nothing needs to be said, and
+    has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose
+    annotations are then added to such pods. With the last two, nothing needs to be said, and
     `podSecurity: deny` refuses no pod. `default` is the former name of `unknown`."""
 
 

@@ -2,9 +2,9 @@
 
 NCCL_IB_HCA has three forms (NCCL's env.rst): `=mlx5_0,mlx5_1:1` is exact, `^=mlx5_bond_0` means
 all but these, and `ibp` is a prefix. UCX_NET_DEVICES always needs the port. NVSHMEM_HCA_LIST takes
-names with or without port, all excluded if the first has a `^`; NVSHMEM leaves out every device whose
-name does not begin with NVSHMEM_HCA_PREFIX, which is `mlx5` by default (NVSHMEM's environment
-variables; 3.4.5 or newer). MC_MS_FILTERS lists names without ports (Mooncake's get_auto_discover).
+names with or without port, all of them excluded after a `^`; NVSHMEM leaves out every device whose
+name does not begin with NVSHMEM_HCA_PREFIX, `mlx5` by default (its documentation of environment
+variables; 3.4.5 or newer). MC_MS_FILTERS lists names without ports (Mooncake's topology discovery).
 NCCL_IB_PKEY is never set: NCCL takes it as an index into the port's table (`pkey_index` of
 ibv_qp_attr), while UCX_IB_PKEY is the key itself.
 """
@@ -107,7 +107,7 @@ def nvshmem_prefix(fabric: FabricEntry) -> str | None:
         return shortest if all(one.startswith(shortest) for one in fabric.hca_prefixes) else None
     if all(name.startswith(_DEFAULT_PREFIX) for name in fabric.hcas):
         return _DEFAULT_PREFIX
-    common = commonprefix([_bare(name) for name in fabric.hcas])
+    common = commonprefix([_bare(name) for name in fabric.hcas])  # noqa: RUF071 - no paths, but names
     before = _BEFORE_NUMBER.match(common)
     return (before and before[0]) or common or None
 

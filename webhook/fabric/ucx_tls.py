@@ -33,9 +33,9 @@ def allows_rdma(tls: str) -> bool:
 
 
 def _transports(written: str) -> frozenset[str]:
-    """Return the RDMA transports that one name selects: an alias, a transport, `rc*`, `\\rc_mlx5`.
+    """Return the RDMA transports that one name selects: an alias, a transport, or a glob.
 
-    UCX compares names as globs; a backslash says that a name is not an alias.
+    A backslash in front of a name says that it is not an alias.
     """
     name = written.strip()
     if name in _ALIASES:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from webhook.fabric.interfaces import GLOO_SOCKET, NCCL_SOCKET, SOCKETS, ip_interfaces
-from webhook.fabric.records import EnvPairs, Fabric, Fabrics
+from webhook.fabric.records import EnvPairs, Fabric, FabricEnv, Fabrics
 from webhook.fabric.ucx_tls import allows_rdma
 from webhook.pod.container_env import entry
 
@@ -64,36 +64,37 @@ def wanted_env(
     Names in `own` are listed too, with the fabric's value: the caller compares.
     `excludes_interfaces`: its command gives Open MPI a list of interfaces to leave out.
     """
-    env = fabric.env
-    libraries = fabric.libraries
     interface = fabric.host_socket_interface if host_network else fabric.socket_interface
-    wanted = list(env.nccl) if "nccl" in libraries else []
-    site = env.site
+    site = fabric.env.site
     if site:
         site = _without_sockets(site, own)
         # UCX uses the site's interface too: a second review finds it in the pod's own `env`,
         # and must come to the same result.
         own = {**dict(site), **own}
-    if interface is not None and NCCL_SOCKET not in own and GLOO_SOCKET not in own:
-        if "nccl" in libraries:
-            wanted.append((NCCL_SOCKET, interface))
-        if "gloo" in libraries:
-            wanted.append((GLOO_SOCKET, interface))
     addresses = ip_interfaces(interface, own)
-    if "ucx" in libraries:
-        if env.ucx_devices and addresses and _uses_rdma(own):
-            wanted.append((UCX_DEVICES, ",".join((env.ucx_devices, *addresses))))
-        wanted += env.ucx
-    if "nvshmem" in libraries:
-        wanted += env.nvshmem
-        if addresses:
-            wanted.append((_NVSHMEM_SOCKET, ",".join(addresses)))
-    if "mooncake" in libraries:
-        wanted += env.mooncake
-    if "openmpi" in libraries and not (host_network or excludes_interfaces):
+    socket = interface if NCCL_SOCKET not in own and GLOO_SOCKET not in own else None
+    each = _by_library(fabric.env, own, socket or "", addresses)
+    wanted = [pair for library, pairs in each if library in fabric.libraries for pair in pairs]
+    if "openmpi" in fabric.libraries and not (host_network or excludes_interfaces):
         wanted += _open_mpi(addresses, own)
     named = {name for name, _ in site}
     return (*(pair for pair in wanted if pair[0] not in named), *site)
+
+
+def _by_library(
+    env: FabricEnv, own: Mapping[str, str | None], socket: str, addresses: tuple[str, ...]
+) -> Iterator[tuple[str, EnvPairs]]:
+    """Yield what each library gets; `socket` is "" where the pod has its own choice."""
+    devices = env.ucx_devices if addresses and _uses_rdma(own) else ""
+    yield "nccl", (*env.nccl, *_set(NCCL_SOCKET, socket))
+    yield "gloo", _set(GLOO_SOCKET, socket)
+    yield "ucx", (*_set(UCX_DEVICES, devices and ",".join((devices, *addresses))), *env.ucx)
+    yield "nvshmem", (*env.nvshmem, *_set(_NVSHMEM_SOCKET, ",".join(addresses)))
+    yield "mooncake", env.mooncake
+
+
+def _set(name: str, value: str) -> EnvPairs:
+    return ((name, value),) if value else ()
 
 
 def _open_mpi(addresses: tuple[str, ...], own: Mapping[str, str | None]) -> EnvPairs:

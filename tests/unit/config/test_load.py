@@ -329,7 +329,10 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
             {"libraries": ["nvshm"]},
             (
                 "fabrics[0].libraries[0]",
-                "'nvshm' must be one of nccl, ucx, gloo, nvshmem (did you mean nvshmem?)",
+                (
+                    "'nvshm' must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi "
+                    "(did you mean nvshmem?)"
+                ),
             ),
         ),
         ({"hcas": [None]}, ("fabrics[0].hcas[0]", 'has no value: write "" for an empty one')),

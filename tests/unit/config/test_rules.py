@@ -382,7 +382,9 @@ FINE = {
     "a bond on Ethernet": text(roce(hcas=["mlx5_bond_0"])),
     "prefixes with a number of their own": text(fabric(hcas=..., hcaPrefixes=["ibp14s", "rdma"])),
     "the same value in env": text(fabric(env={"NCCL_IB_HCA": "=mlx5_0"})),
-    "RDMA left on": text(fabric(env={"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "UCX_TLS": "^tcp,rc"})),
+    "RDMA left on": text(
+        fabric(env={"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "UCX_TLS": "^tcp,rc"})
+    ),
     "UCX's short names": text(fabric(env={"UCX_TLS": "cuda,rc_x,sm,self", "NCCL_IB_TIMEOUT": 22})),
     "a partition key with NCCL's index": text(
         fabric(qos={"pkey": 3}, env={"NCCL_IB_PKEY": 1}),

@@ -57,9 +57,7 @@ def test_devices_per_gpu_are_rounded_up(
 )
 def test_a_gpu_may_have_several_devices(gpus: int, maximum: int | None, count: int) -> None:
     """Two NICs beside each GPU are two devices per GPU, at least one and at most the maximum."""
-    resource = RdmaResource(
-        name="nvidia.com/rail", count=None, devices_per_gpu=2, maximum=maximum
-    )
+    resource = RdmaResource(name="nvidia.com/rail", count=None, devices_per_gpu=2, maximum=maximum)
     assert devices_for(target(gpus), fabric(resources=(resource,)), None) == [
         ("nvidia.com/rail", count)
     ]

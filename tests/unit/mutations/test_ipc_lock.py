@@ -270,7 +270,7 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_users_own_ulimits_stay(key: str) -> None:
-    """Neither key is added beside one of the user's, who is told if that leaves memlock as it is."""
+    """Neither key is added beside one of the user's, and one that leaves memlock alone warns."""
     where = context(defaults=NRI)
     own = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
     manifest = secured({"runAsUser": 1000})

@@ -13,7 +13,7 @@ from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rendered_env import nccl_ib_hca, rendered, ucx_devices
 from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
-from webhook.fabric.interfaces import SOCKETS, ip_interfaces
+from webhook.fabric.interfaces import LOOPBACK, SOCKETS, ip_interfaces
 from webhook.fabric.ucx_tls import allows_rdma
 from webhook.pod import quantity
 
@@ -134,8 +134,8 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     key, interface = "socketInterface", fabric.socket_interface or None
     if fabric.mode == "host-network":
         key, interface = "hostSocketInterface", fabric.host_socket_interface
-    if "UCX_NET_DEVICES" in fabric.env or not ucx_devices(fabric):
-        return
+    if "UCX_NET_DEVICES" in fabric.env or interface == LOOPBACK or not ucx_devices(fabric):
+        return  # naming.interface_names reports `lo`
     if not ip_interfaces(interface, fabric.env):
         yield Problem(
             (key,),

@@ -10,9 +10,10 @@ with ENOMEM unless the process has CAP_IPC_LOCK (drivers/infiniband/core/umem.c)
     capabilities.add: [CAP_IPC_LOCK]         added, warned: containerd makes it CAP_CAP_IPC_LOCK
     capabilities.drop: [ALL]                 added: containerd handles ALL separately
 
-IPC_LOCK has no effect for a user other than root, who gets no capabilities, nor in a user namespace,
-and Pod Security may refuse it. `defaults.memlock` says what holds there: `unlimited` needs nothing,
-and `nri` gets the annotations of the NRI ulimit-adjuster. Otherwise it is warned of.
+IPC_LOCK has no effect for a user other than root, who gets no capabilities, nor in a user
+namespace, and Pod Security may refuse it. `defaults.memlock` says what holds there: `unlimited`
+needs nothing, and `nri` gets the annotations of the NRI ulimit-adjuster. Otherwise there is a
+warning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The annotations by which the NRI ulimit-adjuster raises RLIMIT_MEMLOCK for one container.
 
 Source: containerd/nri, plugins/ulimit-adjuster. Newer versions read the first key, older ones
-only the second. The limits are unsigned integers of 64 bits, the largest of which is unlimited; `-1`
-does not parse, and the container fails.
+only the second. The limits are unsigned integers of 64 bits, the largest of which is unlimited;
+`-1` does not parse, and the container fails.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, unbounded, lost=lost)
     if shared:
-        why = kept or next(filter(None, (_why_kept_here(scope, one) for one in scope.targets)), None)
+        why = kept or next(
+            filter(None, (_why_kept_here(scope, one) for one in scope.targets)), None
+        )
         _pod_level(draft, scope, why, lost=lost)
 
 
