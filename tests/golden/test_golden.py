@@ -172,7 +172,8 @@ _Dumper.add_representer(str, _string)
 
 
 def _expected_text(decision: dict[str, Any]) -> str:
-    shown = {key: decision[key] for key in ("allowed", "reason", "message", "fabric", "evidence")}
+    keys = ("rdma", "because", "allowed", "reason", "message", "fabric", "evidence")
+    shown = {key: decision[key] for key in keys}
     shown["outcomes"] = [_line(outcome) for outcome in decision["outcomes"]]
     shown["warnings"] = decision["warnings"]
     if decision["allowed"]:

@@ -131,8 +131,10 @@ def test_text_is_the_default(shell: Shell) -> None:
     """A pod that would be patched gives exit code 0; a pipe gets no colors."""
     answer = preview(shell, "pod.yaml")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("Pod default/trainer  pod.yaml:1\n  ✔ patched for fabric v100-ib")
-    assert answer.out.endswith("\n1 pod: 1 patched\n")
+    assert answer.out.startswith(
+        "Pod default/trainer  pod.yaml:1\n  ✔ equipped for RDMA over v100-ib"
+    )
+    assert answer.out.endswith("\n1 pod: 1 equipped for RDMA\n")
 
 
 def test_a_denied_pod_makes_the_exit_code_1(shell: Shell) -> None:
@@ -202,7 +204,9 @@ def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> Non
     shell.file("more/a.yml", SERVICE.replace("web", "a"))
     shell.file("more/README.md", "# none")
     answer = preview(shell, "pod.yaml", "-f", "pod.yaml", "-f", "more")
-    assert "note: no pod template in Service a, Service b\n2 pods: 2 patched\n" in answer.out
+    assert (
+        "note: no pod template in Service a, Service b\n2 pods: 2 equipped for RDMA\n" in answer.out
+    )
 
 
 def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +284,7 @@ def test_every_unreadable_file_is_told_and_the_rest_shown(shell: Shell) -> None:
         "bad.yaml",
         "values.yaml",
     ]
-    assert answer.out.endswith("\n1 pod: 1 patched\n")
+    assert answer.out.endswith("\n1 pod: 1 equipped for RDMA\n")
 
 
 def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from webhook.decision.outcome import Reason
 from webhook.mutations import MUTATIONS
-from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS
+from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"
 #: Each heading, and the reasons below it.
 TABLES: dict[str, tuple[Reason, ...]] = {
+    "The verdict: will the pod have RDMA?": VERDICT_REASONS,
     "The decision on a pod": DECISION_REASONS,
     "`any` and `request`": PIPELINE_REASONS,
     **{f"`{mutation.name}`: {mutation.summary}": mutation.reasons for mutation in MUTATIONS},
@@ -27,10 +28,15 @@ def tables() -> str:
     """Write all tables, each under its heading."""
     lines: list[str] = []
     for heading, reasons in TABLES.items():
-        lines += [f"## {heading}", "", "| code | when |", "|---|---|"]
-        lines += [f"| `{one.code}` | {one.when}{' (quiet)' * one.quiet} |" for one in reasons]
+        lines += [f"## {heading}", "", "| code | RDMA | when |", "|---|---|---|"]
+        lines += [_row(one) for one in reasons]
         lines.append("")
     return "\n".join(lines)
+
+
+def _row(reason: Reason) -> str:
+    quiet = " (quiet)" if reason.quiet else ""
+    return f"| `{reason.code}` | {reason.rdma or '-'} | {reason.when}{quiet} |"
 
 
 def test_the_tables_are_up_to_date() -> None:

@@ -31,7 +31,8 @@ _EXAMPLES = """examples:
   kubectl get namespaces,limitranges,resourcequotas,nodes -A -o yaml > facts.yaml
   rdma-webhook preview --facts facts.yaml -n lab train.yaml
 
-exit codes: 0 nothing is denied, 1 a pod would be denied, 2 usage or unreadable input
+exit codes: 0 nothing is denied, 1 a pod would be denied (with --strict: or may not have RDMA),
+2 usage or unreadable input
 (what else can be read is shown)
 """
 _OUTPUT_HELP = "; ".join(f"{one.name}: {one.summary}" for one in FORMATS) + " (default: text)"
@@ -78,6 +79,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
     add(
+        "--strict",
+        action="store_true",
+        help="exit with 1 unless every pod that opted in is equipped for RDMA",
+    )
+    add(
         "-o",
         "--output",
         choices=tuple(one.name for one in FORMATS),
@@ -100,7 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
     _print(writer(arguments.output)(found.documents, report, display))
     if found.unreadable:
         return _UNREADABLE
-    return _DENIED if report.denied else _DONE
+    if report.denied or (arguments.strict and not report.equipped):
+        return _DENIED
+    return _DONE
 
 
 def _given(arguments: argparse.Namespace) -> list[str]:

@@ -48,7 +48,9 @@ LONGEST_STATUS = 4096
 ANNOTATIONS_LIMIT = 256 * 1024
 
 INVALID_ANNOTATION = Reason(
-    "InvalidAnnotation", "A rdma.lab/* annotation is malformed or names what is not there."
+    "InvalidAnnotation",
+    "A rdma.lab/* annotation is malformed or names what is not there.",
+    rdma="no",
 )
 
 MemoryLimit = Literal["drop", "keep"]

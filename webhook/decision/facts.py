@@ -63,6 +63,8 @@ class NodeInventory:
     by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: GPU resource → names of the fabrics with a node that offers it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Extended resource → names of the fabrics with a node that offers it.
+    offering: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
     inhabited: frozenset[str] = frozenset()
 
@@ -107,14 +109,17 @@ class Facts:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
         by_node: dict[str, frozenset[str]] = {}
         by_gpu: dict[str, frozenset[str]] = {}
+        offering: dict[str, frozenset[str]] = {}
         for name, node in self.nodes.items():
             homes = frozenset(_homes(node, fabrics))
             by_node[name] = by_node[node.labels.get("kubernetes.io/hostname", name)] = homes
             for gpu in node.resources & fabrics.by_gpu.keys():
                 claiming = homes & fabrics.by_gpu[gpu]
                 by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
+            for resource in node.resources:
+                offering[resource] = offering.get(resource, frozenset()) | homes
         inhabited = frozenset[str]().union(*by_node.values())
-        return NodeInventory(by_node=by_node, by_gpu=by_gpu, inhabited=inhabited)
+        return NodeInventory(by_node=by_node, by_gpu=by_gpu, offering=offering, inhabited=inhabited)
 
 
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:

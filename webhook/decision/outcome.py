@@ -11,6 +11,8 @@ from webhook.errors import WebhookError
 from webhook.pod.manifest import PodManifest
 
 Status = Literal["applied", "already", "skipped", "failed", "warned"]
+#: Whether a pod is equipped for RDMA; "none": it only launches pods that are.
+Rdma = Literal["yes", "no", "unsure", "none"]
 
 
 class PatchOp(TypedDict):
@@ -29,6 +31,8 @@ class Reason:
     when: str
     #: True for "there was nothing to do": the preview shows it, rdma.lab/status leaves it out.
     quiet: bool = False
+    #: The verdict that this reason explains; None for a reason that decides no verdict.
+    rdma: Rdma | None = None
 
     @property
     def sentence(self) -> str:
@@ -42,6 +46,21 @@ class Denial(WebhookError):  # noqa: N818 -- a verdict on the pod, not a fault o
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class Verdict(NamedTuple):
+    """Whether the pod is equipped for RDMA: whatever admission can see is right; and why."""
+
+    rdma: Rdma
+    because: Reason
+    #: A sentence that names what is wrong, and what would be right.
+    message: str
+
+    @classmethod
+    def of(cls, because: Reason, message: str) -> Verdict:
+        """Return the verdict that a reason explains."""
+        assert because.rdma is not None, because.code
+        return cls(because.rdma, because, message)
 
 
 class Outcome(NamedTuple):
@@ -63,6 +82,8 @@ class Decision(NamedTuple):
     #: The pod after the patch; it shares unchanged parts with the pod that came in.
     pod: PodManifest
     message: str = ""
+    #: None for a pod that did not opt in.
+    verdict: Verdict | None = None
     fabric: str | None = None
     evidence: str = ""
     outcomes: tuple[Outcome, ...] = ()

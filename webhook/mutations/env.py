@@ -24,7 +24,7 @@ NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", 
 ENV_FROM = Reason("EnvFrom", "envFrom may hold these names; NCCL's go by /etc/nccl.conf.")
 USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and stays.")
 UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
-IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.")
+IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.", rdma="no")
 NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
 
 

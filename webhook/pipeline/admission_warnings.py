@@ -6,23 +6,43 @@ exceeds 4096 runes (apiserver, endpoints/filters/warning.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from webhook.decision.outcome import Outcome, Reason
+from webhook.decision.outcome import Outcome, Rdma, Reason, Verdict
 
 LONGEST = 120
 TOTAL = 4096
+_SIGNED: dict[Rdma, str] = {
+    "no": "no RDMA: ",
+    "unsure": "RDMA not certain: ",
+}
 _MORE = "rdma.lab: more in annotation rdma.lab/status"
 
 
-def single_lines(why: Reason | None, message: str, outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+def single_lines(
+    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+) -> tuple[str, ...]:
     """Return the warnings of a decision, without duplicates, as far as there is room."""
-    found = [f"rdma.lab: {why.code}: {message}"] if why is not None else []
+    found = [_plain(f"rdma.lab: {one}") for one in sentences(verdict, why, message, outcomes)]
+    return _fitting(dict.fromkeys(found)) if found else ()
+
+
+def sentences(
+    verdict: Verdict, why: Reason | None, message: str, outcomes: Iterable[Outcome]
+) -> Iterator[str]:
+    """Yield what a user is warned of: the verdict first, unless the pod is equipped.
+
+    `why`: the reason why the pod as a whole got less than all mutations, and `message` says so.
+    What the verdict says is not said again.
+    """
+    if verdict.rdma in _SIGNED:
+        yield _SIGNED[verdict.rdma] + verdict.message
+    if why is not None and why is not verdict.because and verdict.rdma != "none":
+        yield f"{why.code}: {message}"
     for outcome in outcomes:
-        if outcome.status == "warned":
+        if outcome.status == "warned" and outcome.reason.code != verdict.because.code:
             where = f"{outcome.mutation} {outcome.container}".rstrip()
-            found.append(f"rdma.lab: {where}: {outcome.message}")
-    return _fitting(dict.fromkeys(_plain(line) for line in found)) if found else ()
+            yield f"{where}: {outcome.message}"
 
 
 def _plain(line: str) -> str:

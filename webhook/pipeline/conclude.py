@@ -7,27 +7,36 @@ from typing import Any
 
 from webhook.decision.annotations import STATUS
 from webhook.decision.draft import Draft
-from webhook.decision.outcome import Decision, Outcome, Reason
-from webhook.decision.scope import Context, Needs
+from webhook.decision.outcome import Decision, Outcome, Reason, Verdict
+from webhook.decision.scope import Context
 from webhook.mutations import MUTATIONS
 from webhook.pipeline.admission_warnings import single_lines
 from webhook.pipeline.examine import Examined, Ineligible
-from webhook.pipeline.reasons import ALREADY_PATCHED, MUTATION_FAILED, PATCHED, PIPELINE_REASONS
-from webhook.pipeline.status import render
+from webhook.pipeline.reasons import (
+    ALREADY_PATCHED,
+    MUTATION_FAILED,
+    PATCHED,
+    PIPELINE_REASONS,
+    VERDICT_REASONS,
+)
+from webhook.pipeline.status import Known, Whole, render
+from webhook.pipeline.verdict import judge
 from webhook.pod.manifest import PodManifest, mapping
 
-_ANYWHERE = frozenset(reason.code for reason in PIPELINE_REASONS)
-#: The reason codes of each mutation, in the chain's order, and those about the pod's requests.
-CODES = {
-    **{one.name: _ANYWHERE.union(reason.code for reason in one.reasons) for one in MUTATIONS},
-    "request": _ANYWHERE,
-}
+_CODES = {one.name: frozenset(reason.code for reason in one.reasons) for one in MUTATIONS}
+#: All that a status may name.
+KNOWN = Known(
+    mutations=_CODES,
+    codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
+    verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
+)
 _STATUS_PATH = ("metadata", "annotations", STATUS)
 
 
 def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
     """Deny a pod and leave it unchanged."""
-    return Decision(allowed=False, reason=reason, message=message, pod=pod)
+    verdict = Verdict.of(reason, message)
+    return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
 
 
 def left_alone(
@@ -35,16 +44,19 @@ def left_alone(
 ) -> Decision:
     """Admit a pod that is left alone, and say why."""
     draft, why = Draft(pod), apart.reason
+    verdict = Verdict.of(why, why.sentence)
+    config_hash = context.fabrics.config_hash
     if apart.in_status:
-        _write_status(draft, annotations, None, why, context.fabrics.config_hash)
-    message = why.sentence
+        _write_status(draft, annotations, Whole(verdict, None, why, config_hash))
     return Decision(
         allowed=True,
         reason=why,
-        message=message,
+        message=verdict.message,
+        verdict=verdict,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(why, message, ()),
+        warnings=single_lines(verdict, why, verdict.message, ()),
+        audit=_audit(verdict, None, config_hash),
     )
 
 
@@ -56,21 +68,28 @@ def conclude(draft: Draft, examined: Examined) -> Decision:
         if outcome.status == "failed":
             return _refused(outcomes, outcome, scope.original)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
-    used = scope.fabric if standing.known is not Needs.NIC else None
+    used = None if standing.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    _write_status(draft, scope.annotations, fabric, standing.why, config_hash)
+    verdict = judge(draft, examined)
+    whole = Whole(verdict, fabric, standing.why, config_hash)
+    _write_status(draft, scope.annotations, whole)
     return Decision(
         allowed=True,
         reason=standing.why or (PATCHED if draft.ops else ALREADY_PATCHED),
         message=standing.message,
+        verdict=verdict,
         fabric=fabric,
         evidence=examined.evidence,
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(standing.why, standing.message, outcomes),
-        audit={"fabric": fabric or "", "config": config_hash},
+        warnings=single_lines(verdict, standing.why, standing.message, outcomes),
+        audit=_audit(verdict, fabric, config_hash),
     )
+
+
+def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, str]:
+    return {"rdma": verdict.rdma, "fabric": fabric or "", "config": config_hash}
 
 
 def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
@@ -79,17 +98,9 @@ def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManife
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 
-def _write_status(
-    draft: Draft,
-    before: Mapping[str, Any],
-    fabric: str | None,
-    why: Reason | None,
-    config_hash: str,
-) -> None:
+def _write_status(draft: Draft, before: Mapping[str, Any], whole: Whole) -> None:
     now = mapping(draft.pod, ("metadata", "annotations"))
-    status = render(
-        now, draft.outcomes, fabric=fabric, why=why, config_hash=config_hash, codes=CODES
-    )
+    status = render(now, draft.outcomes, whole, KNOWN)
     if status and before.get(STATUS) != status:
         draft.set(_STATUS_PATH, status)
     elif not status and STATUS in now:  # a status that the user set, and no room for ours

@@ -8,6 +8,7 @@ from __future__ import annotations
 from webhook.decision.annotations import INVALID_ANNOTATION
 from webhook.decision.bounds import POD_TOO_LARGE
 from webhook.decision.outcome import Reason
+from webhook.mutations.env import IB_DISABLED
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
@@ -16,13 +17,16 @@ from webhook.pipeline.examine.fabric_choice import (
 )
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
 from webhook.pipeline.examine.targets import CONTAINERS_REQUIRED, GPU_BY_CLAIM, NO_TARGET
+from webhook.pipeline.verdict import REASONS as VERDICTS
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
 ALREADY_PATCHED = Reason("AlreadyPatched", "Everything is in place; nothing was left to change.")
 NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
-INVALID_POD = Reason("InvalidPod", "A field has a type or value that the API server refuses.")
+INVALID_POD = Reason(
+    "InvalidPod", "A field has a type or value that the API server refuses.", rdma="no"
+)
 MUTATION_FAILED = Reason(
-    "MutationFailed", "A mutation cannot let the pod through; its outcome says why."
+    "MutationFailed", "A mutation cannot let the pod through; its outcome says why.", rdma="no"
 )
 #: The reasons for denying a pod.
 DENIALS = (
@@ -58,6 +62,14 @@ OTHER_INJECTOR = Reason(
     "OtherInjector", "Another webhook is asked for RDMA too: what both add may be there twice."
 )
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
+#: The reasons that explain a verdict. No other reason decides one.
+VERDICT_REASONS = tuple(
+    dict.fromkeys(
+        reason
+        for reason in (*VERDICTS, *DECISION_REASONS, HOST_NETWORK_MISSING, IB_DISABLED)
+        if reason.rdma is not None
+    )
+)
 #: Reasons that the pipeline gives instead of a mutation, or for `request`, the pod's requests.
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,

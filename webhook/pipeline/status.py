@@ -1,9 +1,11 @@
 """The `rdma.lab/status` annotation: one line of JSON that says what was done, and what was not.
 
-    {"fabric":"v100-ib","applied":["ipc-lock"],"skipped":{"networks":["HostNetwork"]},
-     "warned":{"env":["EnvFrom"]},"config":"0123456789ab"}
+    {"rdma":"unsure","because":"MemlockUnknown","fabric":"v100-ib","applied":["ipc-lock"],
+     "skipped":["UserMount"],"warned":["NonRoot"],"config":"0123456789ab"}
 
-`reason` is present if the pod as a whole got less than all mutations (`NoTarget`, …).
+`reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and that is
+not what `because` says. Each reason code is there once: as `because`, `reason`, `skipped` or
+`warned`, whichever comes first.
 The API server calls us twice if another plugin changed the pod after us. The second call finds
 done what the first call applied, so the names of those mutations, and their warnings, carry over
 from a status with the same config hash. A user may write such a status, and the hash is not
@@ -21,60 +23,77 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
-from webhook.decision.outcome import Outcome, Reason
+from webhook.decision.outcome import Outcome, Reason, Verdict
+
+
+class Whole(NamedTuple):
+    """What a status says about the pod as a whole."""
+
+    verdict: Verdict
+    fabric: str | None
+    #: Why it got less than all mutations; None if it did not.
+    why: Reason | None
+    config_hash: str
+
+
+class Known(NamedTuple):
+    """All that a status may name."""
+
+    #: The reason codes of each mutation, in the order of the mutations.
+    mutations: Mapping[str, frozenset[str]]
+    #: These, and those of what the pipeline says instead of a mutation; sorted.
+    codes: tuple[str, ...]
+    #: The verdict that each code explains.
+    verdicts: Mapping[str, str | None]
 
 
 def render(
     annotations: Mapping[str, Any],
     outcomes: Iterable[Outcome],
-    *,
-    fabric: str | None,
-    why: Reason | None,
-    config_hash: str,
-    codes: Mapping[str, frozenset[str]],
+    whole: Whole,
+    known: Known,
 ) -> str:
-    """Return the status for these outcomes, "" if the annotations leave no room for one.
-
-    `codes` are the reason codes of each mutation, in the order of the mutations, and those of
-    `request`.
-    """
+    """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
-    before = _previous(annotations, config_hash, codes, crowded=room < LONGEST_STATUS)
-    said = _said(outcomes, before)
-    body: dict[str, Any] = {"fabric": fabric}
-    if why is not None:
-        body["reason"] = why.code
-    body["applied"] = [name for name in codes if name in said.applied]
-    for field, found in (("skipped", said.skipped), ("warned", said.warned)):
-        if found:
-            body[field] = {name: sorted(found[name]) for name in sorted(found)}
-    body["config"] = config_hash
+    before = _previous(annotations, whole.config_hash, known, crowded=room < LONGEST_STATUS)
+    said = _said(outcomes, before, known)
+    rdma, because, _ = whole.verdict
+    body: dict[str, Any] = {"rdma": rdma, "because": because.code, "fabric": whole.fabric}
+    told = {because.code}
+    if whole.why is not None and whole.why is not because:
+        body["reason"] = whole.why.code
+        told.add(whole.why.code)
+    body["applied"] = [name for name in known.mutations if name in said.applied]
+    for field, codes in (("skipped", said.skipped), ("warned", said.warned)):
+        if not codes <= told:
+            body[field] = sorted(codes - told)
+            told |= codes
+    body["config"] = whole.config_hash
     return _within(body, room, before.counts)
 
 
 class _Said(NamedTuple):
-    """The mutations that were applied, and the reasons of those that were skipped or warned."""
+    """The mutations that were applied, and the reason codes of what was skipped or warned of."""
 
     applied: set[str]
-    skipped: dict[str, set[str]]
-    warned: dict[str, set[str]]
+    skipped: set[str]
+    warned: set[str]
 
 
-def _said(outcomes: Iterable[Outcome], before: _Previous) -> _Said:
-    said, done = _Said(set(), {}, {}), set[str]()
+def _said(outcomes: Iterable[Outcome], before: _Previous, known: Known) -> _Said:
+    said, done = _Said(set(), set(), set()), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
         if status == "applied":
             said.applied.add(mutation)
         elif status == "already":
             done.add(mutation)
         elif status == "warned":
-            said.warned.setdefault(mutation, set()).add(reason.code)
+            said.warned.add(reason.code)
         elif status == "skipped" and not reason.quiet:
-            said.skipped.setdefault(mutation, set()).add(reason.code)
+            said.skipped.add(reason.code)
     for name in done.intersection(before.applied):
         said.applied.add(name)
-        if name in before.warned:
-            said.warned.setdefault(name, set()).update(before.warned[name])
+        said.warned.update(known.mutations[name].intersection(before.warned))
     return said
 
 
@@ -109,14 +128,14 @@ _LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
 _UTF8 = 4
 _COUNTED = ("applied", "skipped", "warned")
 _WIDEST = dict.fromkeys(_COUNTED, 99)
-_ORDER = ("fabric", "reason", *_COUNTED, "config")
+_ORDER = ("rdma", "because", "fabric", "reason", *_COUNTED, "config")
 
 
 class _Previous(NamedTuple):
     """What may carry over from an older status: its lists, or its counts if it was shortened."""
 
     applied: Sequence[str] = ()
-    warned: Mapping[str, Sequence[str]] = MappingProxyType({})
+    warned: Sequence[str] = ()
     counts: Mapping[str, int] = MappingProxyType({})
 
 
@@ -126,7 +145,7 @@ _NOTHING = _Previous()
 def _previous(
     annotations: Mapping[str, Any],
     config_hash: str,
-    codes: Mapping[str, frozenset[str]],
+    known: Known,
     *,
     crowded: bool,
 ) -> _Previous:
@@ -138,15 +157,22 @@ def _previous(
     body = _written_by_us(annotations.get(STATUS))
     if body.get("config") != config_hash or "applied" not in body:
         return _NOTHING
+    if known.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
+        return _NOTHING
     found = {key: body[key] for key in _COUNTED if key in body}
-    # `isinstance` would take true for the count 1.
-    if all(type(count) is int and count in range(len(codes) + 1) for count in found.values()):
+    if all(_counts(count, key, known) for key, count in found.items()):
         return _Previous(counts=found) if crowded else _NOTHING
-    if _are(found.pop("applied"), codes) and all(
-        _are_reasons(one, codes) for one in found.values()
-    ):
-        return _Previous(body["applied"], found.get("warned", {}))
-    return _NOTHING
+    if not _are(found.pop("applied"), known.mutations):
+        return _NOTHING
+    if not all(listed and _are(listed, known.codes) for listed in found.values()):
+        return _NOTHING
+    return _Previous(body["applied"], found.get("warned", ()))
+
+
+def _counts(count: Any, key: str, known: Known) -> bool:
+    """Return whether a value can be the count of mutations, or of reason codes."""
+    most = len(known.mutations if key == "applied" else known.codes)
+    return type(count) is int and 0 <= count <= most  # `isinstance` would take true for 1
 
 
 def _written_by_us(written: Any) -> dict[str, Any]:
@@ -159,15 +185,6 @@ def _written_by_us(written: Any) -> dict[str, Any]:
         return {}
     ours = isinstance(body, dict) and list(body) == [key for key in _ORDER if key in body]
     return body if ours and orjson.dumps(body).decode() == written else {}
-
-
-def _are_reasons(found: Any, codes: Mapping[str, frozenset[str]]) -> bool:
-    """Return whether each name is known and has at least one reason, all of them its own."""
-    return (
-        isinstance(found, dict)
-        and _are(list(found), sorted(codes))
-        and all(listed and _are(listed, sorted(codes[name])) for name, listed in found.items())
-    )
 
 
 def _are(found: Any, known: Iterable[str]) -> bool:

@@ -1,10 +1,10 @@
-"""The verdict on a pod in a word or two, and why some mutations were held back."""
+"""The verdict on a pod in a few words, and why some mutations were held back."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decision.outcome import Decision, Outcome
+from webhook.decision.outcome import Decision, Outcome, Rdma
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
 from webhook.pipeline.reasons import (
     ALREADY_PATCHED,
@@ -17,8 +17,8 @@ from webhook.render.report import Preview
 _WHOLE = frozenset({PATCHED.code, ALREADY_PATCHED.code})
 
 
-class Verdict(NamedTuple):
-    """What happens to a pod, how the summary counts it, and how it is shown."""
+class Headline(NamedTuple):
+    """Whether a pod will have RDMA, how the summary counts it, and how it is shown."""
 
     word: str
     counted: str
@@ -56,17 +56,22 @@ def not_opted_in(preview: Preview) -> bool:
     return preview.decision.reason.code == NOT_OPTED_IN.code
 
 
-def verdict_of(preview: Preview) -> Verdict:
-    """Return the verdict on a pod; if the webhook is not called, it says "would be …"."""
-    idle = preview.called is False
-    if not preview.decision.allowed:
-        word, counted = ("would be denied", "denied if called") if idle else ("denied", "denied")
-        return Verdict(word, counted, "✘", "bold red")
-    if not_opted_in(preview):
-        return Verdict("not opted in", "not opted in", "○", "yellow")
-    if all(outcome.status != "applied" for outcome in preview.decision.outcomes):
-        return Verdict("unchanged", "not called" if idle else "unchanged", "○", "bold")
-    part = " in part" if barrier_of(preview.decision).code else ""
-    if idle:
-        return Verdict(f"would be patched{part}", "not called", "○", "bold yellow")
-    return Verdict(f"patched{part}", f"patched{part}", "✔", f"bold {'yellow' if part else 'green'}")
+def headline_of(preview: Preview) -> Headline:
+    """Return what a reader wants to know first: whether the pod will have RDMA."""
+    decision = preview.decision
+    if decision.verdict is None:
+        return _NOT_OPTED_IN
+    if preview.called is False:
+        return _NOT_CALLED
+    return _HEADLINES[decision.verdict.rdma] if decision.allowed else _DENIED
+
+
+_NOT_OPTED_IN = Headline("not opted in", "not opted in", "○", "yellow")
+_NOT_CALLED = Headline("no RDMA", "not called", "✘", "bold red")
+_DENIED = Headline("denied", "denied", "✘", "bold red")
+_HEADLINES: dict[Rdma, Headline] = {
+    "yes": Headline("equipped for RDMA", "equipped for RDMA", "✔", "bold green"),
+    "no": Headline("no RDMA", "without RDMA", "✘", "bold red"),
+    "unsure": Headline("RDMA not certain", "not certain", "?", "bold yellow"),
+    "none": Headline("launcher", "launching others", "○", "bold"),
+}

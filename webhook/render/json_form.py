@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from webhook.decision.outcome import Outcome
+from webhook.decision.outcome import Outcome, Verdict
 from webhook.errors import DocumentError
 from webhook.render.report import Preview, Report
 from webhook.visible import visible_json
@@ -65,6 +65,8 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "called": preview.called,
         "calledBecause": preview.called_because,
         "hint": preview.hint,
+        "rdma": decision.verdict.rdma if decision.verdict else None,
+        "because": _because(decision.verdict) if decision.verdict else None,
         "allowed": decision.allowed,
         "reason": decision.reason.code,
         "message": decision.message,
@@ -75,6 +77,10 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "patch": list(decision.patch),
         "object": preview.pod,
     }
+
+
+def _because(verdict: Verdict) -> dict[str, str]:
+    return {"reason": verdict.because.code, "message": verdict.message}
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from webhook.decision.outcome import Decision
+from webhook.pipeline.admission_warnings import sentences
+from webhook.pipeline.reasons import ALREADY_PATCHED, PATCHED
 from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path, dotted
 from webhook.visible import visible
@@ -56,6 +58,20 @@ class Report:
         """Whether one of these pods would not be created."""
         return not all(preview.decision.allowed for preview in self.previews)
 
+    @property
+    def equipped(self) -> bool:
+        """Whether all pods that opted in, or seem to have meant to, are equipped for RDMA.
+
+        A launcher needs no equipment. Without any pod that opted in, nothing is equipped.
+        """
+        meant = [one for one in self.previews if one.decision.verdict is not None or one.hint]
+        return bool(meant) and all(map(_is_equipped, meant))
+
+
+def _is_equipped(preview: Preview) -> bool:
+    verdict = preview.decision.verdict
+    return verdict is not None and verdict.rdma in ("yes", "none") and preview.called is not False
+
 
 def asides(report: Report) -> list[tuple[str, str]]:
     """List what a patch or a manifest cannot show, each as a label and a visible sentence.
@@ -102,5 +118,8 @@ def _said(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", f"the webhook is not called: {preview.called_because}"
     if preview.hint:
         yield "warning", preview.hint
-    for warning in preview.decision.warnings:
-        yield "warning", warning.removeprefix("rdma.lab: ")
+    decision = preview.decision
+    if decision.verdict is not None and decision.allowed:
+        why = None if decision.reason in (PATCHED, ALREADY_PATCHED) else decision.reason
+        found = sentences(decision.verdict, why, decision.message, decision.outcomes)
+        yield from (("warning", one) for one in dict.fromkeys(found))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL
 from webhook.decision.outcome import Decision, Outcome, Status
 from webhook.pod.path import dotted
-from webhook.render.headline import Barrier, Verdict, barrier_of, not_opted_in, verdict_of
+from webhook.render.headline import Barrier, barrier_of, headline_of, not_opted_in
 from webhook.render.report import NO_TEMPLATE, Preview, Report, first_names, folded
 from webhook.render.table import Column, Sheet, Span
 
@@ -95,34 +96,46 @@ def _heading(preview: Preview) -> Iterator[Span]:
 
 
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
-    """Write what happens to the pod; if the webhook is not called, that is the first reason."""
-    verdict = verdict_of(preview)
-    line = [Span(verdict.word, verdict.style), *_fabric(preview.decision)]
-    more = preview.hint
-    if not_opted_in(preview):
+    """Write whether the pod will have RDMA; if the webhook is not called, that is why not."""
+    headline = headline_of(preview)
+    line = [Span(headline.word, headline.style), *_fabric(preview)]
+    because = _because(preview, ways)
+    if because:
+        line.append(Span(f": {because}"))
+    sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
+    more = [preview.hint, _if_called(preview)]
+    if barrier.message not in because:
+        more.append(barrier.message)
+    for sentence in filter(None, more):
+        sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)
+
+
+def _because(preview: Preview, ways: Ways) -> str:
+    """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
+    verdict = preview.decision.verdict
+    if verdict is None:
         where = dotted((*preview.steps, "metadata", "annotations"))
-        remedy = f': add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'
-        line.append(Span(remedy))
-    elif preview.called is False:
-        line.append(Span(f"{_uncalled(verdict)}{preview.called_because}"))
-        more = barrier.message
-    elif barrier.message:
-        line.append(Span(f": {barrier.message}"))
-    sheet.paragraph(*line, sign=Span(verdict.sign, verdict.style), indent=_INDENT)
-    if more:
-        sheet.paragraph(Span(more), sign=_ATTENTION, indent=_INDENT)
+        return f'add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'
+    if preview.called is False:
+        return f"the webhook is not called: {preview.called_because}"
+    return "" if verdict.rdma == "yes" else verdict.message
 
 
-def _fabric(decision: Decision) -> Iterator[Span]:
-    if decision.fabric is not None:
-        yield Span(f" for fabric {decision.fabric}")
+def _if_called(preview: Preview) -> str:
+    """Say what the verdict would be if the webhook were called."""
+    verdict = preview.decision.verdict
+    if verdict is None or preview.called is not False:
+        return ""
+    called = headline_of(replace(preview, called=None))
+    return f"if it were called: {called.word}: {verdict.message}"
+
+
+def _fabric(preview: Preview) -> Iterator[Span]:
+    decision = preview.decision
+    if decision.fabric is not None and preview.called is not False:
+        yield Span(f" over {decision.fabric}")
         if decision.evidence:
             yield Span(f" ({decision.evidence})", "dim")
-
-
-def _uncalled(verdict: Verdict) -> str:
-    conjunction = "but" if verdict.word.startswith("would") else "and"
-    return f", {conjunction} the webhook is not called: "
 
 
 def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
@@ -221,9 +234,9 @@ def _summary(report: Report) -> Iterator[Span]:
         yield Span("no pod and no pod template in the input", "yellow")
         return
     yield Span(f"{_count(len(report.previews), 'pod')}: ")
-    verdicts = [verdict_of(preview) for preview in report.previews]
-    counts = Counter(verdict.counted for verdict in verdicts)
-    styles = {verdict.counted: verdict.style for verdict in verdicts}
+    headlines = [headline_of(preview) for preview in report.previews]
+    counts = Counter(headline.counted for headline in headlines)
+    styles = {headline.counted: headline.style for headline in headlines}
     for index, (counted, number) in enumerate(sorted(counts.items())):
         yield Span(", " if index else "")
         yield Span(f"{number} {counted}", styles[counted])

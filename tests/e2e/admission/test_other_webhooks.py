@@ -83,7 +83,7 @@ def test_a_variable_set_before_us_stays(
         assert answer.env()["NCCL_SOCKET_IFNAME"] == "eth0"
         says = "env trainer: kept your NCCL_IB_HCA=mlx5_7, where the fabric has =mlx5_0"
         assert answer.warnings == [says]
-        assert "UserValue" in answer.status["warned"]["env"]
+        assert "UserValue" in answer.status["warned"]
 
 
 @both_policies

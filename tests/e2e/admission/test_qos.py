@@ -62,7 +62,7 @@ def test_the_limit_of_the_pod_stays_for_the_others(cluster: Cluster, webhooks: W
     answer = create(cluster, pod("plain", trainer(), SIDECAR, resources={"limits": ALL}))
     assert answer.pod_memory == ("64Gi", "64Gi")
     assert answer.qos == "Guaranteed"
-    assert answer.status["skipped"] == {"memory-limit": ["PodLimitShared"]}
+    assert answer.status["skipped"] == ["PodLimitShared"]
 
 
 def test_keep_guaranteed_keeps_the_limit_of_the_pod(cluster: Cluster, webhooks: Webhooks) -> None:

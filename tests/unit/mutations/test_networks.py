@@ -55,7 +55,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
     ]
     assert annotation(decision) is None
     status = decision.pod["metadata"]["annotations"]["rdma.lab/status"]
-    assert '"networks":["HostNetwork"]' in status
+    assert '"skipped":["HostNetwork"]' in status
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from tests.builders import V100, amounts, container, context, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
+from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.scope import Needs
 from webhook.pipeline.examine import (
@@ -54,7 +55,8 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     found = examined(manifest)
     scope = found.scope
-    assert found == Examined(scope, Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer")
+    standing, evidence = Standing(Needs.FABRIC), "nvidia.com/v100 in container trainer"
+    assert found == Examined(scope, standing, NodeInventory(), evidence)
     assert [target.name for target in scope.targets] == ["trainer"]
     assert [one.name for one in scope.containers] == ["trainer", "proxy"]
     assert (scope.fabric, scope.launchers, scope.host_network) == (V100, (), True)

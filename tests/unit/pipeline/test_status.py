@@ -7,13 +7,23 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
-from webhook.decision.outcome import Outcome, Reason, Status
-from webhook.pipeline.status import render
+from webhook.decision.outcome import Outcome, Reason, Status, Verdict
+from webhook.pipeline.conclude import KNOWN as REAL
+from webhook.pipeline.status import Known, Whole, render
 
-NAMES = ("first", "second", "third", "request")
-#: What each may say, in the order in which they are listed.
-CODES = dict.fromkeys(NAMES, frozenset({"Code", "A", "B", "C", "Old", "W", "Z"}))
-CODE = Reason("Code", "A reason.")
+NAMES = ("first", "second", "third")
+#: What each mutation may say; the pipeline says one code more.
+OWN = frozenset({"Code", "A", "B", "C", "Old", "W", "Z"})
+CODE = Reason("Code", "A reason.", rdma="no")
+FINE = Reason("Fine", "All is well.", rdma="yes")
+KNOWN = Known(
+    mutations={**dict.fromkeys(NAMES, OWN), "third": frozenset({"Code"})},
+    codes=tuple(sorted({*OWN, "Request"})),
+    verdicts={"Fine": "yes", "Code": "no"},
+)
+#: How a status begins whose pod is equipped, and one of a fabric.
+EQUIPPED = {"rdma": "yes", "because": "Fine", "fabric": "north"}
+BEGINS = '{"rdma":"yes","because":"Fine","fabric":"north",'
 QUIET = Reason("Quiet", "Nothing to do.", quiet=True)
 
 
@@ -27,11 +37,11 @@ def status(
     annotations: dict[str, Any] | None = None,
     fabric: str | None = "north",
     why: Reason | None = None,
+    because: Reason = FINE,
 ) -> str:
     """Write a status under the configuration `hash`."""
-    return render(
-        annotations or {}, outcomes, fabric=fabric, why=why, config_hash="hash", codes=CODES
-    )
+    whole = Whole(Verdict.of(because, "so"), fabric, why, "hash")
+    return render(annotations or {}, outcomes, whole, KNOWN)
 
 
 def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
@@ -43,10 +53,30 @@ def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
 
 def test_a_pod_that_got_nothing_has_a_status_too() -> None:
     """It says that we were called, and why there was nothing."""
-    assert status() == '{"fabric":"north","applied":[],"config":"hash"}'
+    assert status() == BEGINS + '"applied":[],"config":"hash"}'
     assert status(fabric=None, why=CODE) == (
-        '{"fabric":null,"reason":"Code","applied":[],"config":"hash"}'
+        '{"rdma":"yes","because":"Fine","fabric":null,"reason":"Code","applied":[],"config":"hash"}'
     )
+
+
+def test_it_says_each_code_once() -> None:
+    """As the verdict's, the pod's, of what was skipped, or of a warning: the first of these."""
+    assert status(fabric=None, why=CODE, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":null,"applied":[],"config":"hash"}'
+    )
+    told = (
+        outcome("first", "skipped"),
+        outcome("second", "warned"),
+        outcome("first", "skipped", "A"),
+        outcome("second", "skipped", "A"),
+        outcome("first", "warned", "A"),
+        outcome("first", "warned", "B"),
+    )
+    assert status(*told, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
+        '"warned":["B"],"config":"hash"}'
+    )
+    assert '"reason":"Code","applied":[],"skipped":["A"],"warned":["B"]' in status(*told, why=CODE)
 
 
 def test_it_says_what_was_applied_skipped_and_warned() -> None:
@@ -62,28 +92,30 @@ def test_it_says_what_was_applied_skipped_and_warned() -> None:
         outcome("request", "warned", "B"),
         outcome("first", "warned", "C"),
     ) == (
-        '{"fabric":"north","applied":["first","third"],"skipped":{"second":["A","Z"]},'
-        '"warned":{"first":["C"],"request":["B"]},"config":"hash"}'
+        BEGINS + '"applied":["first","third"],"skipped":["A","Z"],"warned":["B","C"],'
+        '"config":"hash"}'
     )
 
 
 PREVIOUS = {
+    "rdma": "no",
+    "because": "Code",
     "fabric": "other",
     "applied": ["first", "third"],
-    "skipped": {"second": ["Old"]},
-    "warned": {"first": ["Z"], "second": ["Old"]},
+    "skipped": ["Old"],
+    "warned": ["Request", "Z"],
     "config": "hash",
 }
 DONE = (outcome("first", "already"), outcome("third", "already"))
 
 
 def test_what_the_first_pass_applied_carries_over() -> None:
-    """With its warnings, which the second pass has no more cause for."""
+    """With its warnings, which the second pass has no more cause for; not those of requests."""
     again = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
     assert after(PREVIOUS, *again) == {
-        "fabric": "north",
+        **EQUIPPED,
         "applied": ["first", "second", "third"],
-        "warned": {"first": ["A", "Z"]},
+        "warned": ["A", "Z"],
         "config": "hash",
     }
 
@@ -91,9 +123,9 @@ def test_what_the_first_pass_applied_carries_over() -> None:
 def test_what_is_not_found_done_does_not_carry_over() -> None:
     """Who writes a status into a pod cannot have it say what is not there."""
     assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {
-        "fabric": "north",
+        **EQUIPPED,
         "applied": ["third"],
-        "skipped": {"first": ["A"]},
+        "skipped": ["A"],
         "config": "hash",
     }
 
@@ -102,6 +134,14 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
     """Nothing is left to apply, and the status must not change once more."""
     first = status(outcome("first", "applied"), outcome("first", "warned", "W"))
     assert status(outcome("first", "already"), annotations={STATUS: first}) == first
+
+
+OURS = BEGINS + '"applied":["first"],"config":"hash"}'
+
+
+def test_a_status_that_we_wrote_counts() -> None:
+    """The cases below differ from it in one thing each."""
+    assert after(OURS, *DONE)["applied"] == ["first"]
 
 
 @pytest.mark.parametrize(
@@ -116,43 +156,39 @@ def test_a_second_pass_writes_the_same_bytes() -> None:
         PREVIOUS | {"config": "other"},
         PREVIOUS | {"config": None},
         PREVIOUS | {"config": "hash", "note": "free text"},
-        {"applied": ["first"]},
         {"config": "hash"},
-        {"config": "hash", "applied": ["first"]},
-        {"applied": "first", "config": "hash"},
-        {"applied": "", "config": "hash"},
-        {"applied": None, "config": "hash"},
-        {"applied": {"first": 1}, "config": "hash"},
-        {"applied": [1], "config": "hash"},
-        {"applied": [["first"]], "config": "hash"},
-        {"applied": ["first", "free text"], "config": "hash"},
-        {"applied": ["third", "first"], "config": "hash"},
-        {"applied": ["first", "first"], "config": "hash"},
-        {"applied": 1, "config": "hash"},
-        {"applied": True, "config": "hash"},
-        {"applied": ["first"], "warned": 1, "config": "hash"},
-        {"applied": ["first"], "warned": [], "config": "hash"},
-        {"applied": ["first"], "warned": "", "config": "hash"},
-        {"applied": ["first"], "warned": {"first": "W"}, "config": "hash"},
-        {"applied": ["first"], "warned": {"first": []}, "config": "hash"},
-        {"applied": ["first"], "warned": {"first": [1]}, "config": "hash"},
-        {"applied": ["first"], "warned": {"first": ["free text"]}, "config": "hash"},
-        {"applied": ["first"], "warned": {"first": ["W", "A"]}, "config": "hash"},
-        {"applied": ["first"], "warned": {"first": ["W", "W"]}, "config": "hash"},
-        {"applied": ["first"], "warned": {"stranger": ["W"]}, "config": "hash"},
-        {"applied": ["first"], "warned": {"second": ["W"], "first": ["W"]}, "config": "hash"},
-        {"applied": ["first"], "skipped": {"first": ["free text"]}, "config": "hash"},
-        {"applied": ["first"], "skipped": 2, "config": "hash"},
-        '{"applied":["first"],"config":"hash"} ',
-        '{"applied":["first"],"applied":["first"],"config":"hash"}',
-        '{"applied": ["first"],"config":"hash"}',
-        '{"applied":["first"],"config":"hash"}' + " " * LONGEST_STATUS,
+        {**EQUIPPED, "applied": ["first"]},
+        {**EQUIPPED, "config": "hash"},
+        {"fabric": "north", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "rdma": "no", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "rdma": None, "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "because": "Other", "applied": ["first"], "config": "hash"},
+        {**EQUIPPED, "because": ["Fine"], "applied": ["first"], "config": "hash"},
+        {"config": "hash", **EQUIPPED, "applied": ["first"]},
+        *(
+            {**EQUIPPED, "applied": applied, "config": "hash"}
+            for applied in (
+                *("first", "", None, {"first": 1}, [1], [["first"]], ["first", "free text"]),
+                *(["third", "first"], ["first", "first"], 1, True),
+            )
+        ),
+        *(
+            {**EQUIPPED, "applied": ["first"], field: codes, "config": "hash"}
+            for field in ("skipped", "warned")
+            for codes in (
+                *(1, [], "", "W", {"first": ["W"]}, [1], ["free text"], ["W", "A"], ["W", "W"]),
+            )
+        ),
+        OURS + " ",
+        OURS.replace('"applied"', '"applied":["first"],"applied"'),
+        OURS.replace(",", ", "),
+        OURS + " " * LONGEST_STATUS,
     ],
     ids=case_name,
 )
 def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
     """Not to the letter what we write, of another configuration, or with words of others."""
-    assert after(previous, *DONE) == {"fabric": "north", "applied": [], "config": "hash"}
+    assert after(previous, *DONE) == {**EQUIPPED, "applied": [], "config": "hash"}
 
 
 def test_an_annotation_of_another_type_is_no_status() -> None:
@@ -164,7 +200,7 @@ def test_a_long_status_counts_instead_of_listing() -> None:
     """It stays within 4 KiB, whatever happened."""
     many = [outcome("first", "warned", f"Code{index:04}") for index in range(1000)]
     assert status(outcome("second", "applied"), *many) == (
-        '{"fabric":"north","applied":1,"warned":1,"config":"hash"}'
+        BEGINS + '"applied":1,"warned":1000,"config":"hash"}'
     )
     assert len(status(*many[:300])) <= LONGEST_STATUS
 
@@ -177,8 +213,13 @@ def crowded(left: int, letter: str = "x") -> dict[str, str]:
 
 
 #: Counts of two digits in all three fields: what there must be room for, whatever is counted.
-WIDEST = '{"fabric":"north","applied":99,"skipped":99,"warned":99,"config":"hash"}'
-LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in ("A", "B", "C", "W"))
+WIDEST = BEGINS + '"applied":99,"skipped":99,"warned":99,"config":"hash"}'
+LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorted(OWN))
+
+
+def test_counts_have_two_digits() -> None:
+    """There are fewer mutations, and fewer reason codes, than the room for counts allows."""
+    assert max(len(REAL.mutations), len(REAL.codes)) < 100
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "\N{ROCKET}"])
@@ -187,8 +228,8 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
     full = status(*LISTED)
     for left, expected in (
         (len(full), full),
-        (len(full) - 1, '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
-        (len(WIDEST), '{"fabric":"north","applied":0,"warned":4,"config":"hash"}'),
+        (len(full) - 1, BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
+        (len(WIDEST), BEGINS + '"applied":0,"warned":7,"config":"hash"}'),
         (len(WIDEST) - 1, ""),
     ):
         assert status(*LISTED, annotations=crowded(left, letter)) == expected
@@ -196,7 +237,7 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
 
 def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision that finds all in place keeps the counts."""
-    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     for left in (LONGEST_STATUS - 1, len(WIDEST)):
         annotations = {**crowded(left), STATUS: before}
         assert status(annotations=annotations) == before
@@ -206,7 +247,8 @@ def test_a_shortened_status_stays_so() -> None:
 @pytest.mark.parametrize(
     "counts",
     [
-        {"applied": 5},
+        {"applied": 4},
+        {"applied": 1, "warned": 9},
         {"applied": -1},
         {"applied": 1.0},
         {"applied": 1, "warned": {}},
@@ -217,13 +259,13 @@ def test_a_shortened_status_stays_so() -> None:
 )
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
     """More than there are mutations, none at all, or lists beside counts."""
-    before = orjson.dumps({"fabric": "north", **counts, "config": "hash"}).decode()
+    before = orjson.dumps({**EQUIPPED, **counts, "config": "hash"}).decode()
     assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
 
 
 def test_counts_are_dropped_where_lists_had_room() -> None:
     """Who writes a number into a pod's status does not hide what we list."""
-    before = '{"fabric":"north","applied":2,"warned":1,"config":"hash"}'
+    before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     listed = status(outcome("first", "applied"))
     assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
     annotations = {**crowded(LONGEST_STATUS), STATUS: before}

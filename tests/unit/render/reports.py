@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.decision.outcome import Decision, Outcome, PatchOp, Reason, Status
+from webhook.decision.outcome import Decision, Outcome, PatchOp, Rdma, Reason, Status, Verdict
+from webhook.pipeline.reasons import PATCHED
 from webhook.render.report import Preview
 
-PATCHED = Reason("Patched", "The pod was changed.")
 NOT_OPTED_IN = Reason("NotOptedIn", "The pod did not ask.")
-CONFLICT = Reason("FabricConflict", "Two things name different fabrics.")
+CONFLICT = Reason("FabricConflict", "Two things name different fabrics.", rdma="no")
+EQUIPPED = Reason("Equipped", "All is right.", rdma="yes")
 
 
 def outcome(
@@ -31,6 +32,7 @@ def patched(*outcomes: Outcome, **more: Any) -> Decision:
     given: dict[str, Any] = {
         "allowed": True,
         "reason": PATCHED,
+        "verdict": Verdict.of(EQUIPPED, "all is right"),
         "fabric": "v100-ib",
         "evidence": "nvidia.com/v100 in container trainer",
         "outcomes": outcomes,
@@ -40,6 +42,12 @@ def patched(*outcomes: Outcome, **more: Any) -> Decision:
     return Decision(**{**given, **more})
 
 
+def judged(rdma: Rdma, sentence: str, *outcomes: Outcome, **more: Any) -> Decision:
+    """Make such a decision with another verdict, whose reason code is Because."""
+    verdict = Verdict.of(Reason("Because", "", rdma=rdma), sentence)
+    return patched(*outcomes, verdict=verdict, **more)
+
+
 def not_opted_in() -> Decision:
     """Make a decision for a pod that did not opt in."""
     return Decision(allowed=True, reason=NOT_OPTED_IN, message=NOT_OPTED_IN.when, pod={})
@@ -47,7 +55,10 @@ def not_opted_in() -> Decision:
 
 def denied(message: str = "two fabrics") -> Decision:
     """Make a decision that denies a pod."""
-    return Decision(allowed=False, reason=CONFLICT, message=message, pod={"spec": {}})
+    verdict = Verdict.of(CONFLICT, message)
+    return Decision(
+        allowed=False, reason=CONFLICT, message=message, verdict=verdict, pod={"spec": {}}
+    )
 
 
 def preview(decision: Decision, **more: Any) -> Preview:

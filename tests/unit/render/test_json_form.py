@@ -26,6 +26,8 @@ def test_the_form_of_a_patched_pod() -> None:
                 "called": True,
                 "calledBecause": "namespace lab has the label",
                 "hint": "",
+                "rdma": "yes",
+                "because": {"reason": "Equipped", "message": "all is right"},
                 "allowed": True,
                 "reason": "Patched",
                 "message": "",

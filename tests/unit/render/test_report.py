@@ -1,11 +1,33 @@
-from tests.unit.render.reports import denied, not_opted_in, patched, preview
-from webhook.render.report import Report, asides
+import pytest
+
+from tests.unit.render.reports import denied, judged, not_opted_in, outcome, patched, preview
+from webhook.render.report import Preview, Report, asides
 
 
 def test_a_report_is_denied_where_one_pod_would_not_be_created() -> None:
     """Only a denial does that."""
     assert not Report(previews=(preview(not_opted_in()), preview(patched()))).denied
     assert Report(previews=(preview(patched()), preview(denied()))).denied
+
+
+@pytest.mark.parametrize(
+    ("previews", "equipped"),
+    [
+        ((), False),
+        ((preview(patched()), preview(judged("none", ""))), True),
+        ((preview(patched()), preview(not_opted_in())), True),
+        ((preview(not_opted_in()),), False),
+        ((preview(patched()), preview(not_opted_in(), hint="it is a label")), False),
+        ((preview(patched()), preview(patched(), called=False)), False),
+        ((preview(patched()), preview(patched(), called=None)), True),
+        *((((preview(patched()), preview(judged(one, ""))), False)) for one in ("no", "unsure")),
+    ],
+)
+def test_a_report_is_equipped_where_all_that_opted_in_are(
+    previews: tuple[Preview, ...], equipped: bool
+) -> None:
+    """A pod that seems to have meant to opt in counts; one that did not, does not."""
+    assert Report(previews=previews).equipped is equipped
 
 
 def test_a_path_is_written_as_people_write_it() -> None:
@@ -20,13 +42,15 @@ def test_asides_tell_what_a_patch_cannot() -> None:
     """Denials, warnings, webhooks that are not called, and notes come in the order of the input."""
     previews = (
         preview(denied("two fabrics")),
-        preview(patched(warnings=("rdma.lab: ipc-lock trainer: not root",)), steps=()),
+        preview(patched(outcome("ipc-lock", "trainer", "warned", "not root" * 40)), steps=()),
+        preview(judged("no", "no device"), steps=()),
         preview(patched(), called=False, called_because="no label"),
         preview(not_opted_in(), called=None),
     )
     assert list(asides(Report(previews=previews, notes=("a note",)))) == [
         ("denied", "Deployment lab/trainer spec.template: two fabrics"),
-        ("warning", "Deployment lab/trainer: ipc-lock trainer: not root"),
+        ("warning", "Deployment lab/trainer: ipc-lock trainer: " + "not root" * 40),
+        ("warning", "Deployment lab/trainer: no RDMA: no device"),
         ("warning", "Deployment lab/trainer spec.template: the webhook is not called: no label"),
         ("note", "a note"),
     ]

@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 
-from tests.unit.render.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.decision.outcome import Decision, Outcome, PatchOp, Reason
+from tests.unit.render.reports import denied, judged, not_opted_in, outcome, patched, preview
+from webhook.decision.outcome import Decision, Outcome, PatchOp, Rdma, Reason
 from webhook.render.report import Preview, Report
 from webhook.render.text import report_text
 
@@ -25,14 +27,14 @@ def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
     )
     assert shown(preview(decision)) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
-        "  ✔ patched for fabric v100-ib (nvidia.com/v100 in container trainer)\n"
+        "  ✔ equipped for RDMA over v100-ib (nvidia.com/v100 in container trainer)\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
         "              trainer    warned   the container is not root\n"
         "    hcoll     trainer    already  OMPI_MCA_coll_hcoll_enable is set\n"
         "    nothing to do: networks, placement\n"
         "\n"
-        "1 pod: 1 patched; 1 warning\n"
+        "1 pod: 1 equipped for RDMA; 1 warning\n"
     )
 
 
@@ -63,22 +65,39 @@ def test_a_refused_pod_says_why() -> None:
     assert "  ✘ denied: two fabrics\n" in shown(preview(denied()))
 
 
-def test_an_allowed_pod_without_a_change_is_unchanged() -> None:
-    """A status annotation alone does not count as a change."""
-    unchanged = patched(outcome("env", "a", "skipped", "no fabric"), fabric=None, message="none")
-    assert "  ○ unchanged: none\n" in shown(preview(unchanged))
+@pytest.mark.parametrize(
+    ("rdma", "line", "counted"),
+    [
+        ("yes", "✔ equipped for RDMA", "equipped for RDMA"),
+        ("no", "✘ no RDMA: so it is", "without RDMA"),
+        ("unsure", "? RDMA not certain: so it is", "not certain"),
+        ("none", "○ launcher: so it is", "launching others"),
+    ],
+)
+def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
+    """What was done to the pod makes no difference; only an equipped pod gets a tick."""
+    for outcomes in ((), (ADDED,)):
+        lines = shown(preview(judged(rdma, "so it is", *outcomes, fabric=None))).splitlines()
+        assert lines[1] == f"  {line}"
+        assert lines[-1] == f"1 pod: 1 {counted}"
 
 
 def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
     """Without a fabric, most mutations have the same reason."""
     unknown = Reason("FabricUnknown", "")
     held = [Outcome(name, "", "skipped", unknown, "no fabric") for name in ("env", "networks")]
-    decision = patched(ADDED, *held, reason=unknown, fabric=None, message="no fabric")
+    why: dict[str, Any] = {"reason": unknown, "fabric": None, "message": "no fabric"}
+    decision = judged("no", "no fabric", ADDED, *held, **why)
     assert shown(preview(decision)).splitlines()[1:-2] == [
-        "  ✔ patched in part: no fabric",
+        "  ✘ no RDMA: no fabric",
         "    mutation  container  status   why",
         "    ipc-lock  trainer    applied  IPC_LOCK added",
         "    held back: env, networks",
+    ]
+    decision = judged("unsure", "an unknown resource", ADDED, *held, **why)
+    assert shown(preview(decision)).splitlines()[1:3] == [
+        "  ? RDMA not certain: an unknown resource",
+        "  ! no fabric",
     ]
 
 
@@ -87,51 +106,44 @@ HELD = Reason("HostNetworkMissing", "The pod is not in the host's network.")
 
 def held(*others: Outcome) -> Decision:
     """Decide for a fabric that needs hostNetwork and a pod without it."""
-    message = "no RDMA: fabric v100-ib needs hostNetwork"
     names = ("env", "networks")
-    return patched(
-        Outcome("request", "", "warned", HELD, message),
+    return judged(
+        "no",
+        "fabric v100-ib needs hostNetwork",
+        Outcome("request", "", "warned", HELD, "fabric v100-ib needs hostNetwork"),
         *(Outcome(name, "", "skipped", HELD, HELD.when) for name in names),
         *others,
     )
 
 
 def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
-    """`patched` alone would contradict the rows; the warning is counted but not repeated."""
+    """The warning is counted but not repeated."""
     assert shown(preview(held(ADDED)), width=120) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
-        "  ✔ patched in part for fabric v100-ib (nvidia.com/v100 in container trainer): no RDMA: "
+        "  ✘ no RDMA over v100-ib (nvidia.com/v100 in container trainer): "
         "fabric v100-ib needs hostNetwork\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
         "    held back: env, networks\n"
         "\n"
-        "1 pod: 1 patched in part; 1 warning\n"
+        "1 pod: 1 without RDMA; 1 warning\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("decision", "verdict", "counted"),
+    ("decision", "called"),
     [
-        (patched(ADDED), ("○ would be patched for fabric v100-ib (nvidia.com/v100 in container "
-         "trainer), but the webhook is not called: because"), "not called"),
-        (held(ADDED), ("○ would be patched in part for fabric v100-ib (nvidia.com/v100 in "
-         "container trainer), but the webhook is not called: because"), "not called"),
-        (patched(fabric=None), "○ unchanged, and the webhook is not called: because", "not called"),
-        (denied(), "✘ would be denied, but the webhook is not called: because", "denied if called"),
+        (patched(ADDED), "equipped for RDMA: all is right"),
+        (held(ADDED), "no RDMA: fabric v100-ib needs hostNetwork"),
+        (denied(), "denied: two fabrics"),
     ],
-)  # fmt: skip
-def test_where_the_webhook_is_not_called_all_is_only_what_would_be(
-    decision: Decision, verdict: str, counted: str
-) -> None:
-    """Such a decision has no effect, so it is counted separately."""
+)
+def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, called: str) -> None:
+    """Such a decision has no effect; a line below says what it would be."""
     seen = shown(preview(decision, called=False, called_because="because"), width=200).splitlines()
-    assert seen[1] == f"  {verdict}"
-    assert seen[-1].startswith(f"1 pod: 1 {counted}")
-    because = {"denied if called": ["  ! two fabrics"]}.get(counted, [])
-    if decision.outcomes[:1] and decision.outcomes[0].mutation == "request":
-        because = ["  ! no RDMA: fabric v100-ib needs hostNetwork"]
-    assert [line for line in seen if line.startswith("  !")] == because
+    assert seen[1] == "  ✘ no RDMA: the webhook is not called: because"
+    assert seen[2] == f"  ! if it were called: {called}"
+    assert seen[-1].startswith("1 pod: 1 not called")
 
 
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
@@ -169,7 +181,7 @@ def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
         "    ipc-lock  a          skipped !  the namespace refuses it: label it",
         "    nvlink    (pod)      skipped !  not here; no privileges",
         "",
-        "1 pod: 1 unchanged; 2 warnings",
+        "1 pod: 1 equipped for RDMA; 2 warnings",
     ]
 
 
@@ -218,7 +230,7 @@ def test_the_summary_counts_each_fate() -> None:
     """Kinds of results are sorted by name, so that two runs can be compared."""
     fates = [patched(ADDED), denied(), not_opted_in(), patched(ADDED)]
     summary = shown(*map(preview, fates)).splitlines()[-1]
-    assert summary == "4 pods: 1 denied, 1 not opted in, 2 patched"
+    assert summary == "4 pods: 1 denied, 2 equipped for RDMA, 1 not opted in"
 
 
 def test_escape_sequences_and_markup_of_a_document_reach_no_terminal() -> None:

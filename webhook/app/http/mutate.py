@@ -308,6 +308,8 @@ def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:
         "name": request.name[:_LONGEST_NAME],
         "allowed": decision.allowed,
         "reason": decision.reason.code,
+        "rdma": decision.verdict.rdma if decision.verdict else None,
+        "because": decision.verdict.because.code if decision.verdict else None,
         "fabric": decision.fabric,
         "applied": list(applied),
         "dryRun": request.dry_run or None,

@@ -118,7 +118,9 @@ class Metrics:
 
     def decided(self, decision: Decision) -> None:
         """Count a decision and the outcomes of its mutations."""
-        self._counts.decisions[decision.allowed, decision.reason.code] += 1
+        rdma = decision.verdict.rdma if decision.verdict else ""
+        key = (decision.allowed, decision.reason.code, rdma, decision.fabric or "")
+        self._counts.decisions[key] += 1
         mutations = self._counts.mutations
         for one in decision.outcomes:
             mutations[one.mutation, one.status, one.reason.code] += 1
@@ -160,8 +162,9 @@ class _Counts(Collector):
             self.requests,
         )  # fmt: skip
         yield _counter(
-            "decisions", "Decisions on pods by reason.", ("allowed", "reason"), self.decisions
-        )
+            "decisions", "Decisions on pods by reason, verdict on RDMA and fabric.",
+            ("allowed", "reason", "rdma", "fabric"), self.decisions,
+        )  # fmt: skip
         yield _counter(
             "mutations", "What the mutations did to containers and pods.",
             ("mutation", "status", "reason"), self.mutations,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from webhook.decision.annotations import ENABLE, Requests
+from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, usage_of
 from webhook.decision.scope import Context, Needs, Scope
@@ -15,10 +16,12 @@ from webhook.pipeline.examine.targets import Selection, select
 from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, containers_of, mapping
 
-MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.")
-WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.")
+MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.", rdma="no")
+WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.", rdma="no")
 HOST_NETWORK_MISSING = Reason(
-    "HostNetworkMissing", "The fabric works in the host's network only, and the pod is not in it."
+    "HostNetworkMissing",
+    "The fabric works in the host's network only, and the pod is not in it.",
+    rdma="no",
 )
 
 _MIRROR = "kubernetes.io/config.mirror"
@@ -45,6 +48,11 @@ class Standing(NamedTuple):
     lacks_host_network: bool = False
 
     @property
+    def foreign(self) -> bool:
+        """Whether the pod uses a NIC that no fabric claims, even if its GPU is on a fabric."""
+        return self.known is Needs.NIC
+
+    @property
     def closed(self) -> Reason | None:
         """The reason for skipping mutations that need to know more; None if the fabric is known."""
         return HOST_NETWORK_MISSING if self.lacks_host_network else self.why
@@ -55,6 +63,7 @@ class Examined(NamedTuple):
 
     scope: Scope
     standing: Standing
+    inventory: NodeInventory
     evidence: str = ""
 
 
@@ -109,7 +118,8 @@ def examine(
         host_network=host_network,
         annotations=annotations,
     )
-    return Examined(scope, standing, "" if foreign else resolution.evidence)
+    evidence = "" if foreign else resolution.evidence
+    return Examined(scope, standing, context.inventory, evidence)
 
 
 def _standing(resolution: Resolution, foreign: str, *, host_network: bool) -> Standing:

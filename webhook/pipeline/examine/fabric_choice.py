@@ -25,12 +25,17 @@ from webhook.pipeline.examine.node_selection import (
 from webhook.pod.manifest import Container, PodManifest
 from webhook.pod.quantity import is_zero
 
-FABRIC_UNKNOWN = Reason("FabricUnknown", "Nothing in the pod or its namespace says which fabric.")
-FABRIC_AMBIGUOUS = Reason(
-    "FabricAmbiguous", "What the pod says fits several fabrics: name one with rdma.lab/fabric."
+FABRIC_UNKNOWN = Reason(
+    "FabricUnknown", "Nothing in the pod or its namespace says which fabric.", rdma="no"
 )
-
-FABRIC_CONFLICT = Reason("FabricConflict", "Two things in the pod name different fabrics.")
+FABRIC_AMBIGUOUS = Reason(
+    "FabricAmbiguous",
+    "What the pod says fits several fabrics: name one with rdma.lab/fabric.",
+    rdma="no",
+)
+FABRIC_CONFLICT = Reason(
+    "FabricConflict", "Two things in the pod name different fabrics.", rdma="no"
+)
 
 #: Evidence that the user wrote on purpose. It stands even if later evidence fits no fabric.
 _EXPLICIT = ("annotation", "resource")

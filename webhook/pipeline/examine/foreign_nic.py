@@ -7,7 +7,9 @@ from webhook.decision.resources import Usage, is_foreign_annotation
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import Container, PodManifest, at, items, mapping
 
-FOREIGN_NIC = Reason("ForeignNIC", "The pod uses another vendor's NIC, which no fabric claims.")
+FOREIGN_NIC = Reason(
+    "ForeignNIC", "The pod uses another vendor's NIC, which no fabric claims.", rdma="unsure"
+)
 
 
 def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:

@@ -17,13 +17,18 @@ from webhook.mpi.commands import Commands
 from webhook.mpi.roles import launchers_of
 from webhook.pod.manifest import Container, PodManifest, at, items
 
-NO_TARGET = Reason("NoTarget", "No container has a GPU or an RDMA device, and none was named.")
+NO_TARGET = Reason(
+    "NoTarget", "No container has a GPU or an RDMA device, and none was named.", rdma="no"
+)
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
     "The pod's devices come by DRA claims, which do not say what they are: name the containers.",
+    rdma="no",
 )
 CONTAINERS_REQUIRED = Reason(
-    "ContainersRequired", "rdma.lab/fabric is there, but which container needs it is open."
+    "ContainersRequired",
+    "rdma.lab/fabric is there, but which container needs it is open.",
+    rdma="no",
 )
 
 

@@ -119,12 +119,17 @@ def test_pod_is_decided_logged_and_counted() -> None:
         "name": "trainer-*",
         "allowed": True,
         "reason": "Patched",
+        "rdma": "yes",
+        "because": "Equipped",
         "fabric": "ib",
         "dryRun": True,
         "traceparent": TRACE,
     }
     assert server.count("requests_total", endpoint="mutate", code="200") == 1
-    assert server.count("decisions_total", allowed="true", reason="Patched") == 1
+    assert (
+        server.count("decisions_total", allowed="true", reason="Patched", rdma="yes", fabric="ib")
+        == 1
+    )
     assert server.count("request_duration_seconds_count", endpoint="mutate") == 1
 
 
@@ -136,7 +141,8 @@ def test_denied_pod_is_answered_with_200() -> None:
     assert (answer.status, answer.response["allowed"]) == (200, False)
     assert answer.response["status"]["code"] == 403
     assert "rdma.lab/enable" in answer.response["status"]["message"]
-    assert server.count("decisions_total", allowed="false", reason="InvalidAnnotation") == 1
+    labels = {"allowed": "false", "reason": "InvalidAnnotation", "rdma": "no", "fabric": ""}
+    assert server.count("decisions_total", **labels) == 1
 
 
 @pytest.mark.parametrize(

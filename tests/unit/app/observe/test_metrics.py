@@ -3,10 +3,11 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from webhook.app.observe.metrics import Metrics
-from webhook.decision.outcome import Decision, Outcome, Reason
+from webhook.decision.outcome import Decision, Outcome, Reason, Verdict
 
 ADDED = Reason("Added", "It was added.")
 PATCHED = Reason("Patched", "It was changed.")
+EQUIPPED = Reason("Equipped", "All is right.", rdma="yes")
 
 
 def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
@@ -20,19 +21,21 @@ def _samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
 
 
 def test_decision_counts_each_outcome() -> None:
-    """Labels are mutation, status and reason, but never pod, namespace or container."""
+    """Labels are fabric, verdict, mutation, status and reason, but never pod or namespace."""
     metrics = Metrics()
     outcomes = tuple(
         Outcome("ipc-lock", name, "applied", ADDED, "the capability was added")
         for name in ("a", "b")
     )
-    metrics.decided(Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes))
+    verdict = Verdict.of(EQUIPPED, "all is well")
+    patched = Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes, fabric="ib")
+    metrics.decided(patched._replace(verdict=verdict))
     metrics.decided(Decision(allowed=False, reason=PATCHED, pod={}))
     samples = _samples(metrics)
 
     assert samples["rdma_webhook_mutations_total", "ipc-lock", "Added", "applied"] == 2
-    assert samples["rdma_webhook_decisions_total", "true", "Patched"] == 1
-    assert samples["rdma_webhook_decisions_total", "false", "Patched"] == 1
+    assert samples["rdma_webhook_decisions_total", "true", "ib", "yes", "Patched"] == 1
+    assert samples["rdma_webhook_decisions_total", "false", "", "", "Patched"] == 1
 
 
 def test_latency_is_a_cumulative_histogram() -> None:

@@ -1,0 +1,86 @@
+"""The verdict: whether the pod is equipped for RDMA, as far as admission can see.
+
+The pod is judged by its network, and each target by its device, its memory and its environment. A
+`no` anywhere is the verdict, else the first `unsure`: a pod takes the worst of its targets. The
+facts are those that the decision has anyway, and the pod as it is after the patch, so a second
+call comes to the same verdict.
+
+    yes      whatever admission can see is right
+    no       RDMA cannot work, and the message says what to do
+    unsure   something that admission cannot see decides
+    none     the pod launches ranks in other pods, and has no traffic of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason, Verdict
+from webhook.decision.scope import Target
+from webhook.pipeline.examine import Examined
+from webhook.pipeline.verdict import nccl_settings, pinned_memory, pod_network, rdma_device
+from webhook.pipeline.verdict.seen import Seen
+
+EQUIPPED = Reason(
+    "Equipped", "Device, memory, network and environment are right for RDMA.", rdma="yes"
+)
+LAUNCHER = Reason(
+    "Launcher", "The pod only launches ranks; the pods of its workers use RDMA.", rdma="none"
+)
+
+_PARTS: tuple[Callable[[Seen, Target], Verdict | None], ...] = (
+    rdma_device.judge,
+    pinned_memory.judge,
+    nccl_settings.judge,
+)
+
+
+def judge(draft: Draft, examined: Examined) -> Verdict:
+    """Judge a pod that has been examined, and that the mutations have changed."""
+    scope, standing = examined.scope, examined.standing
+    if scope.targets:
+        return _worst(_problems(Seen.of(draft, examined))) or Verdict.of(
+            EQUIPPED, EQUIPPED.sentence
+        )
+    if scope.launchers:
+        names = ", ".join(launcher.name for launcher in scope.launchers)
+        return Verdict.of(LAUNCHER, f"{names} only launches ranks; its workers use RDMA")
+    assert standing.why is not None  # a pod without targets and launchers is always told why
+    return Verdict.of(standing.why, standing.message)
+
+
+def _problems(seen: Seen) -> Iterator[Verdict]:
+    # First: in a pod outside the network that its fabric needs, nothing else is done either.
+    network = pod_network.judge(seen)
+    if network is not None:
+        yield network
+    for target in _judged(seen.scope.targets):
+        for part in _PARTS:
+            found = part(seen, target)
+            if found is not None:
+                yield found
+
+
+def _judged(targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Leave out init containers and sidecars, which get no device; but judge at least one."""
+    return tuple(target for target in targets if target.kind == "app") or targets
+
+
+def _worst(problems: Iterator[Verdict]) -> Verdict | None:
+    unsure = None
+    for found in problems:
+        if found.rdma == "no":
+            return found
+        unsure = unsure or found
+    return unsure
+
+
+REASONS: tuple[Reason, ...] = (
+    EQUIPPED,
+    LAUNCHER,
+    *pod_network.REASONS,
+    *rdma_device.REASONS,
+    *pinned_memory.REASONS,
+    *nccl_settings.REASONS,
+)

@@ -1,0 +1,72 @@
+"""The memory: whether a target's processes may register (pin) more than a few MiB."""
+
+from __future__ import annotations
+
+from webhook.decision.outcome import Reason, Verdict
+from webhook.decision.scope import Target
+from webhook.mutations.ipc_lock import CAPABILITY, NON_ROOT, USER_NAMESPACE, inert
+from webhook.mutations.ipc_lock.ulimits import raised_by
+from webhook.pipeline.verdict.seen import Seen
+from webhook.pod.manifest import mapping, strings
+
+MEMLOCK_LIMITED = Reason(
+    "MemlockLimited",
+    "IPC_LOCK does not help a target, and the nodes or the NRI plugin do not raise memlock.",
+    rdma="no",
+)
+MEMLOCK_UNKNOWN = Reason(
+    "MemlockUnknown",
+    "IPC_LOCK does not help a target, and whether the nodes raise memlock is not configured.",
+    rdma="unsure",
+)
+REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
+
+
+def judge(seen: Seen, target: Target) -> Verdict | None:
+    """Return why a target may not be able to register memory, None if it certainly can.
+
+    A container whose image alone names its user counts as root.
+    """
+    why = _why_inert(seen, target)
+    if not why:
+        return None
+    match seen.scope.fabrics.defaults.memlock:
+        case "unlimited":
+            return None
+        case "unknown":
+            message = f"{target.name} {why}: only nodes with memlock raised let it register memory"
+            return Verdict.of(MEMLOCK_UNKNOWN, message)
+        case "limited":
+            message = f"{target.name} {why}, and the nodes limit memlock"
+            return Verdict.of(MEMLOCK_LIMITED, message)
+        case "nri":
+            return _by_annotation(seen, target, why)
+
+
+def _by_annotation(seen: Seen, target: Target, why: str) -> Verdict | None:
+    annotations = mapping(seen.pod, ("metadata", "annotations"))
+    if raised_by(annotations, target.name):
+        return None
+    message = f"{target.name} {why}, and no annotation raises memlock"
+    return Verdict.of(MEMLOCK_LIMITED, message)
+
+
+def _why_inert(seen: Seen, target: Target) -> str:
+    """Say why IPC_LOCK does not help a target, "" if it does."""
+    reason = inert(seen.pod, target.path)
+    if reason is not None:
+        return _INERT[reason.code]
+    return "" if seen.privileged(target) or _has_capability(seen, target) else "lacks IPC_LOCK"
+
+
+_INERT = {
+    USER_NAMESPACE.code: "has a user namespace (hostUsers: false)",
+    NON_ROOT.code: "does not run as root",
+}
+
+
+def _has_capability(seen: Seen, target: Target) -> bool:
+    path = (*target.path, "securityContext", "capabilities")
+    added = {name.upper() for name in strings(seen.pod, (*path, "add"))}
+    dropped = {name.upper() for name in strings(seen.pod, (*path, "drop"))}
+    return not added.isdisjoint((CAPABILITY, "ALL")) and CAPABILITY not in dropped

@@ -1,0 +1,62 @@
+"""The network: whether the pod is in the network that its fabric's mode needs."""
+
+from __future__ import annotations
+
+from webhook.decision.outcome import Reason, Verdict
+from webhook.fabric.records import Fabric
+from webhook.mutations.networks import MUTATION as NETWORKS
+from webhook.pipeline.examine import HOST_NETWORK_MISSING
+from webhook.pipeline.verdict.seen import Seen
+
+HOST_NETWORK_WRONG = Reason(
+    "HostNetworkWrong",
+    "The pod is in the host's network, into which the fabric's mode moves no device.",
+    rdma="no",
+)
+ROCE_WITHOUT_NETWORKS = Reason(
+    "RoceWithoutNetworks",
+    "A RoCE device is shared and the fabric has no networks: with OFED's drivers the pod sees no"
+    " GID, with the kernel's own it uses the host's.",
+    rdma="unsure",
+)
+NETWORKS_NOT_ADDED = Reason(
+    "NetworksNotAdded", "The fabric's networks could not be appended to the pod's.", rdma="unsure"
+)
+REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
+
+#: Modes in which a device is moved into the pod's own network namespace.
+_MOVED = frozenset({"sr-iov", "host-device"})
+
+
+def judge(seen: Seen) -> Verdict | None:
+    """Return what is wrong with the pod's network, None if nothing is."""
+    fabric = seen.fabric
+    if fabric is None:
+        return None
+    if seen.standing.lacks_host_network:
+        message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
+        return Verdict.of(HOST_NETWORK_MISSING, message)
+    if seen.scope.host_network:
+        return _of_host_network(fabric)
+    networks = bool(fabric.networks) or any(one.network for one in fabric.resources)
+    if networks:
+        return _if_not_added(seen)
+    if fabric.link_layer == "Ethernet" and fabric.mode == "shared-device":
+        message = f"fabric {fabric.name} is RoCE, shared, and has no networks"
+        return Verdict.of(ROCE_WITHOUT_NETWORKS, message)
+    return None
+
+
+def _of_host_network(fabric: Fabric) -> Verdict | None:
+    if fabric.mode not in _MOVED:
+        return None
+    message = f"hostNetwork: true, but fabric {fabric.name} ({fabric.mode}) needs the pod's own"
+    return Verdict.of(HOST_NETWORK_WRONG, message)
+
+
+def _if_not_added(seen: Seen) -> Verdict | None:
+    for one in seen.outcomes:
+        if one.mutation == NETWORKS.name and one.status == "skipped" and not one.reason.quiet:
+            message = f"the fabric's networks were not added: {one.message.removesuffix('.')}"
+            return Verdict.of(NETWORKS_NOT_ADDED, message)
+    return None

@@ -1,0 +1,125 @@
+"""The device: whether a target gets an RDMA device of its fabric, and whether a node offers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.decision.outcome import Reason, Verdict
+from webhook.decision.resources import is_rdma
+from webhook.decision.scope import Target
+from webhook.fabric.records import Fabric
+from webhook.pipeline.verdict.seen import Seen
+from webhook.pod.manifest import at, items, mapping
+from webhook.pod.quantity import is_zero
+from webhook.pod.volumes import VOLUMES, mount_at
+
+DEVICE_MISSING = Reason("DeviceMissing", "A target requests no RDMA device.", rdma="no")
+HOST_PATH = Reason(
+    "DeviceByHostPath",
+    "A hostPath shows /dev/infiniband to a container that may not open it: request the device"
+    " plugin's resource.",
+    rdma="no",
+)
+DEVICES_ELSEWHERE = Reason(
+    "DevicesElsewhere",
+    'The pod says rdma.lab/devices: "0": its device comes in another way, which is not checked.',
+    rdma="unsure",
+)
+RESOURCE_UNKNOWN = Reason(
+    "ResourceUnknown",
+    "A target's RDMA resource belongs to no fabric, or to another.",
+    rdma="unsure",
+)
+NO_NODES = Reason("FabricWithoutNodes", "No node belongs to the fabric now.", rdma="unsure")
+NOT_OFFERED = Reason(
+    "ResourceNotOffered", "No node of the fabric offers the RDMA resource now.", rdma="unsure"
+)
+REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN, NO_NODES, NOT_OFFERED)
+
+_DEVICES = "/dev/infiniband"
+
+
+def judge(seen: Seen, target: Target) -> Verdict | None:
+    """Return what is wrong with a target's device, None if nothing is."""
+    own = _requested(seen, target)
+    fabric = seen.fabric
+    if fabric is None:
+        return _without_fabric(seen, target, own)
+    known = {resource.name for resource in fabric.resources}
+    listed = known.intersection(own)
+    if listed:
+        return _offered(seen, fabric, sorted(listed))
+    if own:
+        message = f"{target.name} requests {own[0]}, which is no resource of fabric {fabric.name}"
+        return Verdict.of(RESOURCE_UNKNOWN, message)
+    if not fabric.inject_resources or (seen.privileged(target) and fabric.mode != "sr-iov"):
+        return _inhabited(seen, fabric)
+    return _missing(seen, target, fabric)
+
+
+def _requested(seen: Seen, target: Target) -> list[str]:
+    """List the RDMA resources above zero that a target has after the patch."""
+    path = (*target.path, "resources")
+    amounts: dict[str, Any] = {
+        **mapping(seen.pod, (*path, "requests")),
+        **mapping(seen.pod, (*path, "limits")),
+    }
+    fabrics = seen.scope.fabrics
+    return [
+        name
+        for name, amount in amounts.items()
+        if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
+    ]
+
+
+def _without_fabric(seen: Seen, target: Target, own: list[str]) -> Verdict:
+    why = seen.standing.why
+    assert why is not None  # a pod with targets but without a fabric is always told why
+    if own and not seen.standing.foreign:
+        message = f"{target.name} requests {own[0]}, which belongs to no fabric"
+        return Verdict.of(RESOURCE_UNKNOWN, message)
+    return Verdict.of(why, seen.standing.message)
+
+
+def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
+    """Say why a target has no device."""
+    if seen.scope.requests.devices == 0:
+        return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
+    if _sees_host_devices(seen, target):
+        message = f"{target.name} has {_DEVICES} by hostPath alone: request the fabric's resource"
+        return Verdict.of(HOST_PATH, message)
+    if target.kind != "app":
+        why = "only app containers do"
+    elif "rdma-resources" in seen.scope.requests.skip:
+        why = "rdma.lab/skip names rdma-resources"
+    elif target.rdma:
+        why = f"it requests {target.rdma[0]}: 0"
+    else:
+        why = f"fabric {fabric.name} has no resources, and the container is not privileged"
+    return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")
+
+
+def _sees_host_devices(seen: Seen, target: Target) -> bool:
+    mount = mount_at(seen.pod, target.path, _DEVICES)
+    return mount is not None and any(
+        volume.get("name") == mount.get("name") and at(volume, ("hostPath",)) is not None
+        for volume in items(seen.pod, VOLUMES)
+    )
+
+
+def _inhabited(seen: Seen, fabric: Fabric) -> Verdict | None:
+    inventory = seen.inventory
+    if inventory.by_node and fabric.name not in inventory.inhabited:
+        return Verdict.of(NO_NODES, f"no node belongs to fabric {fabric.name} now")
+    return None
+
+
+def _offered(seen: Seen, fabric: Fabric, names: list[str]) -> Verdict | None:
+    """Say if no node of the fabric offers a resource; nodes may come, so that is no certain no."""
+    empty = _inhabited(seen, fabric)
+    if empty is not None or not seen.inventory.by_node:
+        return empty
+    for name in names:
+        if fabric.name not in seen.inventory.offering.get(name, ()):
+            return Verdict.of(NOT_OFFERED, f"no node of fabric {fabric.name} offers {name} now")
+    return None
