@@ -13,11 +13,12 @@ import pytest
 
 from webhook.cli import main
 from webhook.render.json_form import form_schema
+from webhook.workloads.controllers import CONTROLLERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 SESSION = re.compile(r"(```console\n\$ rdma-webhook (.*?)\n)(.*?)```", re.DOTALL)
-TABLE = re.compile(r"<!-- (form|decision|outcome) -->\n(.*?)<!-- end -->", re.DOTALL)
+TABLE = re.compile(r"<!-- (form|decision|outcome|controllers) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 def keys(of: dict[str, Any]) -> str:
@@ -27,6 +28,20 @@ def keys(of: dict[str, Any]) -> str:
         for key, value in of["properties"].items()
     ]
     return "| key | type | what |\n|---|---|---|\n" + "".join(rows)
+
+
+def controllers() -> str:
+    """Write the table of controllers, their kinds, and what they add."""
+    rows = [
+        f"| {one.name or 'Kubernetes'} | {', '.join(map(_kind, sorted(one.kinds)))} | {one.adds} |"
+        for one in CONTROLLERS
+    ]
+    return "\n".join(("| controller | kinds | adds |", "|---|---|---|", *rows, ""))
+
+
+def _kind(named: str) -> str:
+    api_version, _, kind = named.rpartition(" ")
+    return f"{kind} (`{api_version}`)"
 
 
 def _type(value: dict[str, Any]) -> str:
@@ -53,7 +68,7 @@ def test_the_page_shows_what_is_printed(
     parts = {"form": schema, **schema["$defs"]}
 
     def table(match: re.Match[str]) -> str:
-        written = keys(parts[match[1]])
+        written = keys(parts[match[1]]) if match[1] in parts else controllers()
         return f"<!-- {match[1]} -->\n\n{written}\n<!-- end -->"
 
     written = TABLE.sub(table, SESSION.sub(session, page))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from webhook.decision.outcome import PatchOp
 from webhook.errors import DocumentError
 from webhook.pod.path import Path, pointer
+from webhook.workloads.notes import notes_of
 from webhook.workloads.patch import patched
-from webhook.workloads.templates import not_kubernetes, notes_of, templates_of
+from webhook.workloads.templates import not_kubernetes, templates_of
 from webhook.yamltext.documents import Document, joined, read_documents
 from webhook.yamltext.edit.scalar_text import inline
 from webhook.yamltext.edit.splice import splice

@@ -19,6 +19,7 @@ import webhook.cli
 import webhook.config.rules
 import webhook.mutations
 import webhook.preview.formats
+import webhook.workloads.controllers
 from webhook.app.http import preview as preview_endpoint
 from webhook.app.options import DEFAULTS, ServeOptions
 from webhook.cli import serve
@@ -27,6 +28,7 @@ from webhook.config.rules import RULES
 from webhook.decision import annotations as keys_of_pods
 from webhook.mutations import MUTATIONS
 from webhook.preview.formats import FORMATS, SERVED
+from webhook.workloads.controllers import CONTROLLERS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -67,6 +69,20 @@ def test_every_rule_is_registered() -> None:
     }
     written -= {f"{webhook.config.rules.rule.__name__}.per_fabric"}  # creates rules
     assert written == {f"{rule.check.__module__}.{rule.check.__name__}" for rule in RULES}
+
+
+def test_every_controller_is_registered() -> None:
+    """Every file of webhook/workloads/controllers but the one for their form is in CONTROLLERS."""
+    found = list(modules(webhook.workloads.controllers))
+    written = [module.CONTROLLER for module in found if not module.__name__.endswith(".workload")]
+    assert len(written) == len(CONTROLLERS)
+    assert all(one in CONTROLLERS for one in written)
+
+
+def test_each_kind_has_one_controller() -> None:
+    """A kind in two rows would be decided by their order."""
+    kinds = [kind for controller in CONTROLLERS for kind in controller.kinds]
+    assert len(set(kinds)) == len(kinds)
 
 
 def commands() -> list[str]:

@@ -1,14 +1,15 @@
 """What the webhook would do with the pods in some documents, for the command line and over HTTP.
 
-A document is decided on as it is written. A missing request counts as its limit, so the patch of a
-template has the same effect as the patch of a pod made from it. All that is known about a cluster
-is in `PreviewOptions.facts`. The HTTP preview passes no facts, since its callers may not learn what
+A template is decided on as its controller creates a pod from it (workloads/controllers), and else
+as it is written. A missing request counts as its limit, so the patch of a template has the same
+effect as the patch of a pod made from it. All that is known about a cluster is in
+`PreviewOptions.facts`. The HTTP preview passes no facts, since its callers may not learn what
 is in the cluster: so no answer contains anything that the caller did not send, except the fabrics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,16 +18,22 @@ from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError, ReviewError
 from webhook.fabric.records import Fabrics
 from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
+from webhook.pod.path import dotted
 from webhook.preview.proof import proven_pod
-from webhook.render.report import NO_TEMPLATE, Preview, Report
+from webhook.preview.template_edit import template_edit
+from webhook.render.report import NO_TEMPLATE, Edit, Preview, Report
+from webhook.workloads.controllers import controller_of, live_pods
+from webhook.workloads.controllers.workload import Controller, Live
+from webhook.workloads.notes import notes_of
 from webhook.workloads.opt_in import OptInHints
-from webhook.workloads.templates import Template, not_kubernetes, notes_of, templates_of
+from webhook.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.yamltext.documents import Document
 
 
@@ -55,6 +62,22 @@ class _Home(NamedTuple):
     hints: OptInHints
 
 
+class _Case(NamedTuple):
+    """A template, the pods that its controller makes from it, and the decisions on them."""
+
+    home: _Home
+    template: Template
+    context: Context
+    controller: Controller | None
+    lives: tuple[Live, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def asleep(self) -> bool:
+        """Whether its pods have not opted in."""
+        return all(decision.reason is NOT_OPTED_IN for decision in self.decisions)
+
+
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents of one input or of several.
 
@@ -62,21 +85,27 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
     """
     inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
-    previews: list[Preview] = []
+    cases: list[_Case] = []
     notes: list[str] = []
     for number, document in enumerate(documents):
         if why := stranger(document):
             raise DocumentError(why)
         templates = templates_of(document.value)
-        if options.most is not None and len(previews) + len(templates) > options.most:
+        if options.most is not None and len(cases) + len(templates) > options.most:
             raise DocumentError(
                 f"{document.name}: more than {options.most} pods: send fewer at a time"
             )
         home = _Home(document, number, OptInHints(document.value))
-        previews.extend(_preview(home, template, inventory, options) for template in templates)
+        found = [_case(home, template, inventory, options) for template in templates]
         notes.extend(document.problems)
+        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller, found))))
         notes.extend(notes_of(document.value) or ([] if templates else [_no_template(document)]))
-    return Report(previews=tuple(previews), notes=tuple(notes))
+        cases.extend(found)
+    return Report(
+        previews=tuple(preview for case in cases for preview in _previews(case, options)),
+        edits=tuple(map(_edit, cases)),
+        notes=tuple(notes),
+    )
 
 
 def stranger(document: Document) -> str | None:
@@ -96,33 +125,73 @@ def _no_template(document: Document) -> str:
     return f"{kind} {'/'.join(str(name) for name in names if name)}".rstrip() + f": {NO_TEMPLATE}"
 
 
-def _preview(
-    home: _Home,
-    template: Template,
-    inventory: NodeInventory,
-    options: PreviewOptions,
-) -> Preview:
+def _case(
+    home: _Home, template: Template, inventory: NodeInventory, options: PreviewOptions
+) -> _Case:
     namespace = _namespace(template.namespace or options.namespace, options)
     context = Context(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
-    document = home.document
+    lives = live_pods(template)
+    decisions = tuple(decide(live.pod, context) for live in lives)
+    return _Case(home, template, context, controller_of(template), lives, decisions)
+
+
+def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
+    """Yield a preview of each pod that the template's controller makes."""
+    (document, number, hints), template, namespace = (
+        case.home,
+        case.template,
+        case.context.namespace,
+    )
     verdict = _called(document, template, namespace, enable=options.enable)
-    decision = decide(template.pod, context)
-    asleep = decision.reason is NOT_OPTED_IN
-    return Preview(
-        source=document.name,
-        line=document.line,
-        document=home.number,
-        steps=template.path,
-        kind=template.kind,
-        name=template.name,
-        namespace=namespace.name,
-        called=verdict[0],
-        called_because=verdict[1],
-        decision=decision,
-        pod=proven_pod(template.pod, decision),
-        hint=home.hints.of(template) if asleep else "",
+    hint = hints.of(template) if case.asleep else ""
+    for live, decision in zip(case.lives, case.decisions, strict=True):
+        adding = case.controller if live.pod is not template.pod else None
+        yield Preview(
+            source=document.name,
+            line=document.line,
+            document=number,
+            steps=template.path,
+            kind=template.kind,
+            name=template.name,
+            namespace=namespace.name,
+            called=verdict[0],
+            called_because=verdict[1],
+            decision=decision,
+            pod=proven_pod(live.pod, decision),
+            hint=hint,
+            controller=adding.name if adding else "",
+            role=live.role,
+        )
+
+
+def _edit(case: _Case) -> Edit:
+    """Return what can be written into the template, and say what cannot."""
+    template = case.template
+    made = template_edit(template, case.decisions, lambda pod: decide(pod, case.context))
+    held = ""
+    if made.held and case.controller:
+        where = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
+        held = (
+            f"{template.kind} {where}: {', '.join(made.held)}: in part only at admission, since "
+            f"{case.controller.name} writes what is edited"
+        )
+    return Edit(
+        document=case.home.number, steps=template.path, ops=made.ops, pod=made.pod, held=held
+    )
+
+
+def _unknown_controller(case: _Case) -> str:
+    """Say of a kind that no controller is known for that its pods may differ; "" for others."""
+    template = case.template
+    if case.controller is not None or template.owner is None or case.asleep:
+        return ""
+    if template.kind == KIND:
+        return ""
+    return (
+        f"{template.kind} {template.name}: decided on as it is written: if its controller adds a "
+        f"command, labels or variables, the live pod may get another outcome"
     )
 
 

@@ -9,11 +9,12 @@ from the pod in the rewritten document, the webhook has a defect, and there is n
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import jsonpatch
 
-from webhook.decision.outcome import Decision
+from webhook.decision.outcome import Decision, PatchOp
 from webhook.pod.manifest import PodManifest
 from webhook.yamltext.values import same_json
 
@@ -28,13 +29,21 @@ def proven_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     Raises UnprovenPatchError if that is not the decision's pod, and jsonpatch's errors for
     operations that cannot be applied.
     """
-    if not decision.patch:
+    return proven(pod, decision.patch, decision.pod)
+
+
+def proven(pod: PodManifest, ops: Sequence[PatchOp], meant: Any) -> PodManifest:
+    """Apply operations to `pod` with jsonpatch, and return the result, which must be `meant`.
+
+    Raises the same errors as `proven_pod`.
+    """
+    if not ops:
         made = pod
     else:
         # jsonpatch edits in place, so no two parts may be the same object, as YAML's aliases are.
         unshared = json.loads(json.dumps(pod, ensure_ascii=False))
-        made = jsonpatch.JsonPatch(decision.patch).apply(unshared, in_place=True)
-    prove(made, decision.pod)
+        made = jsonpatch.JsonPatch(ops).apply(unshared, in_place=True)
+    prove(made, meant)
     return made
 
 

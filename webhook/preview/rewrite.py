@@ -10,7 +10,7 @@ from webhook.pod.manifest import at
 from webhook.pod.path import pointer
 from webhook.preview.proof import prove
 from webhook.render.json_form import LONGEST, check_length
-from webhook.render.report import Preview, Report
+from webhook.render.report import Edit, Report
 from webhook.visible import visible
 from webhook.workloads.patch import patched
 from webhook.yamltext.documents import Document
@@ -27,10 +27,10 @@ class Rewritten(NamedTuple):
 def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]]:
     """Return the RFC 6902 patch of each whole document; empty if nothing changes."""
     found: list[list[PatchOp]] = [[] for _ in documents]
-    for preview in report.previews:
-        base = pointer(preview.steps)
-        for op in preview.decision.patch:
-            found[preview.document].append({**op, "path": base + op["path"]})
+    for edit in report.edits:
+        base = pointer(edit.steps)
+        for op in edit.ops:
+            found[edit.document].append({**op, "path": base + op["path"]})
     return found
 
 
@@ -42,10 +42,10 @@ def rewrite(
     Raises DocumentError if the texts have more than `most` characters. A document that has to be
     rewritten as a whole grows: its indentation changes, and its aliases are expanded.
     """
-    changed: list[list[Preview]] = [[] for _ in documents]
-    for preview in report.previews:
-        if preview.decision.patch:
-            changed[preview.document].append(preview)
+    changed: list[list[Edit]] = [[] for _ in documents]
+    for edit in report.edits:
+        if edit.ops:
+            changed[edit.document].append(edit)
     found: list[Rewritten] = []
     length = 0
     for document, own in zip(documents, changed, strict=True):
@@ -55,10 +55,10 @@ def rewrite(
     return found
 
 
-def _rewritten(document: Document, previews: Sequence[Preview]) -> Rewritten:
-    value = patched(document.value, [(one.steps, one.decision.patch) for one in previews])
-    for preview in previews:
-        prove(preview.pod, at(value, preview.steps))
+def _rewritten(document: Document, edits: Sequence[Edit]) -> Rewritten:
+    value = patched(document.value, [(edit.steps, edit.ops) for edit in edits])
+    for edit in edits:
+        prove(edit.pod, at(value, edit.steps))
     spliced = splice(document, value)
     return Rewritten(spliced.text, spliced.warning)
 

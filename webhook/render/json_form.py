@@ -62,6 +62,8 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "kind": preview.kind,
         "name": preview.name,
         "namespace": preview.namespace,
+        "controller": preview.controller,
+        "role": preview.role,
         "called": preview.called,
         "calledBecause": preview.called_because,
         "hint": preview.hint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webhook.decision.outcome import Decision
+from webhook.decision.outcome import Decision, PatchOp
 from webhook.pipeline.admission_warnings import sentences
 from webhook.pipeline.reasons import ALREADY_PATCHED, PATCHED
 from webhook.pod.manifest import PodManifest
@@ -33,11 +33,15 @@ class Preview:
     namespace: str
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
+    #: On the pod as its controller creates it from the template in the document.
     decision: Decision
-    #: The pod after the patch, which jsonpatch applied to the pod in the document.
+    #: That pod after the patch, which jsonpatch applied.
     pod: PodManifest
     #: For a pod that has not opted in: what looks like an attempt to; "" if nothing does.
     hint: str = ""
+    #: The controller that adds to the pod; "" if it is decided on as it is in the document.
+    controller: str = ""
+    role: str = ""  #: which of the template's pods it is, where there are several kinds of them
 
     @property
     def path(self) -> str:
@@ -46,10 +50,24 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What of a decision can be written into the document: into a pod, or a pod template."""
+
+    document: int  #: which document, counted from 0 over all inputs
+    steps: Path  #: where the pod or template is in the document
+    ops: tuple[PatchOp, ...]  #: with paths below it
+    pod: PodManifest  #: the pod or template with the operations, which jsonpatch applied
+    #: A sentence on what only admission can do, since a controller wrote what is edited; or "".
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All previews of one run, in the order of the input."""
 
     previews: tuple[Preview, ...] = ()
+    #: What `-o yaml`, `patch` and `diff` write: one for each pod or template in the documents.
+    edits: tuple[Edit, ...] = ()
     #: Sentences on documents without a decision, such as "ConfigMap lab/x: no pod template".
     notes: tuple[str, ...] = ()
 
@@ -86,7 +104,8 @@ def asides(report: Report) -> list[tuple[str, str]]:
         for label, sentence in _said(preview):
             said[label].append(f"{name}: {sentence}")
     found = [(label, one) for label, all_ in said.items() for one in folded(all_, most=_NAMES)]
-    notes = folded(report.notes, most=_NAMES)
+    held = [edit.held for edit in report.edits if edit.held]
+    notes = folded((*held, *report.notes), most=_NAMES)
     found += [("note", note) for note in notes[:_NOTES]]
     if len(notes) > _NOTES:
         found.append(("note", f"{len(notes) - _NOTES} more notes, which the text output shows"))

@@ -93,6 +93,9 @@ def _heading(preview: Preview) -> Iterator[Span]:
     if preview.path:
         yield Span(f"  {preview.path}")
     yield Span(f"  {preview.source}:{preview.line}", "dim")
+    if preview.controller:
+        role = f"{preview.role}, " if preview.role else ""
+        yield Span(f"  ({role}as {preview.controller} creates it)", "dim")
 
 
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:

@@ -21,24 +21,32 @@ def patched(value: Any, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> Any:
     draft = Draft(value)
     for base, ops in edits:
         for op in ops:
-            _apply(draft, base, op)
+            apply(draft, place_of(draft, op, base), op)
     return draft.pod
 
 
-def _apply(draft: Draft, base: Path, op: PatchOp) -> None:
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in op["path"].split("/")[1:]]
+def place_of(draft: Draft, op: PatchOp, base: Path = ()) -> Path:
+    """Return the path that an operation edits, with numbers as the steps into lists.
+
+    The last step is "-" if the operation appends to a list.
+    """
     path = base
-    for token in tokens[:-1]:
-        path = (*path, int(token) if isinstance(draft.get(path), list) else token)
-    last = tokens[-1]
-    listed = isinstance(draft.get(path), list)
-    if op["op"] == "add" and listed and last == "-":
-        draft.append(path, op["value"])
-    elif op["op"] == "add" and listed:
-        draft.insert(path, int(last), op["value"])
-    elif op["op"] == "add":
-        draft.set((*path, last), op["value"])
+    for token in op["path"].split("/")[1:]:
+        step = token.replace("~1", "/").replace("~0", "~")
+        listed = isinstance(draft.get(path), list)
+        path = (*path, int(step) if listed and step != "-" else step)
+    return path
+
+
+def apply(draft: Draft, path: Path, op: PatchOp) -> None:
+    """Apply one operation at the path that `place_of` returns for it."""
+    if op["op"] == "remove":
+        draft.remove(path)
     elif op["op"] == "replace":
-        draft.replace((*path, int(last) if listed else last), op["value"])
+        draft.replace(path, op["value"])
+    elif path[-1] == "-" and not isinstance(draft.get(path[:-1]), dict):
+        draft.append(path[:-1], op["value"])
+    elif isinstance(path[-1], int):
+        draft.insert(path[:-1], path[-1], op["value"])
     else:
-        draft.remove((*path, int(last) if listed else last))
+        draft.set(path, op["value"])

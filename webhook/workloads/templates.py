@@ -1,4 +1,4 @@
-"""Find the pods and pod templates of a document by their shape, and report near misses.
+"""Find the pods and pod templates of a document by their shape.
 
 A pod template is a mapping whose `spec.containers` is a list, so that it is found in any kind
 without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWrapper, List and kinds
@@ -11,12 +11,11 @@ dash is missing, and the decision says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from webhook.pod.manifest import PodManifest, at
-from webhook.pod.path import Path, dotted
+from webhook.pod.path import Path
 from webhook.yamltext.documents import Document
 
 
@@ -28,9 +27,11 @@ class Template(NamedTuple):
     name: str  #: the name of that object, else its generateName, else ""
     namespace: str | None  #: the namespace of that object, or of one around it; None if unset
     pod: PodManifest  #: the mapping itself, not a copy
+    owner: dict[str, Any] | None = None  #: that object itself; None if there is none
+    owner_depth: int = 0  #: the length of its path
 
 
-class _Owner(NamedTuple):
+class Owner(NamedTuple):
     """The nearest mapping around with apiVersion and kind."""
 
     path: Path
@@ -43,26 +44,17 @@ class _Owner(NamedTuple):
         return f"{self.kind or 'a mapping without a kind'} {name}".rstrip()
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A mapping of the document that is not inside a pod."""
 
     path: Path
-    owner: _Owner
+    owner: Owner
     node: dict[str, Any]
     is_pod: bool
 
 
-_NOBODY = _Owner((), "", "", None)
+NOBODY = Owner((), "", "", None)
 _NO_PODS_BELOW = ("metadata", "status")
-_CONTAINER_FIELDS = frozenset(
-    (
-        "name", "command", "args", "env", "envFrom", "resources", "ports", "volumeMounts",
-        "securityContext", "workingDir", "imagePullPolicy", "startupProbe", "readinessProbe",
-        "livenessProbe",
-    )
-)  # fmt: skip
-_KIND_LINE = re.compile(r"^[ \t-]*kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
-_MOST_KINDS = 3
 
 
 def templates_of(value: Any) -> list[Template]:
@@ -71,35 +63,19 @@ def templates_of(value: Any) -> list[Template]:
     In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
     containers are partial and are merged into those of its runtime.
     """
-    return [
-        Template(place.path, place.owner.kind, place.owner.name, place.owner.namespace, place.node)
-        for place in _places(value)
-        if place.is_pod
-    ]
+    return [_template(value, place) for place in places_of(value) if place.is_pod]
 
 
-def notes_of(value: Any) -> list[str]:
-    """Return a sentence for each part of a JSON value that looks like a pod but is not one."""
-    notes: list[str] = []
-    containers: dict[tuple[_Owner, str], list[str]] = {}
-    for place in _places(value):
-        if place.is_pod:
-            if at(place.node, _CONTAINERS) is None and isinstance(_spec(place.node), dict):
-                notes.append(_without_containers(place))
-        elif place.owner.kind == "TrainJob" and place.path == place.owner.path:
-            notes.append(_train_job(place))
-        elif _is_container(place):
-            where = place.path[len(place.owner.path) :]
-            containers.setdefault((place.owner, _label(where)), []).append(dotted(where))
-        else:
-            notes.extend(_embedded(place))
-    notes.extend(_outside(owner, found) for (owner, _), found in containers.items())
-    return notes
+def _template(value: Any, place: Place) -> Template:
+    owner = place.owner
+    around = None if owner is NOBODY else at(value, owner.path)
+    depth = len(owner.path)
+    return Template(place.path, owner.kind, owner.name, owner.namespace, place.node, around, depth)
 
 
 def not_kubernetes(document: Document) -> str | None:
     """Report a document without any Kubernetes object or pod template; return None otherwise."""
-    if any(place.is_pod or place.owner is not _NOBODY for place in _places(document.value)):
+    if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
         return None
     return (
         f"{document.name}: document {document.index + 1}, line {document.line}: no Kubernetes "
@@ -107,9 +83,9 @@ def not_kubernetes(document: Document) -> str | None:
     )
 
 
-def _places(value: Any) -> Iterator[_Place]:
+def places_of(value: Any) -> Iterator[Place]:
     """Yield the mappings outside pods, and the pods, in the order of the document."""
-    stack: list[tuple[Path, _Owner, Any]] = [((), _NOBODY, value)]
+    stack: list[tuple[Path, Owner, Any]] = [((), NOBODY, value)]
     while stack:
         path, owner, node = stack.pop()
         if isinstance(node, list):
@@ -125,24 +101,24 @@ def _places(value: Any) -> Iterator[_Place]:
         if is_object:
             owner = _owner(path, node, owner)
         is_pod = _is_pod(path, node, is_object=is_object)
-        yield _Place(path, owner, node, is_pod)
+        yield Place(path, owner, node, is_pod)
         if not is_pod:
             stack.extend(_below(path, owner, node, is_object=is_object))
 
 
-def _owner(path: Path, node: dict[str, Any], around: _Owner) -> _Owner:
-    name = _text(node, ("metadata", "name")) or _text(node, ("metadata", "generateName"))
+def _owner(path: Path, node: dict[str, Any], around: Owner) -> Owner:
+    name = text_at(node, ("metadata", "name")) or text_at(node, ("metadata", "generateName"))
     if node["kind"] == "Pod" and not name and around.name:
         return around  # a template that states its own kind
     field = ("request", "namespace") if node["kind"] == "AdmissionReview" else _NAMESPACE
-    return _Owner(path, node["kind"], name or "", _text(node, field) or around.namespace)
+    return Owner(path, node["kind"], name or "", text_at(node, field) or around.namespace)
 
 
 _NAMESPACE: Path = ("metadata", "namespace")
-_CONTAINERS: Path = ("spec", "containers")
 
 
-def _text(node: Any, path: Path) -> str | None:
+def text_at(node: Any, path: Path) -> str | None:
+    """Return the string at `path`; None for anything else."""
     found = at(node, path)
     return found if isinstance(found, str) else None
 
@@ -157,13 +133,9 @@ def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
     return isinstance(spec["containers"], list) or path[-1:] == ("template",)
 
 
-def _spec(pod: PodManifest) -> Any:
-    return {} if pod.get("spec") is None else pod["spec"]
-
-
 def _below(
-    path: Path, owner: _Owner, node: dict[str, Any], *, is_object: bool
-) -> Iterator[tuple[Path, _Owner, Any]]:
+    path: Path, owner: Owner, node: dict[str, Any], *, is_object: bool
+) -> Iterator[tuple[Path, Owner, Any]]:
     """Yield the nodes to search below a mapping, in reverse order, for a stack."""
     if is_object and owner.kind == "AdmissionReview":
         step = ("request", "object")
@@ -172,48 +144,3 @@ def _below(
         for key in reversed(node):
             if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):
                 yield (*path, key), owner, node[key]
-
-
-def _is_container(place: _Place) -> bool:
-    return (
-        place.path[-1:] not in ((), ("spec",))
-        and isinstance(place.node.get("image"), str)
-        and not _CONTAINER_FIELDS.isdisjoint(place.node)
-        and place.owner is not _NOBODY
-    )
-
-
-def _without_containers(place: _Place) -> str:
-    where = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
-    return f"{place.owner}: {where} is missing: the API server refuses a pod without containers"
-
-
-def _label(where: Path) -> str:
-    """Return a label for the kind of place, so that similar places share one sentence."""
-    return ".".join([step for step in where if isinstance(step, str)][-2:])
-
-
-def _outside(owner: _Owner, found: list[str]) -> str:
-    more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
-    return (
-        f"{owner}: a container outside any pod template at {found[0]}{more}: not edited here, "
-        f"the pods made from it are patched at admission"
-    )
-
-
-def _train_job(place: _Place) -> str:
-    runtime = _text(place.node, ("spec", "runtimeRef", "name")) or "its runtime"
-    return f"{place.owner}: the pods come from runtime {runtime} and are patched at admission"
-
-
-def _embedded(place: _Place) -> Iterator[str]:
-    """Yield a sentence for each manifest with containers that is stored as text (ConfigMaps)."""
-    for key, text in place.node.items():
-        if isinstance(text, str) and "containers:" in text and "apiVersion:" in text:
-            kinds = list(dict.fromkeys(_KIND_LINE.findall(text)))[:_MOST_KINDS]
-            if kinds:
-                where = dotted((*place.path[len(place.owner.path) :], key))
-                yield (
-                    f"{place.owner}: {where} holds a manifest as text ({', '.join(kinds)}): not "
-                    f"edited here, the pods made from it are patched at admission"
-                )

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_mpi_operator
+from tests.e2e.controllers.compared import check_came_out, previews_of
 from tests.e2e.controllers.lab import (
     TARGET,
     Document,
@@ -92,3 +93,11 @@ def test_launcher_is_patched_as_such(run: Run) -> None:
     assert container["resources"] == {}
     assert "securityContext" not in container
     assert "/etc/nccl.conf" not in [one["mountPath"] for one in container["volumeMounts"]]
+
+
+def test_preview_tells_what_came_out(lab: Lab, run: Run) -> None:
+    """The preview of the MPIJob has the decisions on its pods, and the pods, as they are here."""
+    previews = previews_of(lab, "mpijob")
+
+    check_came_out(previews["spec.mpiReplicaSpecs.Launcher.template"], run.launcher)
+    check_came_out(previews["spec.mpiReplicaSpecs.Worker.template"], run.workers[0])

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_kuberay
+from tests.e2e.controllers.compared import check_came_out, previews_of
 from tests.e2e.controllers.lab import TARGET, Document, Lab, applied, environment, locks_memory
 from tests.waiting import until
 
@@ -43,3 +44,11 @@ def test_worker_has_the_set(pods: dict[str, Document]) -> None:
     assert container["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"]}
     assert environment(worker)["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1"
     assert "rdma/rdma_v100" not in str(waits["resources"])
+
+
+def test_preview_tells_what_came_out(lab: Lab, pods: dict[str, Document]) -> None:
+    """It has the label of the head, and the commands that the operator makes."""
+    previews = previews_of(lab, "raycluster")
+
+    check_came_out(previews["spec.headGroupSpec.template"], pods["head"])
+    check_came_out(previews["spec.workerGroupSpecs[0].template"], pods["worker"])

@@ -23,6 +23,8 @@ def test_the_form_of_a_patched_pod() -> None:
                 "kind": "Deployment",
                 "name": "trainer",
                 "namespace": "lab",
+                "controller": "",
+                "role": "",
                 "called": True,
                 "calledBecause": "namespace lab has the label",
                 "hint": "",

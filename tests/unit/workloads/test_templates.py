@@ -1,4 +1,4 @@
-"""Pod templates are found by shape, and what only looks like one is noted."""
+"""Pod templates are found by shape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.pod.path import dotted
-from webhook.workloads.templates import not_kubernetes, notes_of, templates_of
+from webhook.workloads.templates import not_kubernetes, templates_of
 from webhook.yamltext.documents import read_documents
 
 
@@ -20,14 +20,6 @@ def workload(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dic
     """Make an object of a kind that holds pods."""
     metadata = {"name": name, **metadata}
     return {"apiVersion": "x.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def outside(places: str) -> str:
-    """Return a note's text about containers at places that are not pod templates."""
-    return (
-        f"a container outside any pod template at {places}: not edited here, "
-        "the pods made from it are patched at admission"
-    )
 
 
 def found(value: Any) -> list[tuple[str, str, str, str | None]]:
@@ -94,15 +86,6 @@ def test_a_template_without_a_list_of_containers_is_a_template() -> None:
     assert found(workload("Job", "j", {"other": {"spec": spec}})) == []
 
 
-@pytest.mark.parametrize("spec", [{"containers": None}, {}, None])
-def test_missing_containers_are_noted(spec: Any) -> None:
-    """They are not an error for the preview, but the API server rejects such a pod."""
-    pod = workload("Pod", "p", spec)
-    assert notes_of(pod) == [
-        "Pod p: spec.containers is missing: the API server refuses a pod without containers"
-    ]
-
-
 def test_nothing_is_found_inside_a_pod() -> None:
     """A pod inside another pod's spec is data of that pod."""
     outer = pod()
@@ -136,17 +119,6 @@ def test_containers_right_under_another_kind_are_no_template(kind: str) -> None:
     """The metadata next to them is not the pods' metadata."""
     value = workload(kind, "m", {"containers": [{"image": "a"}, {"image": "b", "command": "x"}]})
     assert found(value) == []
-    assert notes_of(value) == [f"{kind} m: {outside('spec.containers[1]')}"]
-
-
-def test_containers_alike_make_one_note() -> None:
-    """Each kind of place has one note, with the first place of that kind."""
-    services = {name: {"podSpec": {"mainContainer": {"image": "x", "env": []}}} for name in "abc"}
-    value = workload("Graph", "g", {"services": services, "runner": {"image": "x", "name": "r"}})
-    assert notes_of(value) == [
-        f"Graph g: {outside('spec.services.a.podSpec.mainContainer, and 2 more like it')}",
-        f"Graph g: {outside('spec.runner')}",
-    ]
 
 
 def test_a_train_job_has_no_template() -> None:
@@ -154,32 +126,6 @@ def test_a_train_job_has_no_template() -> None:
     patches = [{"template": pod()}]
     value = workload("TrainJob", "t", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
     assert found(value) == []
-    assert notes_of(value) == [
-        "TrainJob t: the pods come from runtime torch and are patched at admission"
-    ]
-
-
-def test_a_manifest_written_as_text_is_told() -> None:
-    """The text may be a template in another language, so it is never edited."""
-    text = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nspec:\n  x:\n    containers: []\n"
-    value = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "c", "namespace": "lab"},
-        "data": {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"},
-    }
-    (note,) = notes_of(value)
-    assert note == (
-        'ConfigMap lab/c: data["job.yaml"] holds a manifest as text (MPIJob): not edited here, '
-        "the pods made from it are patched at admission"
-    )
-
-
-def test_ordinary_objects_need_no_note() -> None:
-    """A pod's own containers, and fields that happen to be called image, need no note."""
-    assert notes_of(workload("Job", "j", {"template": pod()})) == []
-    assert notes_of(workload("Driver", "d", {"image": "x", "name": "y"})) == []
-    assert notes_of({"image": "x", "command": "y"}) == []
 
 
 @pytest.mark.parametrize(
@@ -221,4 +167,3 @@ def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
 def test_any_shape_is_searched_without_complaint(value: Any) -> None:
     """A document may be any JSON."""
     assert templates_of(value) == []
-    assert isinstance(notes_of(value), list)

@@ -1,0 +1,243 @@
+"""A template is decided on as its controller creates the pods, and edited where it can be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.workloads.controllers.workloads import template, workload
+from webhook.fabric.records import Fabric, FabricEnv, Fabrics, RdmaResource, index
+from webhook.pod.manifest import at
+from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.rewrite import patches, rewrite
+from webhook.render.json_form import form
+from webhook.render.report import Report, asides
+from webhook.render.text import report_text
+from webhook.workloads.controllers import CONTROLLERS
+from webhook.yamltext.documents import Document, read_documents
+
+FABRICS = index(
+    (
+        Fabric(
+            name="v100-ib",
+            gpu_resources=frozenset({"nvidia.com/v100"}),
+            resources=(RdmaResource(name="rdma/v100"),),
+            env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0"),), ucx_devices="mlx5_0:1"),
+            socket_interface="eth0",
+        ),
+    ),
+    config_hash="0123456789ab",
+)
+GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": 1, "memory": "64Gi"}}}
+MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "8", "train"]
+
+
+def launcher() -> dict[str, Any]:
+    """Make the template of a launcher that names its fabric."""
+    made = template("launcher", command=MPIRUN)
+    made["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
+    return made
+
+
+def replicas(**templates: Any) -> dict[str, Any]:
+    """Write replica specs."""
+    return {name: {"template": made} for name, made in templates.items()}
+
+
+MPI_JOB = workload(
+    "kubeflow.org/v2beta1 MPIJob",
+    {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
+)
+OLD_MPI_JOB = workload(
+    "kubeflow.org/v1alpha1 MPIJob", {"replicas": 2, "template": template(command=MPIRUN, **GPU)}
+)
+RAY = workload(
+    "ray.io/v1 RayCluster",
+    {
+        "headGroupSpec": {"template": launcher()},
+        "workerGroupSpecs": [{"groupName": "g", "template": template(command=MPIRUN, **GPU)}],
+    },
+)
+#: A workload for each controller in the table, and in one of them an init container.
+WORKLOADS = {
+    "kubernetes": workload(
+        "batch/v1 Job", {"completionMode": "Indexed", "template": template(**GPU)}
+    ),
+    "mpi-operator": MPI_JOB,
+    "mpi-operator v1alpha1": OLD_MPI_JOB,
+    "training-operator": workload(
+        "kubeflow.org/v1 PyTorchJob",
+        {"pytorchReplicaSpecs": replicas(Master=template(**GPU), Worker=template(**GPU))},
+    ),
+    "training-operator, MPIJob": workload(
+        "kubeflow.org/v1 MPIJob",
+        {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
+    ),
+    "kuberay": RAY,
+    "leaderworkerset": workload(
+        "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet",
+        {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template(**GPU)}},
+    ),
+    "jobset": workload(
+        "jobset.x-k8s.io/v1alpha2 JobSet",
+        {
+            "replicatedJobs": [
+                {"name": "w", "template": {"spec": {"template": template(**GPU)}}},
+            ]
+        },
+    ),
+    "et-operator": workload(
+        "kai.alibabacloud.com/v1alpha1 TrainingJob",
+        {"etReplicaSpecs": replicas(launcher=launcher(), worker=template(**GPU))},
+    ),
+}
+
+each_workload = pytest.mark.parametrize("value", WORKLOADS.values(), ids=WORKLOADS)
+
+
+def previewed(value: dict[str, Any], fabrics: Fabrics = FABRICS) -> tuple[Document, Report]:
+    """Preview an object."""
+    (document,) = read_documents(json.dumps(value))
+    return document, preview_documents([document], PreviewOptions(fabrics=fabrics))
+
+
+def outcomes(report: Report) -> list[dict[str, list[str]]]:
+    """List the mutations of each pod by their status."""
+    found: list[dict[str, list[str]]] = []
+    for preview in report.previews:
+        told: dict[str, list[str]] = {}
+        for one in preview.decision.outcomes:
+            told.setdefault(one.status, []).append(one.mutation)
+        found.append(told)
+    return found
+
+
+def test_every_controller_has_a_workload_here() -> None:
+    """The laws below hold for each row of the table."""
+    kinds = {f"{one['apiVersion']} {one['kind']}" for one in WORKLOADS.values()}
+    assert all(controller.kinds & kinds for controller in CONTROLLERS)
+
+
+@each_workload
+def test_the_document_is_not_edited(value: dict[str, Any]) -> None:
+    """A controller's pod is a copy wherever it differs from the template."""
+    document, _ = previewed(value)
+    assert document.value == value
+
+
+@each_workload
+def test_what_is_written_adds_only_what_the_webhook_adds(value: dict[str, Any]) -> None:
+    """Nothing of the controller gets into the document: no role, no variable, no volume."""
+    document, report = previewed(value)
+    (rewritten,) = rewrite([document], report)
+    for name in ("K_MPI_JOB_ROLE", "LWS_", "RAY_", "MASTER_", "OMPI_MCA_plm", "COMPLETION", "ssh"):
+        assert name not in rewritten.text
+    assert "rdma/v100" in rewritten.text
+
+
+@each_workload
+def test_a_document_that_was_written_once_is_not_written_again(value: dict[str, Any]) -> None:
+    """The controller makes the same pods of it, and they have everything that can be written."""
+    document, report = previewed(value)
+    (rewritten,) = rewrite([document], report)
+    (again,) = read_documents(rewritten.text)
+    second = preview_documents([again], PreviewOptions(fabrics=FABRICS))
+    assert patches([again], second) == [[]]
+
+
+def test_a_worker_is_decided_on_with_its_role_and_sshd() -> None:
+    """Without them, nothing would say that sshd starts its processes: the file is mounted."""
+    _, report = previewed(MPI_JOB)
+    first, second = outcomes(report)
+    assert first == {"applied": ["env", "hcoll"], "warned": ["env"]}
+    assert "config-files" in second["applied"]
+    assert [preview.controller for preview in report.previews] == ["mpi-operator"] * 2
+
+
+def test_the_object_is_the_live_pod() -> None:
+    """The JSON form has the pod as the API server would store it; the document's patch is apart."""
+    _, report = previewed(MPI_JOB)
+    _, worker = form(report)["decisions"]
+    container = worker["object"]["spec"]["containers"][0]
+    assert container["command"] == ["/usr/sbin/sshd", "-De"]
+    assert [one["mountPath"] for one in container["volumeMounts"]] == [
+        "/root/.ssh",
+        "/etc/nccl.conf",
+    ]
+    assert (worker["controller"], worker["role"]) == ("mpi-operator", "")
+
+
+def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_one_edit() -> None:
+    """What the launcher needs is written beside what the workers need, and nothing twice."""
+    document, report = previewed(OLD_MPI_JOB)
+    assert [preview.role for preview in report.previews] == ["worker", "launcher"]
+    worker, launching = outcomes(report)
+    assert "rdma-resources" in worker["applied"]
+    assert "rdma-resources" not in launching.get("applied", [])
+    (ops,) = patches([document], report)
+    (rewritten,) = rewrite([document], report)
+    assert ops
+    assert rewritten.text.count('"OMPI_MCA_coll_hcoll_enable"') == 1
+
+
+def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
+    """KubeRay moves the words into a script, so the flag of the live pod has no place here."""
+    document, report = previewed(RAY)
+    container = at(report.previews[1].pod, ("spec", "containers", 0))
+    assert "mpirun -mca coll_hcoll_enable 0" in container["args"][0]
+    (ops,) = patches([document], report)
+    assert not [op for op in ops if "/command" in op["path"] or "/args" in op["path"]]
+    where = "spec.workerGroupSpecs[0].template"
+    told = (
+        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {where}: hcoll: in "
+        "part only at admission, since KubeRay writes what is edited"
+    )
+    assert ("note", told) in asides(report)
+
+
+@pytest.mark.parametrize("kind", ["batch.volcano.sh/v1alpha1 Job", "kubeflow.org/v3 MPIJob"])
+def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
+    """Its controller may add anything; two templates are told once."""
+    tasks = [{"template": template(**GPU)}, {"template": template(**GPU)}]
+    _, report = previewed(workload(kind, {"tasks": tasks}))
+    word = kind.rpartition(" ")[2]
+    told = (
+        f"{word} job: decided on as it is written: if its controller adds a command, labels or "
+        "variables, the live pod may get another outcome"
+    )
+    assert report.notes == (told,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        workload("batch.volcano.sh/v1alpha1 Job", {"template": {"spec": template()["spec"]}}),
+        workload("apps/v1 Deployment", {"template": template(**GPU)}),
+        template(**GPU),
+    ],
+    ids=["not opted in", "known", "no object"],
+)
+def test_nothing_is_told_without_need(value: dict[str, Any]) -> None:
+    """A pod that has not opted in gets no outcome that could be another."""
+    assert previewed(value)[1].notes == ()
+
+
+def test_a_misshapen_template_is_decided_on_as_it_is() -> None:
+    """The decision says what is wrong with it."""
+    made = template()
+    made["metadata"]["labels"] = ["x"]
+    _, report = previewed(workload("kubeflow.org/v1 TFJob", {"tfReplicaSpecs": replicas(W=made)}))
+    (preview,) = report.previews
+    assert (preview.controller, preview.decision.reason.code) == ("", "InvalidPod")
+
+
+def test_the_text_names_the_controller() -> None:
+    """The heading says who creates the pod, and which of two it is."""
+    lines = report_text(previewed(OLD_MPI_JOB)[1], width=200).splitlines()
+    headings = [line for line in lines if line.startswith("MPIJob lab/job")]
+    assert [heading.rpartition("  ")[2] for heading in headings] == [
+        "(worker, as mpi-operator creates it)",
+        "(launcher, as mpi-operator creates it)",
+    ]

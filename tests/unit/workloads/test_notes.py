@@ -1,0 +1,131 @@
+"""What pods are made from, and is no pod template, is told in sentences that are true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.workloads.notes import notes_of
+
+IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "true"'
+
+
+def left(whose: str) -> str:
+    """Return the end of a sentence."""
+    return f"not edited here; {whose} pods are {IF_ASKED}"
+
+
+def pod(name: str = "trainer") -> dict[str, Any]:
+    """Make the part that every pod template has."""
+    return {"spec": {"containers": [{"name": name, "image": "x"}]}}
+
+
+def made(kind: str, spec: Any, name: str = "m", **metadata: str) -> dict[str, Any]:
+    """Make an object."""
+    return {
+        "apiVersion": "x.io/v1",
+        "kind": kind,
+        "metadata": {"name": name, **metadata},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("spec", [{"containers": None}, {}, None])
+def test_missing_containers_are_noted(spec: Any) -> None:
+    """They are not an error for the preview, but the API server rejects such a pod."""
+    assert notes_of(made("Pod", spec)) == [
+        "Pod m: spec.containers is missing: the API server refuses a pod without containers"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["MiniCluster", "ClusterServingRuntime"])
+def test_containers_right_under_another_kind(kind: str) -> None:
+    """A container is known by its image and another field, or by its name in such a list."""
+    containers = [{"image": "a"}, {"image": "b", "command": "x"}]
+    where = "a container outside any pod template at spec.containers[1]"
+    assert notes_of(made(kind, {"containers": containers})) == [f"{kind} m: {where}: {left('its')}"]
+
+
+def test_a_pod_spec_without_images_and_metadata() -> None:
+    """KServe's services leave the image out; the metadata of their pods is made by KServe."""
+    bare = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}
+    spec = {"template": bare, "prefill": {"template": bare}, "worker": bare}
+    where = "spec.template.containers[0], spec.worker.containers[0] and 1 more"
+    assert notes_of(made("LLMInferenceService", spec)) == [
+        f"LLMInferenceService m: containers outside any pod template at {where}: {left('their')}"
+    ]
+
+
+def test_an_argo_workflow() -> None:
+    """A sentence names the first container of each kind of place, and counts the others."""
+    container = {"image": "x", "command": ["y"]}
+    templates = [
+        {"name": "a", "container": container, "sidecars": [{**container, "name": "s"}]},
+        {"name": "b", "container": container},
+    ]
+    where = "spec.templates[0].container, spec.templates[0].sidecars[0] and 1 more"
+    assert notes_of(made("Workflow", {"templates": templates})) == [
+        f"Workflow m: containers outside any pod template at {where}: {left('their')}"
+    ]
+
+
+def test_many_kinds_of_places_are_counted() -> None:
+    """One sentence for an object is enough."""
+    spec = {key: {"image": "x", "env": []} for key in "abcde"}
+    (note,) = notes_of(made("Graph", spec))
+    assert "at spec.a, spec.b, spec.c and 2 more: " in note
+
+
+def test_a_train_job_depends_on_its_runtime() -> None:
+    """Whether its pods opt in is not in the document."""
+    patches = [{"template": pod()}]
+    value = made("TrainJob", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
+    assert notes_of(value) == [f"TrainJob m: the pods are made from runtime torch, and {IF_ASKED}"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "named"),
+    [
+        (["MPIJob"], "MPIJob"),
+        (["ConfigMap", "Service", "ServiceAccount", "MPIJob"], "MPIJob"),
+        (["Pod", "Job", "Deployment", "JobSet", "Pod"], "Pod, Job, Deployment and 1 more"),
+    ],
+    ids=["one", "the one that makes pods", "many"],
+)
+def test_a_manifest_written_as_text_is_told(kinds: list[str], named: str) -> None:
+    """The kinds are those with containers. The text may be a template, so it is never edited."""
+    without = ("ConfigMap", "Service", "ServiceAccount")
+    text = "---\n".join(
+        f"apiVersion: v1\nkind: {kind}\nspec:\n"
+        + ("  a: 1\n" if kind in without else "  x:\n    containers: []\n")
+        for kind in kinds
+    )
+    value = made("ConfigMap", {}, namespace="lab")
+    value["data"] = {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"}
+    where = f'data["job.yaml"] holds a manifest as text ({named})'
+    assert notes_of(value) == [f"ConfigMap lab/m: {where}: {left('its')}"]
+
+
+def test_ordinary_objects_need_no_note() -> None:
+    """A pod's own containers, and fields that happen to be called image, need no note."""
+    assert notes_of(made("Job", {"template": pod()})) == []
+    assert notes_of(made("Driver", {"image": "x", "name": "y"})) == []
+    assert notes_of({"image": "x", "command": "y"}) == []
+    assert notes_of({"containers": [{"name": "y"}]}) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        "x",
+        {"kind": 1, "apiVersion": 2},
+        {"kind": "X", "apiVersion": "v1", "containers": [{"name": 5}]},
+        {"kind": "AdmissionReview", "apiVersion": "v1", "request": []},
+    ],
+)
+def test_any_shape_is_searched_without_complaint(value: Any) -> None:
+    """A document may be any JSON."""
+    assert notes_of(value) == []

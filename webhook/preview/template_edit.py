@@ -1,0 +1,63 @@
+"""What of the decisions on a template's pods can be written into the template.
+
+Where a controller adds to its pods, the operations on them are made again on the template as far as
+they have a place there (workloads/transfer), and jsonpatch proves the result as it proves a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from webhook.decision.outcome import Decision, PatchOp
+from webhook.pod.manifest import PodManifest
+from webhook.preview.proof import proven, proven_pod
+from webhook.workloads.controllers import live_pods
+from webhook.workloads.templates import Template
+from webhook.workloads.transfer import transferred
+
+
+class TemplateEdit(NamedTuple):
+    """The operations on a template, and what is left to admission."""
+
+    ops: tuple[PatchOp, ...]  #: with paths below the template
+    pod: PodManifest  #: the template with the operations, which jsonpatch applied
+    held: tuple[str, ...] = ()  #: the mutations that edit what the controller wrote
+
+
+def template_edit(
+    template: Template,
+    decisions: Sequence[Decision],
+    decide_on: Callable[[PodManifest], Decision],
+) -> TemplateEdit:
+    """Return what can be written into a template, given the decisions on its live pods in order.
+
+    If a controller makes several kinds of pods from one template, each is decided on again with
+    what was written for those before it, so that nothing is written twice. What a controller adds
+    to has no status in the document: that is a live pod's. Raises UnprovenPatchError.
+    """
+    lives = live_pods(template)
+    if len(lives) == 1 and lives[0].pod is template.pod:
+        (decision,) = decisions
+        return TemplateEdit(decision.patch, proven_pod(template.pod, decision))
+    pod, ops, held = template.pod, list[PatchOp](), dict[str, None]()
+    for index, decision in enumerate(decisions):
+        live = live_pods(template._replace(pod=pod))[index]
+        again = decide_on(live.pod) if index else decision
+        made = transferred(pod, live.pod, _edits(again))
+        pod = proven(pod, made.ops, made.pod)
+        ops += made.ops
+        held.update(dict.fromkeys(_mutations(again, made.held)))
+    return TemplateEdit(tuple(ops), pod, tuple(held))
+
+
+def _edits(decision: Decision) -> list[PatchOp]:
+    """List the operations of the outcomes, which are the patch without the status."""
+    return [op for one in decision.outcomes for op in one.ops] if decision.patch else []
+
+
+def _mutations(decision: Decision, held: Sequence[PatchOp]) -> Iterator[str]:
+    """Name the mutations that these operations belong to."""
+    for outcome in decision.outcomes:
+        if any(op is one for op in outcome.ops for one in held):
+            yield outcome.mutation

@@ -1,0 +1,57 @@
+"""What controllers add to the pods of their templates, one file for each controller.
+
+A pod is decided on when its controller creates it, with the labels, variables and commands that the
+controller added. So a preview of a template adds them first. Each file's docstring names its
+source; `CONTROLLERS` is the one table of them, and of the kinds that they create pods for.
+"""
+
+from __future__ import annotations
+
+from webhook.errors import ShapeError
+from webhook.workloads.controllers import (
+    et_operator,
+    jobset,
+    kuberay,
+    kubernetes,
+    leaderworkerset,
+    mpi_operator,
+    mpi_operator_v1alpha1,
+    training_operator,
+)
+from webhook.workloads.controllers.workload import Controller, Live, Workload
+from webhook.workloads.templates import Template
+
+CONTROLLERS: tuple[Controller, ...] = (
+    kubernetes.CONTROLLER,
+    mpi_operator.CONTROLLER,
+    mpi_operator_v1alpha1.CONTROLLER,
+    training_operator.CONTROLLER,
+    kuberay.CONTROLLER,
+    leaderworkerset.CONTROLLER,
+    jobset.CONTROLLER,
+    et_operator.CONTROLLER,
+)
+_BY_KIND = {kind: controller for controller in CONTROLLERS for kind in controller.kinds}
+
+
+def controller_of(template: Template) -> Controller | None:
+    """Return the controller that creates the template's pods; None for a kind not in the table."""
+    if template.owner is None:
+        return None
+    return _BY_KIND.get(f"{template.owner['apiVersion']} {template.owner['kind']}")
+
+
+def live_pods(template: Template) -> tuple[Live, ...]:
+    """Return the pods as the template's controller creates them, one for each role.
+
+    That is the template itself for a kind that is not in the table, for a part of an object that
+    its controller does not add to, and for a misshapen template, which the API server refuses.
+    """
+    controller = controller_of(template)
+    if controller is None or template.owner is None or not isinstance(template.pod, dict):
+        return (Live(template.pod),)
+    where = template.path[template.owner_depth :]
+    try:
+        return controller.live(Workload(template.owner, where, template.pod))
+    except ShapeError:
+        return (Live(template.pod),)
