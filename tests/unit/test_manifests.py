@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from certs import secret
+from tests.unit.workloads.controllers.workloads import WORKLOADS
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
 from webhook.app.options import CONFIG, ServeOptions
@@ -23,6 +24,8 @@ from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events
 from webhook.kube.kinds import KINDS
+from webhook.workloads.controllers import CONTROLLERS, training_operator
+from webhook.workloads.templates import templates_of
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -120,6 +123,43 @@ def test_what_must_never_cost_a_pod_cannot() -> None:
         assert one["spec"]["failurePolicy"] == policy
         assert set(binding["spec"]["validationActions"]) == actions
         assert one["metadata"]["name"] == binding["spec"]["policyName"]
+
+
+#: Kinds with controllers that we know, and why the advice leaves them out.
+UNADVISED = {
+    "v1 PodTemplate": "nothing makes pods of it without more",
+    "orchestration.aibrix.ai/v1alpha1 RayClusterFleet": "its template is that of a RayCluster",
+    "orchestration.aibrix.ai/v1alpha1 RayClusterReplicaSet": "its template is that of a RayCluster",
+}
+
+
+def test_the_advice_is_about_every_kind_whose_controller_we_know() -> None:
+    """A kind that the preview knows, and the advice not, would be misspelt in silence."""
+    rules = documents("base/admission/advice.yaml")[0]["spec"]["matchConstraints"]["resourceRules"]
+    advised = {
+        (group, resource)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    known = {kind for one in CONTROLLERS for kind in one.kinds} - UNADVISED.keys()
+    resources = {_resource(kind) for kind in known}
+    assert advised == resources | {("", "namespaces")}
+
+
+def _resource(kind: str) -> tuple[str, str]:
+    """Return the group and the resource of "GROUP/VERSION KIND"."""
+    api_version, _, word = kind.rpartition(" ")
+    return api_version.rpartition("/")[0], f"{word.lower()}s"
+
+
+def test_the_advice_finds_the_templates_of_these_kinds() -> None:
+    """Its expressions name the field with the pods of each kind, in whatever version."""
+    fields = {str(found.path[1]) for one in WORKLOADS.values() for found in templates_of(one)}
+    fields |= {*training_operator.FIELDS.values(), "rayClusterConfig", "rayClusterSpec"}
+    variables = documents("base/admission/advice.yaml")[0]["spec"]["variables"]
+    written = "\n".join(one["expression"] for one in variables)
+    assert {one for one in fields if not re.search(rf"(?:\.|'){one}\b", written)} == set()
 
 
 def test_the_guards_look_at_the_same_account() -> None:

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.unit.workloads.controllers.workloads import template, workload
+from tests.unit.workloads.controllers.workloads import (
+    GPU,
+    MPI_JOB,
+    OLD_MPI_JOB,
+    RAY,
+    WORKLOADS,
+    replicas,
+    template,
+    workload,
+)
 from webhook.fabric.records import Fabric, FabricEnv, Fabrics, RdmaResource, index
 from webhook.pod.manifest import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
@@ -30,70 +39,6 @@ FABRICS = index(
     ),
     config_hash="0123456789ab",
 )
-GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": 1, "memory": "64Gi"}}}
-MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "8", "train"]
-
-
-def launcher() -> dict[str, Any]:
-    """Make the template of a launcher that names its fabric."""
-    made = template("launcher", command=MPIRUN)
-    made["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
-    return made
-
-
-def replicas(**templates: Any) -> dict[str, Any]:
-    """Write replica specs."""
-    return {name: {"template": made} for name, made in templates.items()}
-
-
-MPI_JOB = workload(
-    "kubeflow.org/v2beta1 MPIJob",
-    {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
-)
-OLD_MPI_JOB = workload(
-    "kubeflow.org/v1alpha1 MPIJob", {"replicas": 2, "template": template(command=MPIRUN, **GPU)}
-)
-RAY = workload(
-    "ray.io/v1 RayCluster",
-    {
-        "headGroupSpec": {"template": launcher()},
-        "workerGroupSpecs": [{"groupName": "g", "template": template(command=MPIRUN, **GPU)}],
-    },
-)
-#: A workload for each controller in the table, and in one of them an init container.
-WORKLOADS = {
-    "kubernetes": workload(
-        "batch/v1 Job", {"completionMode": "Indexed", "template": template(**GPU)}
-    ),
-    "mpi-operator": MPI_JOB,
-    "mpi-operator v1alpha1": OLD_MPI_JOB,
-    "training-operator": workload(
-        "kubeflow.org/v1 PyTorchJob",
-        {"pytorchReplicaSpecs": replicas(Master=template(**GPU), Worker=template(**GPU))},
-    ),
-    "training-operator, MPIJob": workload(
-        "kubeflow.org/v1 MPIJob",
-        {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
-    ),
-    "kuberay": RAY,
-    "leaderworkerset": workload(
-        "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet",
-        {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template(**GPU)}},
-    ),
-    "jobset": workload(
-        "jobset.x-k8s.io/v1alpha2 JobSet",
-        {
-            "replicatedJobs": [
-                {"name": "w", "template": {"spec": {"template": template(**GPU)}}},
-            ]
-        },
-    ),
-    "et-operator": workload(
-        "kai.alibabacloud.com/v1alpha1 TrainingJob",
-        {"etReplicaSpecs": replicas(launcher=launcher(), worker=template(**GPU))},
-    ),
-}
-
 each_workload = pytest.mark.parametrize("value", WORKLOADS.values(), ids=WORKLOADS)
 
 

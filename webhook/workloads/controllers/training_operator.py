@@ -29,7 +29,7 @@ from webhook.workloads.controllers.workload import (
 )
 
 #: The field with the replicas of each kind.
-_FIELDS = {
+FIELDS = {
     "JAXJob": "jaxReplicaSpecs",
     "MPIJob": "mpiReplicaSpecs",
     "MXJob": "mxReplicaSpecs",
@@ -78,7 +78,7 @@ _SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 def _live(workload: Workload) -> tuple[Live, ...]:
     kind = str(workload.value["kind"])
     where = workload.where
-    if where[:2] != ("spec", _FIELDS[kind]) or where[3:] != ("template",):
+    if where[:2] != ("spec", FIELDS[kind]) or where[3:] != ("template",):
         return (Live(workload.pod),)
     if not has_containers(workload.pod):
         return (Live(workload.pod),)
@@ -179,7 +179,7 @@ def _scripts(workload: Workload) -> dict[str, Any]:
 
 CONTROLLER = Controller(
     name="training-operator",
-    kinds=frozenset(f"kubeflow.org/v1 {kind}" for kind in _FIELDS),
+    kinds=frozenset(f"kubeflow.org/v1 {kind}" for kind in FIELDS),
     adds="`training.kubeflow.org/*` labels; the variables of each framework (`MASTER_ADDR`, "
     "`TF_CONFIG` and others, by their names); for MPIJob v1 the launcher's `OMPI_MCA_*`, the "
     "hostfile, and `sleep 365d` for a worker without a command",

@@ -1,0 +1,64 @@
+"""The advice policy finds the pod templates in kinds of other projects: nothing is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.binaries import module_dir
+from tests.cluster.cluster import Cluster
+from tests.cluster.kinds import bring
+from tests.e2e.asking import ENABLE, Document, ask
+from tests.e2e.controllers.lab import WORKLOADS, Lab
+from webhook.workloads.templates import templates_of
+
+#: Where each project's module has its kinds.
+DEFINITIONS = {
+    "mpi-operator": "manifests/base/kubeflow.org_mpijobs.yaml",
+    "kuberay": "config/crd/bases",
+    "lws": "config/crd/bases",
+    "jobset": "config/components/crd/bases",
+}
+DENIES = f'annotation {ENABLE}: "yes" denies the pod: it must be "true" or "false"'
+
+
+@pytest.fixture(scope="module")
+def kinds(cluster: Cluster, lab: Lab) -> Lab:
+    """Install the kinds without their controllers and webhooks."""
+    for module, where in DEFINITIONS.items():
+        bring(cluster, str(module_dir(module) / where))
+    return lab
+
+
+def _misspelt(manifest: str, lab: Lab) -> Document:
+    """Return a workload whose last template alone opts in, with a value that is none."""
+    (value,) = yaml.safe_load_all((WORKLOADS / f"{manifest}.yaml").read_text())
+    value["metadata"]["namespace"] = lab.namespace
+    *others, last = templates_of(value)
+    for one in others:
+        del one.pod["metadata"]["annotations"]
+    last.pod["metadata"]["annotations"] = {ENABLE: "yes"}
+    found: Document = value
+    return found
+
+
+def _within(kind: str, field: str, cluster: Document, **spec: Any) -> Document:
+    """Return what makes a RayCluster."""
+    return {**cluster, "kind": kind, "spec": {field: cluster["spec"], **spec}}
+
+
+@pytest.mark.parametrize("manifest", ["mpijob", "raycluster", "leaderworkerset", "jobset"])
+def test_a_value_that_denies_the_pods_is_told(kinds: Lab, manifest: str) -> None:
+    """The author of the workload is told at once, since nobody reads a controller's warnings."""
+    assert ask(kinds.cluster, _misspelt(manifest, kinds)).advice == [DENIES]
+
+
+def test_so_are_those_of_what_makes_a_ray_cluster(kinds: Lab) -> None:
+    """RayJob and RayService hold the whole cluster."""
+    cluster = _misspelt("raycluster", kinds)
+    job = _within("RayJob", "rayClusterSpec", cluster, entrypoint="x")
+    service = _within("RayService", "rayClusterConfig", cluster)
+    assert ask(kinds.cluster, job).advice == [DENIES]
+    assert ask(kinds.cluster, service).advice == [DENIES]
