@@ -161,6 +161,7 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             decision=decision,
             pod=proven_pod(live.pod, decision),
             hint=hint,
+            bare=template.bare,
             controller=adding.name if adding else "",
             role=live.role,
         )
@@ -171,15 +172,19 @@ def _edit(case: _Case) -> Edit:
     template = case.template
     made = template_edit(template, case.decisions, lambda pod: decide(pod, case.context))
     held = ""
-    if made.held and case.controller:
+    if made.held:
         where = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
-        held = (
-            f"{template.kind} {where}: {', '.join(made.held)}: in part only at admission, since "
-            f"{case.controller.name} writes what is edited"
-        )
+        held = f"{template.kind} {where}: {', '.join(made.held)}: {_why_held(case)}"
     return Edit(
         document=case.home.number, steps=template.path, ops=made.ops, pod=made.pod, held=held
     )
+
+
+def _why_held(case: _Case) -> str:
+    if case.template.bare:
+        return "only at admission, since the document has no place for the pods' annotations"
+    name = case.controller.name if case.controller else "the controller"
+    return f"in part only at admission, since {name} writes what is edited"
 
 
 def _unknown_controller(case: _Case) -> str:

@@ -22,7 +22,7 @@ class TemplateEdit(NamedTuple):
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
     pod: PodManifest  #: the template with the operations, which jsonpatch applied
-    held: tuple[str, ...] = ()  #: the mutations that edit what the controller wrote
+    held: tuple[str, ...] = ()  #: the mutations of which a part has no place there
 
 
 def template_edit(
@@ -36,6 +36,8 @@ def template_edit(
     what was written for those before it, so that nothing is written twice. What a controller adds
     to has no status in the document: that is a live pod's. Raises UnprovenPatchError.
     """
+    if template.bare:
+        return _spec_edit(template, *decisions)
     lives = live_pods(template)
     if len(lives) == 1 and lives[0].pod is template.pod:
         (decision,) = decisions
@@ -49,6 +51,21 @@ def template_edit(
         ops += made.ops
         held.update(dict.fromkeys(_mutations(again, made.held)))
     return TemplateEdit(tuple(ops), pod, tuple(held))
+
+
+def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
+    """Edit a pod spec without metadata: there is no place for mutations that annotate the pod."""
+    edits = _edits(decision)
+    annotating = set(_mutations(decision, [op for op in edits if not op["path"].startswith(_SPEC)]))
+    left = [op for one in decision.outcomes if one.mutation in annotating for op in one.ops]
+    kept = [op for op in edits if not any(op is one for one in left)]
+    made = transferred(template.pod, template.pod, kept)
+    ops: list[PatchOp] = [{**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in made.ops]
+    spec = proven(template.pod["spec"], ops, made.pod["spec"])
+    return TemplateEdit(tuple(ops), spec, tuple(sorted(annotating)))
+
+
+_SPEC = "/spec/"
 
 
 def _edits(decision: Decision) -> list[PatchOp]:

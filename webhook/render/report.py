@@ -41,6 +41,7 @@ class Preview:
     hint: str = ""
     #: The controller that adds to the pod; "" if it is decided on as it is in the document.
     controller: str = ""
+    bare: bool = False  #: whether the document has a pod spec only, without the pods' metadata
     role: str = ""  #: which of the template's pods it is, where there are several kinds of them
 
     @property

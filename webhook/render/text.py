@@ -116,6 +116,8 @@ def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None
 def _because(preview: Preview, ways: Ways) -> str:
     """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
     verdict = preview.decision.verdict
+    if verdict is None and preview.bare:
+        return f"the pods' metadata is made by their controller; ask what if with {ways.enable}"
     if verdict is None:
         where = dotted((*preview.steps, "metadata", "annotations"))
         return f'add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'

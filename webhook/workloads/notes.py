@@ -37,6 +37,8 @@ def notes_of(value: Any) -> list[str]:
     containers: dict[Owner, dict[str, list[Path]]] = {}
     for place in places_of(value):
         where = place.path[len(place.owner.path) :]
+        if place.is_bare:
+            continue
         if place.is_pod:
             if at(place.node, _CONTAINERS) is None and isinstance(_spec(place.node), dict):
                 notes.append(_without_containers(place))
@@ -54,7 +56,7 @@ def _is_container(place: Place) -> bool:
     """Return whether a mapping is a container, though not of a pod.
 
     It has an image and another field of containers; or it has a name and is in a list
-    `containers`, as in KServe's LLMInferenceService, which leaves the image to the service.
+    `containers`, since some kinds leave the image to another object.
     """
     if place.owner is NOBODY or place.path[-1:] in ((), ("spec",)):
         return False

@@ -51,7 +51,8 @@ class OptInHints:
                     continue
                 place = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _elsewhere(self._value, place, key, own)
+                    there = None if template.bare else own
+                    return _elsewhere(self._value, place, key, there)
                 return _misnamed(place, key)
         return ""
 
@@ -91,15 +92,16 @@ def _misnamed(place: Path, key: str) -> str:
     return f"{key!r} in {dotted(place)} means nothing{_instead(key)}"
 
 
-def _elsewhere(value: Any, place: Path, key: str, own: Path) -> str:
+def _elsewhere(value: Any, place: Path, key: str, own: Path | None) -> str:
     around = at(value, place[:-2])
     kind, name = at(around, ("kind",)), at(around, (*_METADATA, "name"))
     owner = " ".join(str(word) for word in (kind, name) if word)
     whose = f" of {owner}" if owner else ""
-    return (
-        f"{key} stands in {dotted(place)}{whose}, which reaches no pod: "
-        f"it counts in {dotted((*own, 'annotations'))} only{_instead(key)}"
-    )
+    stands = f"{key} stands in {dotted(place)}{whose}"
+    if own is None:  # the pods' metadata is not in the document
+        return f"{stands}: it counts if the controller copies it to the pods{_instead(key)}"
+    where = dotted((*own, "annotations"))
+    return f"{stands}, which reaches no pod: it counts in {where} only{_instead(key)}"
 
 
 def _instead(key: str) -> str:

@@ -5,6 +5,10 @@ without a list of kinds: Deployment, CronJob, MPIJob, RayCluster, JobSet, AppWra
 to come. A mapping with its own kind counts only if that is Pod: in a MiniCluster or ServingRuntime,
 the metadata beside `spec.containers` belongs to that object and does not reach a pod.
 
+A pod spec without metadata counts under the keys that operators use for one: `template`, `worker`
+(KServe's LLMInferenceService), `podSpec` (Grove's PodCliqueSet). It needs named containers, but no
+images. The controller makes the pods' metadata, and so decides whether they opt in.
+
 A Pod whose `containers` is not a list, and a `template` with such a spec, count as well: probably a
 dash is missing, and the decision says so.
 """
@@ -26,9 +30,10 @@ class Template(NamedTuple):
     kind: str  #: the kind of the nearest object around it; "" if there is none
     name: str  #: the name of that object, else its generateName, else ""
     namespace: str | None  #: the namespace of that object, or of one around it; None if unset
-    pod: PodManifest  #: the mapping itself, not a copy
+    pod: PodManifest  #: the mapping itself, not a copy; with it as `spec` if it is bare
     owner: dict[str, Any] | None = None  #: that object itself; None if there is none
     owner_depth: int = 0  #: the length of its path
+    bare: bool = False  #: whether it is a pod spec without metadata
 
 
 class Owner(NamedTuple):
@@ -51,10 +56,12 @@ class Place(NamedTuple):
     owner: Owner
     node: dict[str, Any]
     is_pod: bool
+    is_bare: bool = False  #: a pod spec without metadata
 
 
 NOBODY = Owner((), "", "", None)
 _NO_PODS_BELOW = ("metadata", "status")
+_KEYS_OF_SPECS = frozenset(("podSpec", "template", "worker"))
 
 
 def templates_of(value: Any) -> list[Template]:
@@ -69,8 +76,9 @@ def templates_of(value: Any) -> list[Template]:
 def _template(value: Any, place: Place) -> Template:
     owner = place.owner
     around = None if owner is NOBODY else at(value, owner.path)
-    depth = len(owner.path)
-    return Template(place.path, owner.kind, owner.name, owner.namespace, place.node, around, depth)
+    pod = {"spec": place.node} if place.is_bare else place.node
+    names = owner.kind, owner.name, owner.namespace
+    return Template(place.path, *names, pod, around, len(owner.path), place.is_bare)
 
 
 def not_kubernetes(document: Document) -> str | None:
@@ -100,8 +108,9 @@ def places_of(value: Any) -> Iterator[Place]:
         is_object = isinstance(node.get("kind"), str) and isinstance(node.get("apiVersion"), str)
         if is_object:
             owner = _owner(path, node, owner)
-        is_pod = _is_pod(path, node, is_object=is_object)
-        yield Place(path, owner, node, is_pod)
+        is_bare = not is_object and _is_bare(path, node)
+        is_pod = is_bare or _is_pod(path, node, is_object=is_object)
+        yield Place(path, owner, node, is_pod, is_bare)
         if not is_pod:
             stack.extend(_below(path, owner, node, is_object=is_object))
 
@@ -131,6 +140,17 @@ def _is_pod(path: Path, node: dict[str, Any], *, is_object: bool) -> bool:
     if not isinstance(spec, dict) or "containers" not in spec:
         return False
     return isinstance(spec["containers"], list) or path[-1:] == ("template",)
+
+
+def _is_bare(path: Path, node: dict[str, Any]) -> bool:
+    containers = node.get("containers")
+    return (
+        path[-1:] != ()
+        and path[-1] in _KEYS_OF_SPECS
+        and isinstance(containers, list)
+        and bool(containers)
+        and all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in containers)
+    )
 
 
 def _below(

@@ -186,3 +186,57 @@ def test_the_text_names_the_controller() -> None:
         "(worker, as mpi-operator creates it)",
         "(launcher, as mpi-operator creates it)",
     ]
+
+
+BARE = {
+    "containers": [
+        {"name": "main", "command": ["/usr/sbin/sshd", "-D"], **GPU},
+    ]
+}
+LLM = workload("serving.kserve.io/v1alpha1 LLMInferenceService", {"template": BARE, "worker": BARE})
+
+
+def enabled(value: dict[str, Any]) -> tuple[Document, Report]:
+    """Preview an object as if its pods had opted in."""
+    (document,) = read_documents(json.dumps(value))
+    return document, preview_documents([document], PreviewOptions(fabrics=FABRICS, enable=True))
+
+
+def test_a_pod_spec_without_metadata_opts_in_by_its_controller() -> None:
+    """Nothing in the document opts in, so the text names no place for the annotation."""
+    text = report_text(previewed(LLM)[1], width=200)
+    assert text.count("not opted in: the pods' metadata is made by their controller") == 2
+    assert "spec.template.metadata" not in text
+
+
+def test_an_annotation_around_a_pod_spec_may_reach_the_pods() -> None:
+    """That depends on the controller: KServe's does not copy it."""
+    value = {**LLM, "metadata": {**LLM["metadata"], "annotations": {"rdma.lab/enable": "true"}}}
+    hints = {preview.hint for preview in previewed(value)[1].previews}
+    where = "metadata.annotations of LLMInferenceService job"
+    assert hints == {
+        f"rdma.lab/enable stands in {where}: it counts if the controller copies it to the pods"
+    }
+
+
+def test_a_pod_spec_is_edited_except_for_annotations() -> None:
+    """The file for NCCL needs an annotation of the pod, so no part of it is written."""
+    document, report = enabled(LLM)
+    (ops,) = patches([document], report)
+    (rewritten,) = rewrite([document], report)
+    assert outcomes(report)[0]["applied"].count("config-files") == 2
+    assert all(op["path"].startswith(("/spec/template/", "/spec/worker/")) for op in ops)
+    assert "nccl.conf" not in rewritten.text
+    assert "NCCL_IB_HCA" in rewritten.text
+    where = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
+    why = "only at admission, since the document has no place for the pods' annotations"
+    assert ("note", f"{where}: config-files: {why}") in asides(report)
+
+
+def test_a_denied_pod_spec_is_not_edited() -> None:
+    """As for any pod that is denied."""
+    bare = {"containers": [{"name": "main", "env": "none", **GPU}]}
+    value = workload("serving.kserve.io/v1alpha1 LLMInferenceService", {"template": bare})
+    document, report = enabled(value)
+    assert report.denied
+    assert patches([document], report) == [[]]

@@ -47,13 +47,13 @@ def test_containers_right_under_another_kind(kind: str) -> None:
     assert notes_of(made(kind, {"containers": containers})) == [f"{kind} m: {where}: {left('its')}"]
 
 
-def test_a_pod_spec_without_images_and_metadata() -> None:
-    """KServe's services leave the image out; the metadata of their pods is made by KServe."""
+def test_containers_without_images() -> None:
+    """Some kinds leave the image to another object. A pod spec without metadata is no such part."""
     bare = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}
-    spec = {"template": bare, "prefill": {"template": bare}, "worker": bare}
-    where = "spec.template.containers[0], spec.worker.containers[0] and 1 more"
-    assert notes_of(made("LLMInferenceService", spec)) == [
-        f"LLMInferenceService m: containers outside any pod template at {where}: {left('their')}"
+    spec = {"template": bare, "engine": bare, "prefill": {"worker": bare, "leader": bare}}
+    where = "spec.engine.containers[0], spec.prefill.leader.containers[0]"
+    assert notes_of(made("Service", spec)) == [
+        f"Service m: containers outside any pod template at {where}: {left('their')}"
     ]
 
 

@@ -121,6 +121,33 @@ def test_containers_right_under_another_kind_are_no_template(kind: str) -> None:
     assert found(value) == []
 
 
+@pytest.mark.parametrize("key", ["template", "worker", "podSpec"])
+def test_a_pod_spec_without_metadata(key: str) -> None:
+    """It needs named containers, but no images, under a key that operators use for one."""
+    bare = {"containers": [{"name": "main"}]}
+    (template,) = templates_of(workload("Service", "s", {key: bare}))
+    assert template.path == ("spec", key)
+    assert template.bare
+    assert template.pod == {"spec": bare}
+    assert template.pod["spec"] is bare
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"other": {"containers": [{"name": "main"}]}},
+        {"template": {"containers": [{"image": "x"}]}},
+        {"template": {"containers": ["main"]}},
+        {"template": {"containers": []}},
+        {"template": {"containers": {"name": "main"}}},
+    ],
+    ids=["another key", "no name", "no mapping", "none", "no list"],
+)
+def test_what_is_not_certainly_a_pod_spec(spec: dict[str, Any]) -> None:
+    """An edit of something else would spoil it."""
+    assert templates_of(workload("Service", "s", spec)) == []
+
+
 def test_a_train_job_has_no_template() -> None:
     """Its partial containers are merged into those of a runtime, which has the template."""
     patches = [{"template": pod()}]
