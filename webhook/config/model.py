@@ -161,7 +161,7 @@ class NvlinkEntry(Entry):
 
 
 class ForeignNicsEntry(Entry):
-    """NICs of other vendors, besides the built-in list: their pods get no RDMA of ours."""
+    """NICs that no fabric uses, besides the built-in list: their pods get no RDMA of ours."""
 
     resources: list[Text] = _always([])
     """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
@@ -321,7 +321,7 @@ class FabricConfiguration(Entry):
     """NVLink between pods on one node."""
 
     foreign_nics: ForeignNicsEntry = _always(ForeignNicsEntry())
-    """NICs of other vendors, besides the built-in list."""
+    """NICs that no fabric uses, besides the built-in list."""
 
     fabrics: list[FabricEntry]
     """The fabrics; `[]` where there is none yet."""

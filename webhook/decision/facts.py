@@ -14,6 +14,8 @@ from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import items, mapping, text
 
 LABEL = "rdma.lab/enable"
+#: The label by which GPU feature discovery names the product, and `gpuProducts` of the fabrics.
+PRODUCT = "nvidia.com/gpu.product"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
 
@@ -67,6 +69,8 @@ class NodeInventory:
     offering: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
     inhabited: frozenset[str] = frozenset()
+    #: The keys of all labels that any node has.
+    label_keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +122,13 @@ class Facts:
                 by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
             for resource in node.resources:
                 offering[resource] = offering.get(resource, frozenset()) | homes
-        inhabited = frozenset[str]().union(*by_node.values())
-        return NodeInventory(by_node=by_node, by_gpu=by_gpu, offering=offering, inhabited=inhabited)
+        return NodeInventory(
+            by_node=by_node,
+            by_gpu=by_gpu,
+            offering=offering,
+            inhabited=frozenset[str]().union(*by_node.values()),
+            label_keys=frozenset[str]().union(*(node.labels for node in self.nodes.values())),
+        )
 
 
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
@@ -138,7 +147,7 @@ def product_of(key: str, value: str) -> str:
 
     Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
     """
-    if key != "nvidia.com/gpu.product":
+    if key != PRODUCT:
         return value
     return value.split("-MIG-", 1)[0].removesuffix("-SHARED")
 

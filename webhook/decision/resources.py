@@ -1,4 +1,4 @@
-"""Classify the resource names of a container: GPUs, RDMA devices, other vendors' NICs.
+"""Classify the resource names of a container: GPUs, RDMA devices, NICs that no fabric claims.
 
 GPU names are compared with a table or with the fabrics, never by the prefix `nvidia.com/gpu`,
 since `nvidia.com/gpumem` is memory.
@@ -44,26 +44,28 @@ VIRTUAL_GPU = frozenset(
     }
 )
 
-#: NICs of other vendors and injectors, unless a fabric claims the name.
+#: NICs whose settings no fabric has, unless one claims the name.
 FOREIGN_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
     "*/hostdev*",  # NVIDIA network operator, host-device network
+    "*/rdma[-_]vf*",  # the same operator's SR-IOV examples: nvidia.com/rdma-vf
+    "openshift.io/*",  # RESOURCE_PREFIX of the SR-IOV network operator
+    "mellanox.com/*",  # the prefix in the examples of the SR-IOV network device plugin
     "*mlnxnics*",  # older SR-IOV examples
     "*volcengine.com/rdma",  # vke.volcengine.com/rdma: bound to its own CNI
     "amd.com/nic",
     "amd.com/vnic",
-    "networking.gke.io*",  # GKE multi-networking, GPUDirect-TCPXO and -RDMA
+    "networking.gke.io*",  # GKE multi-networking: GPUDirect-TCPXO, and ConnectX for -RDMA
     "aliyun/erdma",
     "koordinator.sh/rdma",
 )
-FOREIGN_ANNOTATIONS = ("networking.gke.io/*",)
-_RESOURCES, _ANNOTATIONS = Globs(FOREIGN_RESOURCES), Globs(FOREIGN_ANNOTATIONS)
+_RESOURCES = Globs(FOREIGN_RESOURCES)
 _NONE = Globs()
 
 
 class Usage(NamedTuple):
-    """The GPUs, RDMA devices and foreign NICs that one container requests."""
+    """The GPUs, RDMA devices and unclaimed NICs that one container requests."""
 
     #: GPU resource names with a quantity above zero.
     gpus: tuple[str, ...]
@@ -189,10 +191,5 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
 
 
 def is_foreign(name: str, more: Globs = _NONE) -> bool:
-    """Return whether a resource is another vendor's NIC; `more` are the site's globs."""
+    """Return whether a resource is a NIC that no fabric claims; `more` are the site's globs."""
     return _RESOURCES.match(name) or more.match(name)
-
-
-def is_foreign_annotation(key: str, more: Globs = _NONE) -> bool:
-    """Return whether a pod annotation belongs to another vendor's NICs."""
-    return _ANNOTATIONS.match(key) or more.match(key)

@@ -33,10 +33,14 @@ class Target(NamedTuple):
 
 
 class Launcher(NamedTuple):
-    """A container that starts MPI ranks in other containers; it gets only `env` and `hcoll`."""
+    """A container that starts ranks in other pods; it gets only `env` and `hcoll`."""
 
     name: str
     path: Path
+    #: What it was taken for a launcher by, such as "label mpi-job-role".
+    evidence: str = ""
+    #: Whether its ranks certainly run in other pods; else it may run them itself.
+    elsewhere: bool = True
 
 
 class Needs(IntEnum):

@@ -14,10 +14,20 @@ to end in `exec "$@"`, since no other entrypoint could use them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webhook.mpi.launchers import FAMILIES, SOUGHT, SSHD, may_launch
+from webhook.mpi.launchers import (
+    DEEPSPEED,
+    FAMILIES,
+    HOROVOD,
+    RAY_HEAD,
+    SOUGHT,
+    SOUGHT_STARTERS,
+    SSHD,
+    may_launch,
+)
 from webhook.pod.manifest import PodManifest, mapping, strings
 from webhook.pod.path import Path
 from webhook.shelltext.argv import Word, basename, command_at, script_at, unwrap
@@ -27,6 +37,10 @@ from webhook.shelltext.read import TOO_MANY, Scripts
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
 _ASKING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
 _HANDS_OVER = 'exec "$@"'
+#: `sshd` as a word, or the service that Debian calls `ssh`, started by whatever starts services.
+_SSH_SERVER = re.compile(
+    r"\bsshd\b|\bservice\s+ssh\b|\binit\.d/ssh\b|\bsystemctl\s+(?:[\w.-]+\s+){1,3}ssh\b"
+)
 
 
 class Launch(NamedTuple):
@@ -47,6 +61,15 @@ class Launch(NamedTuple):
         """Return whether words may be inserted after the launcher's."""
         return not self.behind and not self.problem
 
+    @property
+    def launcher(self) -> tuple[Word, ...]:
+        """Return the words from the launcher's on, also behind sudo or in the script of `su -c`."""
+        if not self.behind:
+            return self.words
+        words = [part for word in self.words for part in (word.split() if word else (word,))]
+        first = next(at for at, word in enumerate(words) if basename(word or "") in FAMILIES)
+        return tuple(words[first:])
+
 
 class _Run(NamedTuple):
     path: Path
@@ -56,19 +79,34 @@ class _Run(NamedTuple):
     problem: str = ""
 
 
+class _Search:
+    """Words that are sought in a pod's commands, and what was found so far."""
+
+    __slots__ = ("ran", "scripts", "words")
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        self.scripts = Scripts(words)
+        self.ran: dict[Path, tuple[_Run, ...]] = {}
+
+    def finds(self, text: str) -> bool:
+        """Return whether a text has any of the words."""
+        return any(map(text.__contains__, self.words))
+
+
 class Commands:
     """The commands of one pod as the user wrote them, each read once, on demand.
 
     Most commands hold no sought word, so each is joined into a text and searched before it is read.
     """
 
-    __slots__ = ("_pod", "_ran", "_scripts", "_texts")
+    __slots__ = ("_launchers", "_pod", "_starters", "_texts")
 
     def __init__(self, pod: PodManifest) -> None:
         self._pod = pod
         self._texts: dict[Path, str] = {}
-        self._ran: dict[Path, tuple[_Run, ...]] = {}
-        self._scripts = Scripts(SOUGHT)
+        self._launchers = _Search(SOUGHT)
+        self._starters: _Search | None = None  # made on demand: few pods need it
 
     def text(self, path: Path) -> str:
         """Return all words of the command of the container at `path`, one per line."""
@@ -83,27 +121,47 @@ class Commands:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
-        found = [_launch(run) for run in self._runs(path)]
+        found = [_launch(run) for run in self._runs(path, self._launchers)]
         return tuple(launch for launch in found if launch is not None)
 
-    def runs_sshd(self, path: Path) -> bool:
-        """Return whether a container runs sshd as a command; its children do not inherit `env`."""
-        return SSHD in self.text(path) and any(
-            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path)
+    def starters(self, path: Path) -> tuple[tuple[Word, ...], ...]:
+        """List the words of the launchers that are not MPI's: of horovodrun, deepspeed, Ray."""
+        text = self.text(path)
+        if not any(map(text.__contains__, SOUGHT_STARTERS)):
+            return ()
+        if self._starters is None:
+            self._starters = _Search(SOUGHT_STARTERS)
+        return tuple(
+            run.words for run in self._runs(path, self._starters) if run.words and _starts(run)
         )
+
+    def runs_sshd(self, path: Path) -> bool:
+        """Return whether a container certainly runs sshd: its children do not inherit `env`."""
+        return SSHD in self.text(path) and any(
+            run.words and basename(run.words[0] or "") == SSHD
+            for run in self._runs(path, self._launchers)
+        )
+
+    def mentions_sshd(self, path: Path) -> bool:
+        """Return whether a command has sshd as a word, or starts the service ssh.
+
+        It may only be a comment, or run behind a script that is not known here.
+        """
+        text = self.text(path)
+        return "ssh" in text and _SSH_SERVER.search(text) is not None
 
     def _of(self, path: Path) -> tuple[list[str], list[str]]:
         container = mapping(self._pod, path)
         command = strings(container, ("command",), path)
         return command, strings(container, ("args",), path) if "args" in container else []
 
-    def _runs(self, path: Path) -> tuple[_Run, ...]:
-        found = self._ran.get(path)
+    def _runs(self, path: Path, search: _Search) -> tuple[_Run, ...]:
+        found = search.ran.get(path)
         if found is None:
-            found = self._ran[path] = tuple(self._read(path))
+            found = search.ran[path] = tuple(self._read(path, search))
         return found
 
-    def _read(self, path: Path) -> Iterator[_Run]:
+    def _read(self, path: Path, search: _Search) -> Iterator[_Run]:
         """Yield what a container runs; a run without words is a script that was not read."""
         command, args = self._of(path)
         argv, split = command + args, len(command)
@@ -111,26 +169,26 @@ class Commands:
         while at is not None:
             script = script_at(argv, at)
             if script is None:
-                problem = "" if self._scripts.allows(len(argv)) else TOO_MANY
+                problem = "" if search.scripts.allows(len(argv)) else TOO_MANY
                 words = () if problem else tuple(argv)
                 yield _Run(_place(at, split), None, words[:at], words[at:], problem)
                 return
-            yield from self._in_script(argv[script], _place(script, split))
+            yield from _in_script(search, argv[script], _place(script, split))
             if not argv[script].rstrip().endswith(_HANDS_OVER):
                 return
             at = command_at(argv, script + 2)
 
-    def _in_script(self, script: str, place: Path) -> Iterator[_Run]:
-        launches = may_launch(script)
-        if not launches and SSHD not in script:
-            return
-        commands, problem = self._scripts.read(script)
-        if problem and launches:
-            yield _Run(place, None, (), (), problem)
-        for words, ends in commands:
-            at = command_at(words)
-            if at is not None:
-                yield _Run(place, ends[at], words[:at], words[at:])
+
+def _in_script(search: _Search, script: str, place: Path) -> Iterator[_Run]:
+    if not search.finds(script):
+        return
+    commands, problem = search.scripts.read(script)
+    if problem and may_launch(script):
+        yield _Run(place, None, (), (), problem)
+    for words, ends in commands:
+        at = command_at(words)
+        if at is not None:
+            yield _Run(place, ends[at], words[:at], words[at:])
 
 
 def _launch(run: _Run) -> Launch | None:
@@ -144,6 +202,14 @@ def _launch(run: _Run) -> Launch | None:
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
         return Launch(path, end, front, words, behind=name)
     return None
+
+
+def _starts(run: _Run) -> bool:
+    name = basename(run.words[0] or "")
+    program, verb, option = RAY_HEAD
+    if name == program:
+        return run.words[1:2] == (verb,) and option in run.words
+    return name in (HOROVOD, DEEPSPEED)
 
 
 def _launches(word: str) -> bool:

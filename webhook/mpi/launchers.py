@@ -1,7 +1,7 @@
-"""The names of MPI launchers: one table, from which all sought words are derived.
+"""The names of launchers: one table for MPI's, from which all sought words are derived.
 
-`mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. horovodrun, deepspeed,
-torchrun and srun are not listed, since they accept none of mpirun's options.
+`mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. Torchrun and srun are not
+listed: the first starts processes in its own container, the second runs on no pod.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ FAMILIES: Mapping[str, Family] = {
     "mpirun_rsh": "another MPI",
 }
 
+#: Launchers of other frameworks, which accept none of mpirun's options. Without hosts, horovodrun
+#: starts its processes in its own container; deepspeed reads /job/hostfile (launcher/runner.py,
+#: DLTS_HOSTFILE), and a container without a GPU is of no use to it.
+HOROVOD = "horovodrun"
+DEEPSPEED = "deepspeed"
+#: The head of a Ray cluster. Its option is sought, since "ray" is part of many words.
+RAY_HEAD = ("ray", "start", "--head")
+
 #: The server by which ranks are reached; its children do not inherit the container's environment.
 SSHD = "sshd"
 
@@ -35,6 +43,8 @@ STEMS = tuple(
 )
 #: The words by which commands are found in scripts.
 SOUGHT = (*STEMS, SSHD)
+#: The same for the launchers of other frameworks.
+SOUGHT_STARTERS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])
 
 
 def may_launch(text: str) -> bool:

@@ -37,10 +37,11 @@ def _names(text: str) -> frozenset[str]:
 _MCA = _names("mca gmca omca gomca")
 _PROOFS = _names("mca x allow-run-as-root")
 _FILES = _names("app am tune")  # these read more options from a file
-_HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
+#: Options that name hosts.
+HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
 _TWO = _MCA | _names("pmixmca prtemca")
 _ONE = (
-    _HOSTS
+    HOSTS
     | _FILES
     | _names(
         "c n np N x bind-to map-by rank-by cpu-list cpu-set cpus-per-proc cpus-per-rank npernode"
@@ -156,7 +157,7 @@ def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     options = _options(words)
     return (
         any(name in env for name in _REMOTE_ENV)
-        or not _HOSTS.isdisjoint(options.names)
+        or not HOSTS.isdisjoint(options.names)
         or "plm_rsh_args" in options.values
     )
 
@@ -172,7 +173,7 @@ def _options(words: Sequence[Word]) -> _Options:
             clear = word is not None and (word[0:1] != "$" or "/" in word)
             break
         name = word.lstrip("-")
-        count = _values_of(name, words[at + 1 : at + 2])
+        count = values_of(name, words[at + 1 : at + 2])
         names.append(name.partition("=")[0])
         values.append(words[at + 1] if count and at + 1 < len(words) else None)
         if count is None:
@@ -183,7 +184,7 @@ def _options(words: Sequence[Word]) -> _Options:
     return _Options(tuple(names), tuple(values), words[at:], clear)
 
 
-def _values_of(name: str, following: Sequence[Word]) -> int | None:
+def values_of(name: str, following: Sequence[Word]) -> int | None:
     """Return how many values an option takes; None if the next word may or may not be its value."""
     if name in _TWO:
         return 2

@@ -1,11 +1,13 @@
-"""Find the containers that start MPI ranks, in their own pod or in others.
+"""Find the containers that start ranks, in their own pod or in others, and say how it is known.
 
-    evidence                                             of
-    --------                                             --
-    a role label, `ray.io/node-type: head`               the pod
-    K_MPI_JOB_ROLE in env                                each container (mpi-operator v2)
-    OMPI_MCA_*, or a hostfile variable, in env           the container
-    a launcher in command or args                        the container
+    evidence                                             of             the ranks run
+    --------                                             --             -------------
+    a role label, `ray.io/node-type: head`               the pod        in other pods
+    K_MPI_JOB_ROLE (mpi-operator v2), a hostfile or      the container  in other pods
+      an agent for ssh in env
+    a launcher with hosts, deepspeed, or                 the container  in other pods
+      `ray start --head` in command or args
+    a launcher without hosts, OMPI_MCA_* in env          the container  here, for all that is known
 
 A label concerns the pod: the launcher is then the container that has its own evidence, or else
 the first container. Nothing that this webhook writes is evidence, nor are a site's variables.
@@ -13,33 +15,40 @@ the first container. Nothing that this webhook writes is evidence, nor are a sit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from webhook.mpi.commands import Commands
+from webhook.mpi.hosts import names_hosts, sets_hosts
+from webhook.mpi.launchers import DEEPSPEED, RAY_HEAD
 from webhook.mpi.openmpi import PREFIX, SWITCH
-from webhook.pod.container_env import env_names
+from webhook.pod.container_env import env_of
 from webhook.pod.manifest import PodManifest, items, mapping
 from webhook.pod.path import Path
+from webhook.shelltext.argv import Word, basename
 
 Role = Literal["launcher", "worker"]
 
-#: Sources: mpi-operator pkg/apis/kubeflow/v2beta1, v1 and, for `mpi_role_type`, v1alpha1. The
+#: Sources: mpi-operator pkg/apis/kubeflow/v2beta1, v1 and, for `mpi_role_type`, v1alpha1;
+#: et-operator pkg/controllers/trainingjob_controller.go (arena's etjob and deepspeedjob). The
 #: training-operator sets `replica-type` for all its kinds, but only MPIJob has a launcher.
-_ROLE_LABELS = ("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type")
-_REPLICA_LABEL = "training.kubeflow.org/replica-type"
-_LABELS = frozenset({*_ROLE_LABELS, _REPLICA_LABEL})
-_RAY_LABEL = "ray.io/node-type"
+_ROLE_LABELS = (
+    *("training.kubeflow.org/job-role", "mpi-job-role", "mpi_role_type", "training-job-role"),
+)
+#: Labels that name launchers, and other pods that are not MPI's.
+_LAUNCHING_LABELS = {"training.kubeflow.org/replica-type": "launcher", "ray.io/node-type": "head"}
+_LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHING_LABELS})
 _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
+#: Open MPI's parameters, and those of PRRTE, the launcher of Open MPI 5.
+_PARAMETERS = (PREFIX, "PRTE_MCA_")
 
 
-def role_of(pod: PodManifest, manifest: dict[str, Any]) -> Role | None:
-    """Return the MPI role that an operator gave to the container, or to its pod."""
-    for item in items(manifest, ("env",)):
-        if item.get("name") == _ROLE_ENV:
-            return _role(item.get("value"))
-    return _role_in_labels(pod)
+class Launching(NamedTuple):
+    """Why a container is taken for a launcher."""
+
+    evidence: str  #: such as "label mpi-job-role" or "mpirun --hostfile in its command"
+    elsewhere: bool  #: whether the ranks run in other pods; else they run here, as far as is known
 
 
 def starts_without_env(
@@ -48,47 +57,48 @@ def starts_without_env(
     """Return whether processes in the container at `path` may lack its `env`, which is `own`.
 
     Such are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and the
-    children of sshd.
+    children of sshd, if the command only mentions it.
     """
-    role = _role(own[_ROLE_ENV]) if _ROLE_ENV in own else _role_in_labels(pod)
-    return role == "worker" or commands.runs_sshd(path)
+    role = (_role(own[_ROLE_ENV]) if _ROLE_ENV in own else None) or _labelled(pod)[0]
+    return role == "worker" or commands.mentions_sshd(path)
 
 
 def launchers_of(
     pod: PodManifest, commands: Commands, written: frozenset[str] = frozenset()
-) -> frozenset[int]:
-    """Return the indexes of the app containers that start ranks.
+) -> dict[int, Launching]:
+    """Return the app containers that start ranks: index → how it is known.
 
     `written` are the names that the `env` of any fabric sets. They are no evidence, since a target
     may have got them from us.
     """
-    containers = items(pod, ("spec", "containers"))
-    launching = {
-        index
-        for index, one in enumerate(containers)
-        if _is_told(one, written) or _launches(commands, ("spec", "containers", index))
-    }
-    head = mapping(pod, ("metadata", "labels")).get(_RAY_LABEL) == "head"
-    found = set()
-    for index, one in enumerate(containers):
-        role = _role_in_labels(pod) if _ROLE_ENV in written else role_of(pod, one)
-        chosen = launching
-        if not launching and (head or role == "launcher"):
-            chosen = {0}
-        if role != "worker" and index in chosen:
-            found.add(index)
-    return frozenset(found)
+    roles: list[Role | None] = []
+    found: dict[int, Launching] = {}
+    for index in range(len(items(pod, ("spec", "containers")))):
+        path = ("spec", "containers", index)
+        own = {name: value for name, value in env_of(pod, path).items() if name not in written}
+        roles.append(_role(own.get(_ROLE_ENV)))
+        evidence = next(_evidence(own, commands, path), None)
+        if evidence is not None:
+            found[index] = evidence
+    role, label = _labelled(pod)
+    if role == "launcher" and roles:
+        found = dict.fromkeys(found or (0,), Launching(f"label {label}", elsewhere=True))
+    return {index: one for index, one in found.items() if (roles[index] or role) != "worker"}
 
 
-def _role_in_labels(pod: PodManifest) -> Role | None:
+def _labelled(pod: PodManifest) -> tuple[Role | None, str]:
+    """Return the role that an operator gave to the pod, and the label that says so."""
     labels = mapping(pod, ("metadata", "labels"))
     if _LABELS.isdisjoint(labels):
-        return None
+        return None, ""
     for label in _ROLE_LABELS:
-        role = _role(labels.get(label))
+        role = _role(labels[label]) if label in labels else None
         if role is not None:
-            return role
-    return "launcher" if labels.get(_REPLICA_LABEL) == "launcher" else None
+            return role, label
+    for label, launching in _LAUNCHING_LABELS.items():
+        if labels.get(label) == launching:
+            return "launcher", label
+    return None, ""
 
 
 def _role(value: object) -> Role | None:
@@ -99,18 +109,32 @@ def _role(value: object) -> Role | None:
             return None
 
 
-def _is_told(manifest: dict[str, Any], written: frozenset[str]) -> bool:
-    """Return whether a name in `env` is evidence of a launcher."""
-    names = env_names(manifest)
-    joined = "\n".join(names)
-    if PREFIX not in joined and not any(name in joined for name in _HOSTFILE_ENV):
-        return False
-    return any(
-        name not in written
-        and ((name.startswith(PREFIX) and name != SWITCH) or name in _HOSTFILE_ENV)
-        for name in names
-    )
+def _evidence(own: Mapping[str, str | None], commands: Commands, path: Path) -> Iterator[Launching]:
+    """Yield why a container with this `env` may be a launcher, the strongest reason first."""
+    parameters = [name for name in own if name.startswith(_PARAMETERS) and name != SWITCH]
+    launchers = [one.launcher for one in commands.launches(path) if not one.problem]
+    launchers += commands.starters(path)
+    if own.get(_ROLE_ENV) == "launcher":
+        yield Launching(f"{_ROLE_ENV} in env", elsewhere=True)
+    naming = [name for name in parameters if sets_hosts(name, own[name])]
+    for name in (*_HOSTFILE_ENV, *naming):
+        if name in own:
+            yield Launching(f"{name} in env", elsewhere=True)
+    for called in filter(None, map(_called, launchers)):
+        yield Launching(f"{called} in its command", elsewhere=True)
+    for words in launchers:
+        yield Launching(f"{basename(words[0] or '')} in its command", elsewhere=False)
+    for name in parameters:
+        if name.startswith(PREFIX):
+            yield Launching(f"{name} in env", elsewhere=False)
 
 
-def _launches(commands: Commands, path: Path) -> bool:
-    return any(not launch.problem for launch in commands.launches(path))
+def _called(words: Sequence[Word]) -> str:
+    """Return what to call a launcher that certainly starts processes in other pods, else ""."""
+    name = basename(words[0] or "")
+    if name == RAY_HEAD[0]:
+        return " ".join(RAY_HEAD)
+    option = names_hosts(words)
+    if option:
+        return f"{name} {option}"
+    return name if name == DEEPSPEED else ""

@@ -17,6 +17,8 @@ from webhook.errors import ShapeError
 from webhook.mutations import MUTATIONS
 from webhook.pipeline.conclude import conclude, denied, left_alone
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, Standing, examine, ineligible
+from webhook.pipeline.examine.node_selection import SELECTOR_UNKNOWN
+from webhook.pipeline.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.pipeline.reasons import (
     FACTS_UNKNOWN,
     INVALID_POD,
@@ -60,12 +62,15 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context)
     draft = Draft(pod)
     _note_request(draft, examined.scope, examined.standing)
+    for sentence in examined.misdirected:
+        draft.warned("", SELECTOR_UNKNOWN, sentence)
     _mutate(draft, examined.scope, examined.standing)
     return conclude(draft, examined)
 
 
 def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     draft.mutation = "request"
+    _note_launchers(draft, scope)
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if not scope.namespace.known:
@@ -82,6 +87,16 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     if standing.lacks_host_network and scope.fabric is not None and scope.targets:
         message = f"no RDMA: fabric {scope.fabric.name} needs hostNetwork, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
+
+
+def _note_launchers(draft: Draft, scope: Scope) -> None:
+    """Say who is taken for a launcher, and by what."""
+    for launcher in scope.launchers:
+        rest = "its ranks run in other pods"
+        if not launcher.elsewhere:
+            rest = f"if its ranks run in this pod, set {FABRIC}"
+        message = f"taken for a launcher ({launcher.evidence}): {rest}"
+        draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
 def _mutate(draft: Draft, scope: Scope, standing: Standing) -> None:

@@ -16,7 +16,13 @@ from webhook.pipeline.examine.fabric_choice import (
     FABRIC_UNKNOWN,
 )
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
-from webhook.pipeline.examine.targets import CONTAINERS_REQUIRED, GPU_BY_CLAIM, NO_TARGET
+from webhook.pipeline.examine.node_selection import SELECTOR_UNKNOWN
+from webhook.pipeline.examine.targets import (
+    CONTAINERS_REQUIRED,
+    GPU_BY_CLAIM,
+    NO_TARGET,
+    TAKEN_FOR_LAUNCHER,
+)
 from webhook.pipeline.verdict import REASONS as VERDICTS
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
@@ -73,6 +79,7 @@ VERDICT_REASONS = tuple(
 #: Reasons that the pipeline gives instead of a mutation, or for `request`, the pod's requests.
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,
+    TAKEN_FOR_LAUNCHER,
     HOST_NETWORK_MISSING,
     FABRIC_UNKNOWN,
     FABRIC_AMBIGUOUS,
@@ -81,4 +88,5 @@ PIPELINE_REASONS = (
     FACTS_UNKNOWN,
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
+    SELECTOR_UNKNOWN,
 )

@@ -229,6 +229,7 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
         by_gpu={"nvidia.com/v100": v100, "nvidia.com/h100": h100},
         offering={"nvidia.com/v100": v100 | h100, "nvidia.com/h100": h100},
         inhabited=v100 | h100,
+        label_keys=frozenset({"nvidia.com/gpu.product", "kubernetes.io/hostname"}),
     )
 
 

@@ -9,7 +9,6 @@ from tests.case_names import case_name
 from webhook.decision.resources import (
     Usage,
     is_foreign,
-    is_foreign_annotation,
     is_gpu,
     is_rdma,
     unclaimed,
@@ -221,7 +220,12 @@ def test_a_few_wrong_amounts_are_shown() -> None:
         ("networking.gke.io.networks/rdma-0", True),
         ("aliyun/erdma", True),
         ("koordinator.sh/rdma", True),
+        ("nvidia.com/rdma-vf", True),
+        ("nvidia.com/rdma_vf_a", True),
+        ("openshift.io/mlnx_rdma", True),
+        ("mellanox.com/cx5", True),
         ("site.lab/nic0", True),
+        ("nvidia.com/rdma-shared", False),
         ("nvidia.com/gpu", False),
         ("sriov", False),
         ("example.com/fpga", False),
@@ -231,20 +235,6 @@ def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
     """The list consists of the built-in globs and the site's."""
     assert is_foreign(name, Globs(("site.lab/nic?",))) is foreign
     assert is_foreign("site.lab/nic0") is False
-
-
-@pytest.mark.parametrize(
-    ("key", "foreign"),
-    [
-        ("networking.gke.io/interfaces", True),
-        ("site.lab/nics", True),
-        ("k8s.v1.cni.cncf.io/networks", False),
-        ("rdma.lab/enable", False),
-    ],
-)
-def test_foreign_annotations_are_a_list_of_globs(key: str, foreign: bool) -> None:
-    """GKE attaches its NICs by annotation; a site may add other annotations."""
-    assert is_foreign_annotation(key, Globs(("site.lab/*",))) is foreign
 
 
 @pytest.mark.parametrize(

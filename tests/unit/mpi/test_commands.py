@@ -182,6 +182,55 @@ def test_sshd_as_a_command(command: list[str] | None, runs: bool) -> None:
     assert running({"command": command}).runs_sshd(FIRST) is runs
 
 
+@pytest.mark.parametrize(
+    ("command", "mentions"),
+    [
+        (["/usr/sbin/sshd", "-De"], True),
+        (["/entry.sh", "/bin/bash", "-c", "/usr/sbin/sshd -D"], True),
+        (["bash", "-c", "mkdir -p /run/sshd && start"], True),
+        (["bash", "-c", "service ssh start && sleep 1d"], True),
+        (["bash", "-c", "service ssh restart"], True),
+        (["tini", "--", "service", "ssh", "start", "-D"], True),
+        (["bash", "-c", "/etc/init.d/ssh start; sleep 1d"], True),
+        (["bash", "-c", "systemctl start sshd"], True),
+        (["systemctl", "start", "ssh"], True),
+        (["bash", "-c", "sleep 1d # sshd"], True),
+        (["bash", "-c", "cat /etc/ssh/sshd_config; ssh host true"], False),
+        (["bash", "-c", "service nginx start; systemctl start x; ssh host"], False),
+        (["bash", "-c", "mysshd; dosshds"], False),
+        (["sleep", "1d"], False),
+        (None, False),
+    ],
+)
+def test_sshd_as_a_word(command: list[str] | None, mentions: bool) -> None:
+    """The word is enough, wherever it stands, and so is Debian's service ssh."""
+    assert running({"command": command}).mentions_sshd(FIRST) is mentions
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["horovodrun", "-np", "2", "a"], [("horovodrun", "-np", "2", "a")]),
+        (["bash", "-c", "x; exec /opt/deepspeed a"], [("/opt/deepspeed", "a")]),
+        (["ray", "start", "--head"], [("ray", "start", "--head")]),
+        (["ray", "start", "--block", "--head"], [("ray", "start", "--block", "--head")]),
+        (["ray", "start", "--header"], []),
+        (["ray", "--head", "start"], []),
+        (["ray"], []),
+        (["bash", "-c", "ray start --head; mpirun a; deepspeed b"], 2),
+        (["bash", "-c", "mpirun a; deepspeed b )"], []),
+        (["x", "--head"], []),
+        (["bash", "-c", "mpirun a"], []),
+    ],
+)
+def test_launchers_that_are_not_mpis(command: list[str], words: Any) -> None:
+    """Their words are listed, in the order of the command; a script that is unclear has none."""
+    commands = running({"command": command})
+    found = commands.starters(FIRST)
+    assert commands.starters(FIRST) == found
+    assert (list(found) if isinstance(words, list) else len(found)) == words
+
+
 def test_text() -> None:
     """Both lists are joined, with one word on each line."""
     assert running({"command": ["a", "b"], "args": ["c d"]}).text(FIRST) == "a\nb\nc d"

@@ -74,9 +74,9 @@ def test_a_worker_gets_text_volume_and_mount() -> None:
 
 
 def test_the_hidden_file_of_the_image_is_told() -> None:
-    """The message says so in any case: the webhook cannot see whether the image has such a file."""
+    """The message says so as a condition: admission does not see whether there is such a file."""
     assert decide(pod(worker())).outcomes[-1].message == (
-        "mounted /etc/nccl.conf; one in the image is hidden"
+        "mounted /etc/nccl.conf; a file of the image there would be hidden"
     )
 
 
@@ -90,6 +90,8 @@ def test_the_hidden_file_of_the_image_is_told() -> None:
             pod(gpu("torch", "2", command=["sh", "-c", "mkdir /run/sshd && /usr/sbin/sshd"])),
             True,
         ),
+        (pod(gpu("torch", "2", command=["/entry.sh"], args=["bash", "-c", "sshd -D"])), True),
+        (pod(gpu("torch", "2", command=["tini", "--", "service", "ssh", "start", "-D"])), True),
     ],
 )
 def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, needed: bool) -> None:
@@ -101,9 +103,10 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
 
 
 def test_not_needed_is_quiet() -> None:
-    """The status does not mention a pod whose processes inherit env."""
+    """The status does not mention a pod whose command says nothing of sshd."""
     draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
+    assert draft.outcomes[-1].message == "the command names no sshd, and there is no envFrom"
 
 
 MANY = "x" * 1023
@@ -205,12 +208,25 @@ def test_a_command_that_writes_the_file_itself_is_left_alone() -> None:
         {"emptyDir": {}},
         {"downwardAPI": {"items": None}},
         {"downwardAPI": {"items": [{"path": "x", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+        {"downwardAPI": {"items": [{**ITEM, "path": "other.conf"}]}},
+        {"downwardAPI": {"items": [{**ITEM, "fieldRef": {"fieldPath": "metadata.name"}}]}},
+        {"downwardAPI": {"items": "nccl.conf"}},
     ],
 )
 def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> None:
     """Such a volume has other content."""
     draft = decide(pod(worker(), volumes=[{"name": "rdma-lab-nccl-conf", **source}]))
     assert verdicts(draft) == ["worker skipped VolumeNameTaken"]
+
+
+def test_a_volume_of_the_user_may_show_our_text_beside_others() -> None:
+    """Whatever else it shows, in whatever order, the mount finds our text in it."""
+    name = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
+    own = {"name": "rdma-lab-nccl-conf", "downwardAPI": {"items": [name, ITEM]}}
+    draft = decide(pod(worker(), volumes=[own]))
+    assert verdicts(draft) == ["applied Mounted", "worker applied Mounted"]
+    assert draft.pod["spec"]["volumes"] == [own]
+    assert decide(defaulted(draft.pod)).ops == []
 
 
 def test_the_users_own_text_must_be_ours() -> None:

@@ -284,9 +284,7 @@ def test_a_status_of_the_user_is_replaced() -> None:
     [
         (pod(container()), "NoTarget"),
         (
-            pod(
-                container(resources={"claims": [{"name": "gpu"}]}), resourceClaims=[{"name": "gpu"}]
-            ),
+            pod(container(resources={"claims": [{"name": "x"}]}), resourceClaims=[{"name": "x"}]),
             "GPUByClaim",
         ),
     ],
@@ -323,19 +321,29 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     assert answer(decision) == (
         True,
         "ForeignNIC",
-        (
-            "vpc.amazonaws.com/efa in container trainer is another vendor's NIC, "
-            "which no fabric claims"
-        ),
+        "vpc.amazonaws.com/efa in container trainer: a NIC that no fabric claims",
     )
     assert decision.fabric is None
     assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
         "skipped"
     ]
     assert decision.warnings[0] == (
-        "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer "
-        "is another vendor's NIC, which no fabric claims"
+        "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer: "
+        "a NIC that no fabric claims"
     )
+
+
+def test_the_user_may_say_that_the_nic_is_the_fabrics() -> None:
+    """Its fabric is named and no device is wanted: everything else is done."""
+    own = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
+    decision = decide_on(pod(gpu(limits=EFA), annotations=own))
+    assert (answer(decision), closed(decision)) == ((True, "Patched", ""), {})
+    assert told(decision, "rdma-resources") == [
+        ("trainer", "skipped", "NoDevices", "the pod asks for none")
+    ]
+    for name, value in own.items():
+        alone = decide_on(pod(gpu(limits=EFA), annotations={name: value}))
+        assert alone.reason.code == "ForeignNIC"
 
 
 def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
@@ -345,7 +353,10 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
     assert answer(decision) == (
         True,
         "FabricUnknown",
-        "nothing says which fabric: name one with rdma.lab/fabric (v100-ib, h100-roce)",
+        (
+            "no fabric claims nvidia.com/gpu in container trainer: "
+            "name one with rdma.lab/fabric (v100-ib, h100-roce)"
+        ),
     )
     assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
     assert status(decision)["because"] == "FabricUnknown"
@@ -376,20 +387,69 @@ def test_an_ambiguous_fabric_may_be_denied() -> None:
     both = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
     assert (decide_on(launching, both).allowed, decide_on(launching, both).reason.code) == (
         True,
-        "FabricAmbiguous",
+        "Patched",
     )
+    assert closed(decide_on(launching, both)) == {"env": "FabricAmbiguous"}
+
+
+REMOTE = [*MPIRUN[:1], "--hostfile", "/etc/mpi/hostfile", *MPIRUN[1:]]
 
 
 def test_a_launcher_gets_env_and_hcoll_only() -> None:
-    """A launcher never gets a resource or a capability."""
-    launching = container("launcher", command=MPIRUN)
+    """A launcher never gets a resource or a capability, and it is said why it is taken for one."""
+    launching = container("launcher", command=REMOTE)
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
     assert answer(decision) == (True, "Patched", "")
-    assert {one.mutation for one in decision.outcomes} == {"env", "hcoll"}
+    assert {one.mutation for one in decision.outcomes} == {"request", "env", "hcoll"}
     found = decision.pod["spec"]["containers"][0]
     assert found.keys() - launching.keys() == {"env"}
-    assert decide_on(pod(launching)).reason.code == "FabricUnknown"
-    assert set(closed(decide_on(pod(launching)))) == {"env"}
+    assert told(decision, "request") == [
+        (
+            "launcher",
+            "skipped",
+            "TakenForLauncher",
+            (
+                "taken for a launcher (mpirun --hostfile in its command): "
+                "its ranks run in other pods"
+            ),
+        )
+    ]
+    assert status(decision)["skipped"] == ["TakenForLauncher"]
+
+
+def test_a_launcher_needs_no_fabric() -> None:
+    """Its workers have one: nothing is wrong with a launcher that names none."""
+    decision = decide_on(pod(container("launcher", command=REMOTE)))
+    assert (answer(decision), decision.warnings) == ((True, "Patched", ""), ())
+    assert closed(decision) == {"env": "FabricUnknown"}
+    assert status(decision)["skipped"] == ["FabricUnknown", "TakenForLauncher"]
+
+
+def test_a_launcher_that_may_run_its_ranks_itself_is_told_how_to_say_so() -> None:
+    """Without hosts nothing says where they run; with the fabric named, the pod is a target."""
+    decision = decide_on(pod(container("osu", command=MPIRUN)))
+    assert told(decision, "request")[0][3] == (
+        "taken for a launcher (mpirun in its command): "
+        "if its ranks run in this pod, set rdma.lab/fabric"
+    )
+    named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
+    decision = decide_on(named)
+    assert told(decision, "request") == []
+    assert told(decision, "rdma-resources")[0][:3] == ("osu", "applied", "Added")
+    assert told(decision, "ipc-lock")[0][:3] == ("osu", "applied", "Added")
+    assert decide_on(defaulted(decision.pod)).patch == ()
+
+
+def test_labels_that_no_node_has_are_told_of() -> None:
+    """A pod that requires one stays pending; one without targets is not looked at."""
+    manifest = pod(nodeSelector={"pool": "a"})
+    nodes = NodeInventory(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
+    decision = decide_on(manifest, context(V100, inventory=nodes))
+    assert told(decision, "request") == [
+        ("", "warned", "SelectorUnknown", "no node has the label pool, which the pod requires")
+    ]
+    idle = pod(container(), nodeSelector={"pool": "a"})
+    assert told(decide_on(idle, context(V100, inventory=nodes)), "request") == []
 
 
 HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
@@ -411,7 +471,7 @@ def test_a_launcher_needs_no_host_network() -> None:
     """Its workers need it; a pod without targets gets no warning about it."""
     launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
-    assert told(decision, "request") == []
+    assert [code for _, _, code, _ in told(decision, "request")] == ["TakenForLauncher"]
     assert "HostNetworkMissing" in closed(decision).values()
 
 

@@ -24,6 +24,7 @@ from webhook.pipeline.examine.targets import NO_TARGET
 from webhook.pod.manifest import PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
+PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
 
 
 def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
@@ -90,7 +91,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
         Standing(
             Needs.NIC,
             FOREIGN_NIC,
-            "vpc.amazonaws.com/efa in container b is another vendor's NIC, which no fabric claims",
+            "vpc.amazonaws.com/efa in container b: a NIC that no fabric claims",
         ),
     )
 
@@ -115,12 +116,39 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).standing.message == (
-        "no fabric claims example.com/h200 in container trainer, no GPU or RDMA else"
+        "no fabric claims example.com/h200 in container trainer: "
+        "a GPU must be in a fabric's gpuResources"
     )
 
 
 def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() -> None:
     """It counts even without other annotations, as in a preview of a pod that did not opt in."""
     manifest = pod(gpu())
-    manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[]"}
+    manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[{}]"}
     assert examined(manifest).standing.why is FOREIGN_NIC
+
+
+def test_a_launcher_without_a_fabric_stands_well() -> None:
+    """Why its fabric is unknown only closes the mutations that need one."""
+    standing = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).standing
+    assert standing == Standing(Needs.NOTHING, not_needed=FABRIC_UNKNOWN)
+    assert standing.closed is FABRIC_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({}, ()),
+        (
+            {"nodeSelector": {"nvidia.com/gpu": "NVIDIA-H100-80GB"}},
+            (PRODUCT_ELSEWHERE,),
+        ),
+    ],
+    ids=case_name,
+)
+def test_labels_that_lead_nowhere_are_found(fields: Any, wrong: tuple[str, ...]) -> None:
+    """They are looked for where there are targets, and as the fabric is not known otherwise."""
+    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    assert examined(pod(unclaimed, **fields)).misdirected == wrong
+    assert examined(pod(gpu(), **fields)).misdirected == ()
+    assert examined(pod(container(), **fields)).misdirected == ()

@@ -70,8 +70,21 @@ def test_nothing_says_which_fabric() -> None:
         "nothing says which fabric: name one with rdma.lab/fabric (north, south, east)",
     )
     assert resolved(using()) == unknown
-    assert resolved(using("nvidia.com/a100", "rdma/elsewhere")) == unknown
+    assert resolved(using("nvidia.com/a100")) == unknown
     assert resolved(using(), context(NORTH)).fabric is None
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "rdma/elsewhere"]
+)
+def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
+    """The user learns what the configuration lacks; a quantity of zero is no device."""
+    assert resolved(using("example.com/npu", name)).message == (
+        f"no fabric claims {name} in container trainer: "
+        "name one with rdma.lab/fabric (north, south, east)"
+    )
+    nothing = pod(container(resources=amounts({name: "0"})))
+    assert resolved(nothing).message.startswith("nothing says which fabric: ")
 
 
 def test_without_any_fabric_the_message_says_so() -> None:

@@ -1,57 +1,143 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.builders import V100, amounts, container, context, pod
+from tests.builders import V100, container, context, decide_on, env, gpu, pod
 from tests.case_names import case_name
-from webhook.decision.resources import usage_of
-from webhook.pipeline.examine.foreign_nic import foreign_nic
-from webhook.pod.manifest import PodManifest, containers_of
+from webhook.decision.annotations import Requests
+from webhook.pipeline.examine import examine
+from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
+from webhook.pod.manifest import PodManifest
+
+WHERE = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
+INTERFACES = "networking.gke.io/interfaces"
+DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
+MORE = '{"interfaceName": "eth1", "network": "rdma-0"}'
+MPIRUN = ["mpirun", "-H", "a,b"]
 
 
-def using(*names: str) -> PodManifest:
-    """Make a pod that requests one of each resource."""
-    return pod(container(resources=amounts(dict.fromkeys(names, "1"))))
+def found(manifest: PodManifest, requests: Requests | None = None) -> str:
+    """Return the NIC that no fabric claims, as the pod's standing names it."""
+    annotations = manifest["metadata"]["annotations"]
+    standing = examine(manifest, annotations, requests or Requests(), WHERE).standing
+    named, says, rest = standing.message.partition(": a NIC that no fabric claims")
+    assert bool(says) is (standing.closed is FOREIGN_NIC)
+    assert not rest
+    return named if says else ""
 
 
 @pytest.mark.parametrize(
-    ("manifest", "nic"),
+    ("limits", "nic"),
     [
-        (using("nvidia.com/gpu", "rdma/v100", "rdma/x"), ""),
-        (
-            using("nvidia.com/gpu", "vpc.amazonaws.com/efa"),
-            "vpc.amazonaws.com/efa in container trainer",
-        ),
-        (using("site.lab/nic"), "site.lab/nic in container trainer"),
-        (
-            pod(container(), annotations={"networking.gke.io/interfaces": "[]"}),
-            "annotation networking.gke.io/interfaces",
-        ),
-        (pod(container(), annotations={"site.lab/nics": ""}), "annotation site.lab/nics"),
-        (
-            pod(
-                container(resources={"claims": [{"name": "gpu"}, {"name": "my-RDMA-nic"}]}),
-                resourceClaims=[{"name": "my-RDMA-nic"}],
-            ),
-            "resource claim my-RDMA-nic in container trainer",
-        ),
-        (
-            pod(
-                container(resources={"claims": [{"name": "gpu"}, {}]}),
-                resourceClaims=[{"name": "gpu"}],
-            ),
-            "",
-        ),
-        (pod(container(resources={"claims": [{"name": "nic"}]})), ""),
+        ({"rdma/v100": "1", "rdma/x": "1"}, ""),
+        ({"vpc.amazonaws.com/efa": "4"}, "vpc.amazonaws.com/efa in container trainer"),
+        ({"vpc.amazonaws.com/efa": "0"}, ""),
+        ({"nvidia.com/rdma-vf": "1"}, "nvidia.com/rdma-vf in container trainer"),
+        ({"site.lab/nic": "1"}, "site.lab/nic in container trainer"),
     ],
     ids=case_name,
 )
-def test_a_foreign_nic_is_found(manifest: PodManifest, nic: str) -> None:
-    """It is found by resource, by annotation or by the name of a claim."""
-    where = context(
-        V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",)
-    )
-    pairs = [
-        (one, usage_of(one.manifest, one.path, where.fabrics)) for one in containers_of(manifest)
-    ]
-    assert foreign_nic(pairs, manifest, where.fabrics) == nic
+def test_resources(limits: dict[str, str], nic: str) -> None:
+    """Those of the table and of the site count, unless a fabric claims the name."""
+    assert found(pod(gpu(limits=limits))) == nic
+
+
+@pytest.mark.parametrize(
+    ("annotations", "nic"),
+    [
+        ({"site.lab/nics": ""}, "annotation site.lab/nics"),
+        ({INTERFACES: f"[{DEFAULT}, {MORE}]"}, f"annotation {INTERFACES}"),
+        ({INTERFACES: "${INTERFACES}"}, f"annotation {INTERFACES}"),
+        ({INTERFACES: "{}"}, f"annotation {INTERFACES}"),
+        ({INTERFACES: '["default"]'}, f"annotation {INTERFACES}"),
+        ({INTERFACES: f"[{DEFAULT}]"}, ""),
+        ({INTERFACES: "[]"}, ""),
+        ({INTERFACES: ""}, ""),
+        ({INTERFACES: None}, ""),
+        ({"networking.gke.io/default-interface": "eth0"}, ""),
+    ],
+    ids=case_name,
+)
+def test_annotations(annotations: dict[str, Any], nic: str) -> None:
+    """GKE's list counts if it has more than the default interface, which every pod has."""
+    assert found(pod(annotations=annotations)) == nic
+
+
+@pytest.mark.parametrize(
+    ("used", "nic"),
+    [
+        ([{"name": "my-RDMA-nic"}], "resource claim my-RDMA-nic in container trainer"),
+        ([], "resource claim my-RDMA-nic of the pod"),
+        ([{"name": "other"}], "resource claim my-RDMA-nic of the pod"),
+    ],
+    ids=case_name,
+)
+def test_claims(used: list[dict[str, str]], nic: str) -> None:
+    """They are a container's, or the pod's, which is how most DRA networks are written."""
+    trainer = gpu()
+    trainer["resources"]["claims"] = used
+    assert found(pod(trainer, resourceClaims=[{"name": "my-RDMA-nic"}])) == nic
+
+
+@pytest.mark.parametrize("name", ["gpu", "default", "compute-domain-channel"])
+def test_other_claims_are_no_nic(name: str) -> None:
+    """A GPU, a channel, and what a container uses without saying what it is."""
+    trainer = gpu()
+    trainer["resources"]["claims"] = [{"name": name}]
+    assert found(pod(trainer, resourceClaims=[{"name": name}])) == ""
+
+
+def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
+    """It is the sidecar's own NIC."""
+    proxy = container("proxy", resources={"claims": [{"name": "nic"}]})
+    assert found(pod(gpu(), proxy, resourceClaims=[{"name": "nic"}])) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "sign"),
+    [
+        ({"env": env(FI_PROVIDER="efa")}, "FI_PROVIDER=efa"),
+        ({"env": env(FI_PROVIDER="cxi")}, "FI_PROVIDER=cxi"),
+        ({"env": env(FI_PROVIDER="verbs")}, ""),
+        ({"env": [{"name": "FI_PROVIDER", "valueFrom": {}}]}, ""),
+        ({"env": env(NCCL_FASTRAK_CTRL_DEV="eth0")}, "NCCL_FASTRAK_*"),
+        ({"command": ["sh", "-c", 'export FI_PROVIDER="efa"; x']}, "FI_PROVIDER=efa"),
+        ({"command": ["mpirun", "-genv", "FI_PROVIDER", "efa", "x"]}, "FI_PROVIDER=efa"),
+        ({"command": ["sh", "-c", "export FI_PROVIDER=$P MY_FI_PROVIDER=efa"]}, ""),
+        ({"command": ["sh", "-c", "export NCCL_FASTRAK_NUM_FLOWS=2"]}, "NCCL_FASTRAK_*"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/amazon/efa/lib", FI_EFA_FORK_SAFE="1")}, ""),
+    ],
+    ids=case_name,
+)
+def test_variables(fields: dict[str, Any], sign: str) -> None:
+    """Those that choose a network count, in env and in a command; a library alone does not."""
+    assert found(pod(gpu(**fields))) == (sign and f"{sign} in container trainer")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sign"),
+    [
+        ({"command": [*MPIRUN, "-x", "FI_EFA_USE_DEVICE_RDMA=1", "x"]}, "FI_EFA_USE_DEVICE_RDMA"),
+        ({"command": ["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"]}, "/opt/amazon/openmpi"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/amazon/efa/lib:/lib")}, "/opt/amazon/efa"),
+        ({"env": env(LD_LIBRARY_PATH="/opt/aws-ofi-nccl/lib")}, "aws-ofi-nccl"),
+        ({"env": env(FI_PROVIDER="efa")}, "FI_PROVIDER=efa"),
+        ({"env": env(PATH="/opt/openmpi/bin")}, ""),
+    ],
+    ids=case_name,
+)
+def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) -> None:
+    """A launcher has no NIC itself, so more signs of EFA count than in a target."""
+    launcher = pod(container(**{"command": [*MPIRUN, "x"], **fields}))
+    assert found(launcher) == (sign and f"{sign} in container trainer")
+    assert decide_on(launcher, WHERE).warnings == ()
+
+
+def test_the_user_knows_better() -> None:
+    """A fabric's name and no devices say that the NIC is that fabric's; either alone does not."""
+    manifest = pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))
+    assert found(manifest, Requests(fabric="v100-ib", devices=0)) == ""
+    for requests in (Requests(fabric="v100-ib"), Requests(devices=0)):
+        assert found(manifest, requests) == "vpc.amazonaws.com/efa in container trainer"

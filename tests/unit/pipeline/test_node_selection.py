@@ -13,7 +13,9 @@ from webhook.pipeline.examine.node_selection import (
     from_affinity,
     from_inventory,
     from_selector,
+    misdirected,
 )
+from webhook.pod.manifest import PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
 NORTH = fabric(
@@ -262,3 +264,65 @@ def test_a_node_name_of_another_type_is_refused() -> None:
     assert str(raised.value) == (
         'spec.nodeSelector["kubernetes.io/hostname"] must be a string, but is a number (1)'
     )
+
+
+def wrong(manifest: PodManifest, *keys: str, known: bool = False) -> list[str]:
+    """List the sentences on a pod's labels, where nodes have labels with these keys."""
+    inventory = NodeInventory(label_keys=frozenset(keys))
+    pinning = fabric("west", pin={"site.lab/pool": "west"})
+    where = fabrics(NORTH, SOUTH, EAST, pinning)
+    return list(misdirected(manifest, where, inventory, known=known))
+
+
+NO_NODE = "no node has the label {}, which the pod requires"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "missing"),
+    [
+        (pod(), []),
+        (pod(nodeSelector=None, affinity=None), []),
+        (pod(nodeSelector={"zone": "a"}), []),
+        (pod(nodeSelector={"zone": "a", "pool": 1}), ["pool"]),
+        (pod(nodeSelector={"site.lab/pool": "west"}), []),
+        (pod(nodeSelector=dict.fromkeys("abcde", "")), ["a", "b", "c"]),
+        (affinity([expression("In", "x", key="pool")]), ["pool"]),
+        (
+            affinity([expression("Exists", key="pool"), expression("Gt", "1", key="x")]),
+            ["pool", "x"],
+        ),
+        (affinity([expression("Lt", "1", key="pool")]), ["pool"]),
+        (affinity([expression("NotIn", "x", key="pool")]), []),
+        (affinity([expression("DoesNotExist", key="pool")]), []),
+        (affinity([expression("In", "x", key="pool")], [expression("In", "x", key="zone")]), []),
+        (affinity([], field="matchFields"), []),
+    ],
+    ids=case_name,
+)
+def test_labels_that_no_node_has_are_named(manifest: PodManifest, missing: list[str]) -> None:
+    """The first of them, if the pod needs them all; what a fabric pins may be of ours."""
+    for known in (False, True):
+        found = wrong(manifest, "zone", PRODUCT, known=known)
+        assert found == [NO_NODE.format(key) for key in missing]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "key"),
+    [
+        (pod(nodeSelector={"nvidia.com/gpu": "NVIDIA-H200"}), "nvidia.com/gpu"),
+        (pod(nodeSelector={"gpu": "Tesla-V100-SXM2-16GB-SHARED"}), "gpu"),
+        (affinity([expression("In", "x", "NVIDIA-H200", key="nvidia.com/gpu")]), "nvidia.com/gpu"),
+        (pod(nodeSelector={PRODUCT: "NVIDIA-H200"}), ""),
+        (pod(nodeSelector={"site.lab/rail": "NVIDIA-H200"}), ""),
+        (pod(nodeSelector={"gpu": "H200"}), ""),
+    ],
+    ids=case_name,
+)
+def test_without_nodes_a_product_under_another_label_is_named(
+    manifest: PodManifest, key: str
+) -> None:
+    """A key that no fabric lists is no evidence; where the fabric is known it need not be."""
+    sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
+    assert wrong(manifest) == ([sentence] if key else [])
+    assert wrong(manifest, known=True) == []
+    assert list(misdirected(manifest, fabrics(EAST), NodeInventory(), known=False)) == []

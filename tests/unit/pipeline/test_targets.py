@@ -34,6 +34,11 @@ def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Ta
     return Target(name, ("spec", "containers", index), "app", gpus, shared)
 
 
+def launcher(name: str, evidence: str, index: int = 0) -> Launcher:
+    """Write a launcher whose ranks run in other pods."""
+    return Launcher(name, ("spec", "containers", index), evidence)
+
+
 def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
     """Make a container with an RDMA resource and no GPU."""
     return container(name, resources=amounts({"rdma/v100": amount}))
@@ -85,11 +90,61 @@ def test_without_gpus_those_with_rdma_devices_are() -> None:
 
 
 def test_without_either_it_may_be_a_launcher() -> None:
-    """It starts ranks elsewhere: no resource and no capability for it."""
-    manifest = pod(container("a"), container("b", command=MPIRUN))
-    expected = Selection(launchers=(Launcher("b", ("spec", "containers", 1)),))
+    """It starts ranks elsewhere: no resource and no capability for it, on whatever fabric."""
+    remote = [*MPIRUN[:1], "-H", "a,b", *MPIRUN[1:]]
+    manifest = pod(container("a"), container("b", command=remote))
+    expected = Selection(launchers=(launcher("b", "mpirun -H in its command", 1),))
     assert chosen(manifest) == expected
     assert chosen(manifest, FABRIC) == expected
+
+
+def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
+    """The pod says on which fabric; a sidecar beside it does not matter."""
+    manifest = pod(container("proxy"), container("b", command=MPIRUN))
+    assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
+    here = launcher("b", "mpirun in its command", 1)._replace(elsewhere=False)
+    assert chosen(manifest) == Selection(launchers=(here,))
+
+
+def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
+    """The ranks of the pod are in other pods, as far as anything tells."""
+    manifest = pod(
+        container("a", command=MPIRUN), container("b", command=["ray", "start", "--head"])
+    )
+    first = launcher("a", "mpirun in its command")._replace(elsewhere=False)
+    expected = Selection(launchers=(first, launcher("b", "ray start --head in its command", 1)))
+    assert chosen(manifest, FABRIC) == expected
+
+
+@pytest.mark.parametrize("labels", [None, {"mpi-job-role": "launcher"}], ids=case_name)
+def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
+    """It has a device, so it runs ranks itself, whatever else its name and env say."""
+    resources = {"claims": [{"name": "device"}]}
+    env = [{"name": "OMPI_MCA_orte_default_hostfile", "value": "/h"}]
+    manifest = pod(
+        container(env=env, resources=resources), labels=labels, resourceClaims=[{"name": "device"}]
+    )
+    assert chosen(manifest) == Selection(why=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
+    assert chosen(manifest, FABRIC) == Selection((app("trainer"),))
+
+
+@pytest.mark.parametrize("name", ["gpu", "rdma-nic", "gpu-and-nic"])
+def test_a_gpu_or_a_nic_by_claim_makes_a_target(name: str) -> None:
+    """Its name, or that of the template, says what it is; a launcher beside it does not count."""
+    user = container("b", resources={"claims": [{"name": "device"}]})
+    template = [{"name": "device", "resourceClaimTemplateName": name}]
+    manifest = pod(container("a", command=MPIRUN), user, rdma("c"), resourceClaims=template)
+    expected = (app("b", 1), app("c", 2)._replace(rdma=("rdma/v100",)))
+    assert chosen(manifest) == Selection(expected)
+
+
+def test_a_compute_domain_is_no_device_of_a_container() -> None:
+    """Its channel comes beside GPUs."""
+    user = container(command=MPIRUN, resources={"claims": [{"name": "compute-domain-channel"}]})
+    manifest = pod(user, resourceClaims=[{"name": "compute-domain-channel"}])
+    assert [one.name for one in chosen(manifest).launchers] == ["trainer"]
+    del manifest["spec"]["containers"][0]["command"]
+    assert chosen(manifest).why is NO_TARGET
 
 
 def test_the_pods_own_fabric_makes_its_only_container_the_target() -> None:
@@ -158,12 +213,12 @@ def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
     [
         (None, {"claims": [{"name": "gpu"}]}, NO_TARGET),
         ([{"name": "gpu"}], {}, NO_TARGET),
-        ([{"name": "gpu"}], {"claims": [{"name": "gpu"}]}, GPU_BY_CLAIM),
+        ([{"name": "fast"}], {"claims": [{"name": "fast"}]}, GPU_BY_CLAIM),
     ],
     ids=case_name,
 )
 def test_devices_by_claim_are_told_apart(claims: Any, resources: Any, why: Any) -> None:
-    """A claim that a container uses may be a GPU; the pod does not say."""
+    """A claim that a container uses may be a GPU, even if its name does not say so."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
     assert chosen(manifest) == Selection(why=why, message=why.when.removesuffix("."))
 
@@ -182,18 +237,34 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
     )
 
 
-def test_a_device_that_no_fabric_claims_is_named() -> None:
-    """It may be a GPU that the configuration forgot."""
-    manifest = pod(container("a"), container("b", resources=amounts({"example.com/npu": "1"})))
-    assert chosen(manifest) == Selection(
-        why=NO_TARGET,
-        message="no fabric claims example.com/npu in container b, no GPU or RDMA else",
-    )
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        (
+            "example.com/npu",
+            (
+                "no fabric claims example.com/npu in container b: "
+                "a GPU must be in a fabric's gpuResources"
+            ),
+        ),
+        (
+            "vpc.amazonaws.com/efa",
+            "vpc.amazonaws.com/efa in container b: a NIC that no fabric claims",
+        ),
+    ],
+    ids=case_name,
+)
+def test_a_device_that_no_fabric_claims_is_named(device: str, message: str) -> None:
+    """It may be a GPU that the configuration forgot; that is said rather than that claims exist."""
+    with_device = container("b", resources={**amounts({device: "1"}), "claims": [{"name": "x"}]})
+    manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
+    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
 
 
 def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
     """Every target has it after the first call."""
     manifest = pod(container(env=[{"name": "OMPI_MCA_btl", "value": "tcp,self"}]))
-    assert chosen(manifest).launchers == (Launcher("trainer", ("spec", "containers", 0)),)
+    here = launcher("trainer", "OMPI_MCA_btl in env")._replace(elsewhere=False)
+    assert chosen(manifest).launchers == (here,)
     site = fabrics(fabric(env=FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))))
     assert chosen(manifest, site=site).launchers == ()

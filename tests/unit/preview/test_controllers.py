@@ -96,7 +96,7 @@ def test_a_worker_is_decided_on_with_its_role_and_sshd() -> None:
     """Without them, nothing would say that sshd starts its processes: the file is mounted."""
     _, report = previewed(MPI_JOB)
     first, second = outcomes(report)
-    assert first == {"applied": ["env", "hcoll"], "warned": ["env"]}
+    assert first == {"applied": ["env", "hcoll"], "skipped": ["request"], "warned": ["env"]}
     assert "config-files" in second["applied"]
     assert [preview.controller for preview in report.previews] == ["mpi-operator"] * 2
 

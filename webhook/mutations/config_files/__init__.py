@@ -2,8 +2,8 @@
 
 A process that sshd starts does not inherit the container's environment. NCCL reads this file
 last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
-mounts it in MPI workers, where a command runs sshd, and where `envFrom` keeps `env` from
-setting variables.
+mounts it in MPI workers, where a command names sshd (a mount does no harm where it does not run),
+and where `envFrom` keeps `env` from setting variables.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from webhook.mutations.config_files.volume import (
 from webhook.pod.container_env import has_env_from
 from webhook.pod.manifest import mapping, text
 
-MOUNTED = Reason("Mounted", "Our /etc/nccl.conf is mounted; a file of the image there is hidden.")
+MOUNTED = Reason(
+    "Mounted", "Our /etc/nccl.conf is mounted; a file of the image there would be hidden."
+)
 PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
-NOT_NEEDED = Reason("NotNeeded", "The container's processes inherit its env.", quiet=True)
+NOT_NEEDED = Reason(
+    "NotNeeded", "The command names no sshd, and there is no envFrom: env is enough.", quiet=True
+)
 NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
 USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
 MENTIONED = Reason("MentionedInCommand", "The command handles nccl.conf itself.")
@@ -55,7 +59,9 @@ def mutate(draft: Draft, scope: Scope) -> None:
         return
     for target in targets:
         if mount(draft, target.path):
-            draft.applied(target.name, MOUNTED, f"mounted {FILE}; one in the image is hidden")
+            draft.applied(
+                target.name, MOUNTED, f"mounted {FILE}; a file of the image there would be hidden"
+            )
         else:
             draft.already(target.name, PRESENT, f"{FILE} is mounted already")
 
@@ -67,7 +73,7 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
     env, commands = scope.env.of(path), scope.commands
     needed = has_env_from(pod, path) or starts_without_env(pod, path, commands, env)
     if policy == "auto" and not needed:
-        return NOT_NEEDED, "no sshd and no envFrom: env reaches every process"
+        return NOT_NEEDED, "the command names no sshd, and there is no envFrom"
     own = own_mount(pod, path)
     if own is not None:
         return USER_MOUNT, f"your own mount at {own} stays"

@@ -25,10 +25,17 @@ _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": Tr
 
 
 def is_name_taken(pod: PodManifest) -> bool:
-    """Return whether the pod's volume with our name shows anything other than the annotation."""
+    """Return whether the pod has a volume with our name that does not show the annotation."""
     volume = volume_named(pod, VOLUME_NAME)
-    field = at(volume, ("downwardAPI", "items", 0, "fieldRef", "fieldPath"))
-    return volume is not None and field != _FIELD["fieldPath"]
+    if volume is None:
+        return False
+    shown = at(volume, ("downwardAPI", "items"))
+    return not (isinstance(shown, list) and any(map(_is_ours, shown)))
+
+
+def _is_ours(item: Any) -> bool:
+    found = at(item, ("path",)), at(item, ("fieldRef", "fieldPath"))
+    return found == (KEY, _FIELD["fieldPath"])
 
 
 def own_mount(pod: PodManifest, path: Path) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from webhook.decision.annotations import ENABLE, Requests
+from webhook.decision.annotations import Requests
 from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, usage_of
@@ -12,6 +12,7 @@ from webhook.decision.scope import Context, Needs, Scope
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, foreign_nic
+from webhook.pipeline.examine.node_selection import misdirected
 from webhook.pipeline.examine.targets import Selection, select
 from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, containers_of, mapping
@@ -46,6 +47,8 @@ class Standing(NamedTuple):
     why: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
+    #: Why a launcher gets nothing of a fabric. Nothing is wrong with that: its workers have one.
+    not_needed: Reason | None = None
 
     @property
     def foreign(self) -> bool:
@@ -55,7 +58,7 @@ class Standing(NamedTuple):
     @property
     def closed(self) -> Reason | None:
         """The reason for skipping mutations that need to know more; None if the fabric is known."""
-        return HOST_NETWORK_MISSING if self.lacks_host_network else self.why
+        return HOST_NETWORK_MISSING if self.lacks_host_network else self.why or self.not_needed
 
 
 class Examined(NamedTuple):
@@ -65,6 +68,8 @@ class Examined(NamedTuple):
     standing: Standing
     inventory: NodeInventory
     evidence: str = ""
+    #: Sentences on labels that the pod requires of its node, and that nothing has.
+    misdirected: tuple[str, ...] = ()
 
 
 def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | None:
@@ -90,20 +95,8 @@ def examine(
     pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
     commands = Commands(pod)
     selection = select(pod, pairs, requests, commands, fabrics)
-    host_network = at(pod, ("spec", "hostNetwork")) is True
-    resolution, foreign = Resolution(), ""
-    if selection.why is None:
-        # All containers count: a GPU of any container determines the pod's node.
-        resolution = resolve(pod, pairs, requests, context)
-        others = any(key != ENABLE for key in annotations)
-        if others or "resourceClaims" in pod["spec"] or _any_foreign(pairs):
-            foreign = foreign_nic(_chosen(pairs, selection), pod, fabrics)
-        standing = _standing(resolution, foreign, host_network=host_network)
-    else:
-        standing = Standing(Needs.NOTHING, selection.why, selection.message)
-    denies = fabrics.defaults.on_ambiguous == "deny"
-    if denies and resolution.ambiguous and not foreign and selection.targets:
-        raise Denial(FABRIC_AMBIGUOUS, resolution.message)
+    # All containers count: a GPU of any container determines the pod's node.
+    resolution = Resolution() if selection.why else resolve(pod, pairs, requests, context)
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -115,31 +108,32 @@ def examine(
         containers=containers,
         commands=commands,
         env=Environments(pod),
-        host_network=host_network,
+        host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
     )
+    foreign = "" if selection.why else foreign_nic(scope, pairs)
+    denies = fabrics.defaults.on_ambiguous == "deny"
+    if denies and resolution.ambiguous and not foreign and selection.targets:
+        raise Denial(FABRIC_AMBIGUOUS, resolution.message)
+    standing = _standing(scope, selection, resolution, foreign)
+    known = resolution.fabric is not None
+    wrong = misdirected(pod, fabrics, context.inventory, known=known) if selection.targets else ()
     evidence = "" if foreign else resolution.evidence
-    return Examined(scope, standing, context.inventory, evidence)
+    return Examined(scope, standing, context.inventory, evidence, wrong)
 
 
-def _standing(resolution: Resolution, foreign: str, *, host_network: bool) -> Standing:
+def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreign: str) -> Standing:
     """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
+    if selection.why is not None:
+        return Standing(Needs.NOTHING, selection.why, selection.message)
     if foreign:
-        message = f"{foreign} is another vendor's NIC, which no fabric claims"
-        return Standing(Needs.NIC, FOREIGN_NIC, message)
-    if resolution.fabric is None:
+        why, not_needed = (FOREIGN_NIC, None) if scope.targets else (None, FOREIGN_NIC)
+        message = f"{foreign}: a NIC that no fabric claims"
+        return Standing(Needs.NIC, why, message, not_needed=not_needed)
+    if scope.fabric is None and not scope.targets:
+        return Standing(Needs.NOTHING, not_needed=resolution.why)
+    if scope.fabric is None:
         return Standing(Needs.NOTHING, resolution.why, resolution.message)
-    if resolution.fabric.mode == "host-network" and not host_network:
+    if scope.fabric.mode == "host-network" and not scope.host_network:
         return Standing(Needs.NOTHING, lacks_host_network=True)
     return Standing(Needs.FABRIC)
-
-
-def _any_foreign(pairs: Pairs) -> bool:
-    return any(usage.foreign for _, usage in pairs)
-
-
-def _chosen(pairs: Pairs, selection: Selection) -> Pairs:
-    """Pair the targets and launchers with what they request."""
-    paths = {target.path for target in selection.targets}
-    paths.update(launcher.path for launcher in selection.launchers)
-    return [pair for pair in pairs if pair[0].path in paths]

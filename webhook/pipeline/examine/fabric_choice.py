@@ -85,7 +85,7 @@ def resolve(
     if winner is not None:
         (name,) = candidates
         return Resolution(fabrics.fabrics[name], winner.says)
-    return _by_default(candidates, naming, context)
+    return _by_default(candidates, naming, context, _unclaimed(pairs, fabrics))
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -154,8 +154,17 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_
     return found
 
 
+def _unclaimed(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
+    """Name a GPU, or else an RDMA resource, of the pod that no fabric claims; "" if none."""
+    for container, usage in pairs:
+        for name in (*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))):
+            if name not in fabrics.by_gpu and name not in fabrics.by_resource:
+                return f"no fabric claims {name} in container {container.name}"
+    return ""
+
+
 def _by_default(
-    candidates: frozenset[str], naming: list[_Evidence], context: Context
+    candidates: frozenset[str], naming: list[_Evidence], context: Context, unclaimed: str
 ) -> Resolution:
     fabrics = context.fabrics
     space = context.namespace
@@ -173,7 +182,8 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        return _unknown(f"nothing says which fabric: name one with {FABRIC} ({names})")
+        what = unclaimed or "nothing says which fabric"
+        return _unknown(f"{what}: name one with {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
     message = f"{naming[0].says} fits {several}: name one with {FABRIC}"
     return Resolution(why=FABRIC_AMBIGUOUS, message=message, ambiguous=True)

@@ -1,42 +1,121 @@
-"""Detect a NIC of another vendor in a pod; no fabric's settings are right for it."""
+"""Detect a NIC that no fabric claims; then no fabric's settings are right for the pod.
+
+    evidence                                     for example
+    --------                                     -----------
+    a resource of the table in decision/         vpc.amazonaws.com/efa, nvidia.com/rdma-vf
+      resources.py, or of the site's
+    an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
+    a DRA claim of a container or of the pod     rdma-nic
+    variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
+    a launcher's libraries                       /opt/amazon/efa/lib
+
+A launcher has no NIC, but starts ranks that use one; hence it counts more signs. A user who says
+that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", knows better.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from webhook.decision.claims import claims_of
 from webhook.decision.outcome import Reason
-from webhook.decision.resources import Usage, is_foreign_annotation
-from webhook.fabric.records import Fabrics
-from webhook.pod.manifest import Container, PodManifest, at, items, mapping
+from webhook.decision.resources import Usage
+from webhook.decision.scope import Scope
+from webhook.pod.manifest import Container
+from webhook.pod.path import Path
 
 FOREIGN_NIC = Reason(
-    "ForeignNIC", "The pod uses another vendor's NIC, which no fabric claims.", rdma="unsure"
+    "ForeignNIC",
+    "The pod uses a NIC that no fabric claims. If it is a fabric's, say so with rdma.lab/fabric"
+    ' and rdma.lab/devices: "0".',
+    rdma="unsure",
 )
 
+#: GKE's list of a pod's interfaces, in JSON, with the default one among them.
+GKE_INTERFACES = "networking.gke.io/interfaces"
+#: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
+_FASTRAK = "NCCL_FASTRAK_"
+_PROVIDER = "FI_PROVIDER"
+#: libfabric's providers of NICs that speak no verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
+_PROVIDERS = ("efa", "cxi", "opx", "psm2")
+_CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
+#: What only jobs over EFA have in a launcher's command or variables.
+_EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
-def foreign_nic(pairs: list[tuple[Container, Usage]], pod: PodManifest, fabrics: Fabrics) -> str:
-    """Say which other vendor's NIC the pod uses; return "" if none."""
-    for container, usage in pairs:
-        if usage.foreign:
-            return f"{usage.foreign[0]} in container {container.name}"
-    for key in mapping(pod, ("metadata", "annotations")):
-        if is_foreign_annotation(key, fabrics.foreign_annotations):
-            return f"annotation {key}"
-    return _nic_claim(pod, pairs)
+Pairs = list[tuple[Container, Usage]]
 
 
-def _nic_claim(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> str:
-    """Find a NIC that comes from a DRA claim, by the name of the claim.
+def foreign_nic(scope: Scope, pairs: Pairs) -> str:
+    """Say which NIC that no fabric claims a pod uses; return "" if none.
 
-    The device class is not in the pod.
+    `pairs` are its containers and what each requests; only targets and launchers count.
     """
-    if not at(pod, ("spec", "resourceClaims")):
+    if scope.requests.fabric is not None and scope.requests.devices == 0:
         return ""
-    for container, _ in pairs:
-        for claim in items(container.manifest, ("resources", "claims"), container.path):
-            name = str(claim.get("name", ""))
-            lowered = name.lower()
-            if any(word in lowered for word in _NIC_WORDS):
-                return f"resource claim {name} in container {container.name}"
+    chosen = {target.path for target in scope.targets}
+    chosen.update(launcher.path for launcher in scope.launchers)
+    for container, usage in pairs:
+        if usage.foreign and container.path in chosen:
+            return f"{usage.foreign[0]} in container {container.name}"
+    for key, value in scope.annotations.items():
+        if key == GKE_INTERFACES and _attaches(value):
+            return f"annotation {key}"
+        if scope.fabrics.foreign_annotations.match(key):
+            return f"annotation {key}"
+    return _by_variable(scope) or _by_claim(scope, chosen)
+
+
+def _attaches(written: Any) -> bool:
+    """Return whether a list of interfaces names others than that of the default network.
+
+    One that is not known yet (`${INTERFACES}`) is there for others.
+    """
+    try:
+        listed = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return bool(written)
+    return not isinstance(listed, list) or any(
+        not isinstance(one, dict) or one.get("network") != "default" for one in listed
+    )
+
+
+def _by_variable(scope: Scope) -> str:
+    for target in scope.targets:
+        found = _chosen_network(scope, target.path)
+        if found:
+            return f"{found} in container {target.name}"
+    for launcher in scope.launchers:
+        found = _chosen_network(scope, launcher.path) or _efa(scope, launcher.path)
+        if found:
+            return f"{found} in container {launcher.name}"
     return ""
 
 
-_NIC_WORDS = ("nic", "rdma", "roce", "sriov", "hca", "efa", "infiniband")
+def _chosen_network(scope: Scope, path: Path) -> str:
+    """Return the variable by which a container chooses another network, "" if none does."""
+    own, text = scope.env.of(path), scope.commands.text(path)
+    if own.get(_PROVIDER) in _PROVIDERS:
+        return f"{_PROVIDER}={own[_PROVIDER]}"
+    if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
+        return f"{_PROVIDER}={chosen[1]}"
+    return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(own) else ""
+
+
+def _efa(scope: Scope, path: Path) -> str:
+    """Return a sign of EFA in a launcher's command or variables, "" if there is none."""
+    own = "\n".join(f"{name}={value}" for name, value in scope.env.of(path).items())
+    found = _EFA.search(scope.commands.text(path)) or _EFA.search(own)
+    return found.group() if found else ""
+
+
+def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
+    for claim in claims_of(scope.original, scope.containers):
+        if claim.is_nic and claim.user is None:
+            return f"resource claim {claim.name} of the pod"
+        if claim.is_nic and claim.user is not None and claim.user.path in chosen:
+            return f"resource claim {claim.name} in container {claim.user.name}"
+    return ""

@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from webhook.decision.facts import NodeInventory, product_of
+from webhook.decision.facts import PRODUCT, NodeInventory, product_of
+from webhook.decision.outcome import Reason
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import NODE_TERMS, PodManifest, items, mapping, strings, text
 from webhook.pod.path import Path
 
+SELECTOR_UNKNOWN = Reason(
+    "SelectorUnknown",
+    "The pod requires a node label that no node has, or names a GPU by a label of no fabric.",
+)
+
 HOSTNAME = "kubernetes.io/hostname"
+#: The most labels that are reported, since a pod may have thousands.
+_SHOWN = 3
 _NONE: frozenset[str] = frozenset()
 
 
@@ -76,6 +84,56 @@ def from_inventory(
     for gpu in gpus:
         if fabrics.by_gpu[gpu] <= inventory.inhabited and inventory.by_gpu.get(gpu):
             yield f"the nodes that offer {gpu}", Narrowing(named=inventory.by_gpu[gpu])
+
+
+def misdirected(
+    pod: PodManifest, fabrics: Fabrics, inventory: NodeInventory, *, known: bool
+) -> tuple[str, ...]:
+    """Return a sentence for each label that the pod requires of its node, and that nothing has.
+
+    Without nodes in the inventory, only a label with the value of another one is reported: a GPU
+    product under a key that no fabric lists, if the fabric is not `known` otherwise. What the
+    fabrics pin does not count: we may have added it.
+    """
+    spec = pod["spec"]
+    if "nodeSelector" not in spec and "affinity" not in spec:
+        return ()
+    pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
+    required = [one for one in _required(pod) if one[0] not in pinned]
+    if inventory.label_keys:
+        missing = [key for key, _ in required if key not in inventory.label_keys]
+        return tuple(
+            f"no node has the label {key:.80}, which the pod requires" for key in missing[:_SHOWN]
+        )
+    if known:
+        return ()
+    wrong = [
+        key
+        for key, values in required
+        if key not in fabrics.by_label and _names_product(values, fabrics)
+    ]
+    return tuple(
+        f"no fabric lists the label {key:.60}: a GPU's product is in {PRODUCT}"
+        for key in wrong[:_SHOWN]
+    )
+
+
+def _required(pod: PodManifest) -> Iterator[tuple[str, list[str]]]:
+    """Yield the labels that every node for the pod must have, with the values that would do."""
+    for key, value in mapping(pod, ("spec", "nodeSelector")).items():
+        yield key, [str(value)]
+    terms = items(pod, NODE_TERMS)
+    for index, expression in enumerate(
+        items(terms[0], ("matchExpressions",), (*NODE_TERMS, 0)) if len(terms) == 1 else ()
+    ):
+        where = (*NODE_TERMS, 0, "matchExpressions", index)
+        if expression.get("operator") in ("In", "Exists", "Gt", "Lt"):
+            yield text(expression, ("key",), where) or "", strings(expression, ("values",), where)
+
+
+def _names_product(values: list[str], fabrics: Fabrics) -> bool:
+    globs = fabrics.by_label.get(PRODUCT, {}).values()
+    return any(one.match(product_of(PRODUCT, value)) for value in values for one in globs)
 
 
 def _only(homes: frozenset[str], fabrics: Fabrics) -> Narrowing:

@@ -1,4 +1,4 @@
-"""Choose the targets: the containers with GPUs or RDMA devices, or those that launch MPI ranks.
+"""Choose the targets: the containers with GPUs or RDMA devices, or those that run or launch ranks.
 
 The first rule that fits decides (see `select`); the documentation has the same order.
 """
@@ -8,17 +8,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decision.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
+from webhook.decision.claims import claims_of
 from webhook.decision.outcome import Denial, Reason
-from webhook.decision.resources import Usage, unclaimed
+from webhook.decision.resources import Usage, is_foreign, unclaimed
 from webhook.decision.scope import Launcher, Target
 from webhook.fabric.records import Fabrics
 from webhook.fabric.variables import site_names
 from webhook.mpi.commands import Commands
 from webhook.mpi.roles import launchers_of
-from webhook.pod.manifest import Container, PodManifest, at, items
+from webhook.pod.manifest import Container, PodManifest
+from webhook.pod.path import Path
 
 NO_TARGET = Reason(
-    "NoTarget", "No container has a GPU or an RDMA device, and none was named.", rdma="no"
+    "NoTarget", f"No container has a GPU or an RDMA device, and {CONTAINERS} names none.", rdma="no"
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
@@ -30,6 +32,12 @@ CONTAINERS_REQUIRED = Reason(
     "rdma.lab/fabric is there, but which container needs it is open.",
     rdma="no",
 )
+TAKEN_FOR_LAUNCHER = Reason(
+    "TakenForLauncher",
+    "The container starts ranks in other pods: it gets variables and hcoll, but no RDMA device.",
+)
+
+Pairs = list[tuple[Container, Usage]]
 
 
 class Selection(NamedTuple):
@@ -43,7 +51,7 @@ class Selection(NamedTuple):
 
 def select(
     pod: PodManifest,
-    pairs: list[tuple[Container, Usage]],
+    pairs: Pairs,
     requests: Requests,
     commands: Commands,
     fabrics: Fabrics,
@@ -53,22 +61,49 @@ def select(
         return Selection(_named(pairs, requests.containers))
     apps = [pair for pair in pairs if pair[0].kind == "app"]
     targets = [_target(*pair) for pair in apps if pair[1].gpus]
-    targets = targets or [_target(*pair) for pair in apps if pair[1].has_rdma]
     if targets:
         return Selection(tuple(targets))
-    starting = launchers_of(pod, commands, site_names(fabrics))
-    launchers = tuple(
-        Launcher(container.name, container.path)
-        for index, (container, _) in enumerate(apps)
-        if index in starting
-    )
+    claiming = _claiming(pod, pairs)
+    targets = [_target(*pair) for pair in apps if pair[1].has_rdma or claiming.get(pair[0].path)]
+    if targets:
+        return Selection(tuple(targets))
+    free = [pair for pair in apps if pair[0].path not in claiming]
+    launchers = _launchers(pod, [one for one, _ in free], commands, fabrics)
     if launchers:
-        return Selection(launchers=launchers)
+        return _ranks(free, launchers, requests)
     if requests.fabric is not None and apps:
         return Selection((_only(apps),))
-    if _claims(pod, pairs):
-        return Selection(why=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
-    return Selection(why=NO_TARGET, message=_unclaimed(apps, fabrics) or NO_TARGET.sentence)
+    return _nothing(apps, fabrics, by_claim=bool(claiming))
+
+
+def _claiming(pod: PodManifest, pairs: Pairs) -> dict[Path, bool]:
+    """Return the containers with DRA claims: path → whether one is a GPU or a NIC by its name."""
+    found: dict[Path, bool] = {}
+    for claim in claims_of(pod, [container for container, _ in pairs]):
+        if claim.user is not None and not claim.is_domain:
+            path = claim.user.path
+            found[path] = found.get(path, False) or claim.is_gpu or claim.is_nic
+    return found
+
+
+def _launchers(
+    pod: PodManifest, containers: list[Container], commands: Commands, fabrics: Fabrics
+) -> tuple[Launcher, ...]:
+    """List those of the containers that start ranks, and how it is known."""
+    starting = launchers_of(pod, commands, site_names(fabrics))
+    return tuple(
+        Launcher(container.name, container.path, *starting[container.path[-1]])
+        for container in containers
+        if container.path[-1] in starting
+    )
+
+
+def _ranks(pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests) -> Selection:
+    """Tell launchers from containers that run the ranks themselves, and say on which fabric."""
+    if requests.fabric is None or any(one.elsewhere for one in launchers):
+        return Selection(launchers=launchers)
+    running = {one.path for one in launchers}
+    return Selection(tuple(_target(*pair) for pair in pairs if pair[0].path in running))
 
 
 def _target(container: Container, usage: Usage) -> Target:
@@ -77,7 +112,7 @@ def _target(container: Container, usage: Usage) -> Target:
     return Target(container.name, container.path, container.kind, usage.whole_gpus, shared, rdma)
 
 
-def _named(pairs: list[tuple[Container, Usage]], names: tuple[str, ...]) -> tuple[Target, ...]:
+def _named(pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
     by_name = {
         container.name: _target(container, usage)
         for container, usage in pairs
@@ -93,7 +128,7 @@ def _named(pairs: list[tuple[Container, Usage]], names: tuple[str, ...]) -> tupl
     return tuple(by_name[name] for name in names)
 
 
-def _only(pairs: list[tuple[Container, Usage]]) -> Target:
+def _only(pairs: Pairs) -> Target:
     if len(pairs) == 1:
         return _target(*pairs[0])
     have = ", ".join(container.name for container, _ in pairs)
@@ -104,15 +139,17 @@ def _only(pairs: list[tuple[Container, Usage]]) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _claims(pod: PodManifest, pairs: list[tuple[Container, Usage]]) -> bool:
-    return bool(at(pod, ("spec", "resourceClaims"))) and any(
-        items(one.manifest, ("resources", "claims"), one.path) for one, _ in pairs
-    )
-
-
-def _unclaimed(apps: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
-    """Name a device of an app container that no fabric claims: it may be one of the site's GPUs."""
+def _nothing(apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+    """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
     for container, _ in apps:
         for name in unclaimed(container.manifest, fabrics):
-            return f"no fabric claims {name} in container {container.name}, no GPU or RDMA else"
-    return ""
+            return Selection(why=NO_TARGET, message=_of_no_fabric(name, container, fabrics))
+    why = GPU_BY_CLAIM if by_claim else NO_TARGET
+    return Selection(why=why, message=why.sentence)
+
+
+def _of_no_fabric(name: str, container: Container, fabrics: Fabrics) -> str:
+    where = f"{name} in container {container.name}"
+    if is_foreign(name, fabrics.foreign_resources):
+        return f"{where}: a NIC that no fabric claims"
+    return f"no fabric claims {where}: a GPU must be in a fabric's gpuResources"

@@ -1,0 +1,36 @@
+"""The container runtime that a pod asks for by `runtimeClassName`, as far as its name says.
+
+A RuntimeClass names a handler of the node; its own name is the site's choice, but the installers
+of gVisor and Kata Containers, and the clouds, use names that say what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from webhook.pod.manifest import PodManifest, at
+
+#: `gvisor` (GKE Sandbox, gvisor.dev), `runsc`, and either with a suffix.
+_GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
+#: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
+_KATA = re.compile(r"kata([.-].*)?")
+_LONGEST = 253  # a DNS subdomain
+
+
+def runs_in_gvisor(pod: PodManifest) -> bool:
+    """Return whether the pod runs in gVisor, whose kernel has no RDMA devices."""
+    return _matches(_GVISOR, pod)
+
+
+def runs_in_kata(pod: PodManifest) -> bool:
+    """Return whether the pod runs in a Kata virtual machine.
+
+    RDMA works there only with a NIC that is passed through (VFIO), which no pod field shows.
+    """
+    return _matches(_KATA, pod)
+
+
+def _matches(names: re.Pattern[str], pod: PodManifest) -> bool:
+    name: Any = at(pod, ("spec", "runtimeClassName"))
+    return isinstance(name, str) and len(name) <= _LONGEST and names.fullmatch(name) is not None
