@@ -17,6 +17,7 @@ from webhook.pod.path import Path, dotted
 from webhook.workloads.templates import NOBODY, Owner, Place, places_of, text_at
 
 _IF_ASKED = f'patched at admission if they have the annotation {ENABLE}: "true"'
+_NOT_EDITED = f"not edited here; the pods are {_IF_ASKED}"
 _CONTAINER_FIELDS = frozenset(
     (
         "name", "command", "args", "env", "envFrom", "resources", "ports", "volumeMounts",
@@ -80,17 +81,14 @@ def _label(where: Path) -> str:
 
 
 def _outside(owner: Owner, alike: list[list[Path]]) -> str:
-    """Name the first container of each kind of place, and count all others."""
+    """Name the first container of each kind of place, and count all others.
+
+    The places are part of the subject, so that the rest is said once for many objects.
+    """
     first = [dotted(found[0]) for found in alike[:_MOST_PLACES]]
     rest = sum(map(len, alike)) - len(first)
     more = f" and {rest} more" if rest else ""
-    which, whose = ("containers", "their") if len(first) + rest > 1 else ("a container", "its")
-    where = f"{', '.join(first)}{more}"
-    return f"{owner}: {which} outside any pod template at {where}: {_left(whose)}"
-
-
-def _left(whose: str) -> str:
-    return f"not edited here; {whose} pods are {_IF_ASKED}"
+    return f"{owner} ({', '.join(first)}{more}): containers outside any pod template: {_NOT_EDITED}"
 
 
 def _train_job(place: Place) -> str:
@@ -107,7 +105,7 @@ def _embedded(place: Place) -> Iterator[str]:
                 where = dotted((*place.path[len(place.owner.path) :], key))
                 more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
                 named = ", ".join(kinds[:_MOST_KINDS]) + more
-                yield f"{place.owner}: {where} holds a manifest as text ({named}): {_left('its')}"
+                yield f"{place.owner} ({where}): a manifest as text ({named}): {_NOT_EDITED}"
 
 
 def _kinds_with_containers(text: str) -> list[str]:

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from webhook.render.report import folded
 from webhook.workloads.notes import notes_of
 
 IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "true"'
 
 
-def left(whose: str) -> str:
-    """Return the end of a sentence."""
-    return f"not edited here; {whose} pods are {IF_ASKED}"
+#: What is said of all parts that are not edited.
+LEFT = f"not edited here; the pods are {IF_ASKED}"
+OUTSIDE = f"containers outside any pod template: {LEFT}"
 
 
 def pod(name: str = "trainer") -> dict[str, Any]:
@@ -43,8 +44,8 @@ def test_missing_containers_are_noted(spec: Any) -> None:
 def test_containers_right_under_another_kind(kind: str) -> None:
     """A container is known by its image and another field, or by its name in such a list."""
     containers = [{"image": "a"}, {"image": "b", "command": "x"}]
-    where = "a container outside any pod template at spec.containers[1]"
-    assert notes_of(made(kind, {"containers": containers})) == [f"{kind} m: {where}: {left('its')}"]
+    found = notes_of(made(kind, {"containers": containers}))
+    assert found == [f"{kind} m (spec.containers[1]): {OUTSIDE}"]
 
 
 def test_containers_without_images() -> None:
@@ -52,9 +53,7 @@ def test_containers_without_images() -> None:
     bare = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}
     spec = {"template": bare, "engine": bare, "prefill": {"worker": bare, "leader": bare}}
     where = "spec.engine.containers[0], spec.prefill.leader.containers[0]"
-    assert notes_of(made("Service", spec)) == [
-        f"Service m: containers outside any pod template at {where}: {left('their')}"
-    ]
+    assert notes_of(made("Service", spec)) == [f"Service m ({where}): {OUTSIDE}"]
 
 
 def test_an_argo_workflow() -> None:
@@ -66,7 +65,7 @@ def test_an_argo_workflow() -> None:
     ]
     where = "spec.templates[0].container, spec.templates[0].sidecars[0] and 1 more"
     assert notes_of(made("Workflow", {"templates": templates})) == [
-        f"Workflow m: containers outside any pod template at {where}: {left('their')}"
+        f"Workflow m ({where}): {OUTSIDE}"
     ]
 
 
@@ -74,7 +73,7 @@ def test_many_kinds_of_places_are_counted() -> None:
     """One sentence for an object is enough."""
     spec = {key: {"image": "x", "env": []} for key in "abcde"}
     (note,) = notes_of(made("Graph", spec))
-    assert "at spec.a, spec.b, spec.c and 2 more: " in note
+    assert note == f"Graph m (spec.a, spec.b, spec.c and 2 more): {OUTSIDE}"
 
 
 def test_a_train_job_depends_on_its_runtime() -> None:
@@ -103,8 +102,8 @@ def test_a_manifest_written_as_text_is_told(kinds: list[str], named: str) -> Non
     )
     value = made("ConfigMap", {}, namespace="lab")
     value["data"] = {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"}
-    where = f'data["job.yaml"] holds a manifest as text ({named})'
-    assert notes_of(value) == [f"ConfigMap lab/m: {where}: {left('its')}"]
+    where = 'data["job.yaml"]'
+    assert notes_of(value) == [f"ConfigMap lab/m ({where}): a manifest as text ({named}): {LEFT}"]
 
 
 def test_ordinary_objects_need_no_note() -> None:
@@ -129,3 +128,14 @@ def test_ordinary_objects_need_no_note() -> None:
 def test_any_shape_is_searched_without_complaint(value: Any) -> None:
     """A document may be any JSON."""
     assert notes_of(value) == []
+
+
+def test_what_is_said_of_many_objects_is_said_once() -> None:
+    """The objects and the places in them are the subject, which a report joins."""
+    container = {"image": "x", "env": []}
+    notes = [
+        note
+        for name, field in (("a", "main"), ("b", "other"))
+        for note in notes_of(made("Graph", {field: container}, name=name))
+    ]
+    assert folded(notes, most=9) == [f"Graph a (spec.main), Graph b (spec.other): {OUTSIDE}"]
