@@ -77,6 +77,27 @@ def _mpi_job(dice: Dice, pod: Any) -> Any:
     return _object("MPIJob", "kubeflow.org/v2beta1", spec={"mpiReplicaSpecs": specs})
 
 
+def _operated(dice: Dice, pod: Any) -> Any:
+    """Make a workload whose controller adds to its pods, or makes their metadata."""
+    template = {"template": _template(pod)}
+    specs: dict[str, dict[str, Any]] = {
+        "kubeflow.org/v1alpha1 MPIJob": {"replicas": 2, **template},
+        "kubeflow.org/v1 MPIJob": {"mpiReplicaSpecs": {"Launcher": template}},
+        "kubeflow.org/v1 PyTorchJob": {"pytorchReplicaSpecs": {"Worker": template}},
+        "kai.alibabacloud.com/v1alpha1 TrainingJob": {"etReplicaSpecs": {"worker": template}},
+        "ray.io/v1 RayCluster": {"headGroupSpec": template, "workerGroupSpecs": [template]},
+        "jobset.x-k8s.io/v1alpha2 JobSet": {"replicatedJobs": [{"template": {"spec": template}}]},
+        "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": {
+            "leaderWorkerTemplate": {"workerTemplate": _template(pod)}
+        },
+        "batch/v1 Job": {"completionMode": "Indexed", **template},
+        "serving.kserve.io/v1alpha1 LLMInferenceService": {"template": pod.get("spec")},
+    }
+    kind = dice.one(tuple(specs))
+    version, _, word = kind.rpartition(" ")
+    return _object(word, version, spec=specs[kind])
+
+
 def _list(dice: Dice, pod: Any) -> Any:
     return {"apiVersion": "v1", "kind": "List", "items": [pod, _job(dice, pod)]}
 
@@ -88,7 +109,7 @@ def _config_map(dice: Dice, pod: Any) -> Any:
 _KINDS = (
     lambda _, pod: pod,
     lambda _, pod: pod,
-    *(_job, _deployment, _cron_job, _mpi_job, _list, review_of, _config_map),
+    *(_job, _deployment, _cron_job, _mpi_job, _operated, _operated, _list, review_of, _config_map),
 )
 
 

@@ -22,6 +22,7 @@ from webhook.workloads.controllers.workload import (
     Workload,
     add_annotations,
     add_labels,
+    word,
 )
 
 _PREFIX = "jobset.sigs.k8s.io"
@@ -44,11 +45,11 @@ def _live(workload: Workload) -> tuple[Live, ...]:
 
 def _placed(workload: Workload, job: Any) -> PodManifest:
     draft = Draft(workload.pod)
-    name = str(at(job, ("name",)) or "")
+    name = word(job, ("name",))
     marks = {
         f"{_PREFIX}/jobset-name": workload.name,
         f"{_PREFIX}/replicatedjob-name": name,
-        f"{_PREFIX}/replicatedjob-replicas": str(at(job, ("replicas",)) or 1),
+        f"{_PREFIX}/replicatedjob-replicas": word(job, ("replicas",), "1"),
         f"{_PREFIX}/job-index": "0",
         f"{_PREFIX}/restart-attempt": "0",
     }

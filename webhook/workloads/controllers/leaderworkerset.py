@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.decision.draft import Draft
-from webhook.pod.manifest import at, items
+from webhook.pod.manifest import items
 from webhook.pod.path import Path
 from webhook.workloads.controllers.workload import (
     CONTAINERS,
@@ -25,6 +25,7 @@ from webhook.workloads.controllers.workload import (
     add_annotations,
     add_labels,
     variables,
+    word,
 )
 
 _PREFIX = "leaderworkerset.sigs.k8s.io"
@@ -38,7 +39,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
         return (Live(workload.pod),)
     # Without a template of its own, the leader is made from the workers' and differs in its index.
     index = "0" if workload.where == _LEADER else "1"
-    size = str(at(workload.value, (*_GROUP, "size")) or 1)
+    size = word(workload.value, (*_GROUP, "size"), "1")
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -56,7 +57,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
 
 
 def _put_first(draft: Draft, ours: list[dict[str, Any]]) -> None:
-    names = {one["name"] for one in ours}
+    names = [one["name"] for one in ours]
     for field in (INIT_CONTAINERS, CONTAINERS):
         for index, container in enumerate(items(draft.pod, field)):
             others = [one for one in items(container, ("env",)) if one.get("name") not in names]

@@ -23,6 +23,7 @@ from webhook.workloads.controllers.workload import (
     add_mount,
     has_containers,
     variables,
+    word,
 )
 
 _SPECS = ("spec", "mpiReplicaSpecs")
@@ -85,11 +86,11 @@ def _runs(pod: PodManifest) -> bool:
 
 
 def _of_launcher(job: dict[str, Any]) -> list[dict[str, Any]]:
-    named = str(at(job, ("spec", "mpiImplementation")) or "OpenMPI")
+    named = word(job, ("spec", "mpiImplementation"), "OpenMPI")
     values, slots = _IMPLEMENTATIONS.get(named, ({}, ""))
     found = variables(**values)
     if slots:
-        found += variables(**{slots: str(at(job, ("spec", "slotsPerWorker")) or 1)})
+        found += variables(**{slots: word(job, ("spec", "slotsPerWorker"), "1")})
     if at(job, ("spec", "runLauncherAsWorker")) is not True:
         found += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
     return found
@@ -97,7 +98,7 @@ def _of_launcher(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _mount(draft: Draft, workload: Workload, role: str) -> None:
     keys = {"name": "ssh-auth", "secret": {"secretName": f"{workload.name}-ssh"}}
-    where = str(at(workload.value, ("spec", "sshAuthMountPath")) or "/root/.ssh")
+    where = word(workload.value, ("spec", "sshAuthMountPath"), "/root/.ssh")
     add_mount(draft, FIRST, keys, where)
     if role == "launcher":
         hosts = {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}

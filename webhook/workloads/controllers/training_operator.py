@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.decision.draft import Draft
-from webhook.pod.manifest import at, items
+from webhook.pod.manifest import at, items, mapping
 from webhook.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
@@ -80,9 +80,9 @@ def _live(workload: Workload) -> tuple[Live, ...]:
     where = workload.where
     if where[:2] != ("spec", FIELDS[kind]) or where[3:] != ("template",):
         return (Live(workload.pod),)
-    if not has_containers(workload.pod):
+    if not isinstance(where[2], str) or not has_containers(workload.pod):
         return (Live(workload.pod),)
-    replica = str(where[2]).lower()
+    replica = where[2].lower()
     draft = Draft(workload.pod)
     add_labels(draft, _labels(workload, kind, replica))
     if kind != "MPIJob":
@@ -96,7 +96,7 @@ def _live(workload: Workload) -> tuple[Live, ...]:
 
 def _labels(workload: Workload, kind: str, replica: str) -> dict[str, str]:
     prefix = "training.kubeflow.org"
-    replicas = at(workload.value, workload.where[:2]) or {}
+    replicas = mapping(workload.value, workload.where[:2])
     masters = [name for name in map(str.lower, replicas) if name in (*_MASTERS, "launcher")]
     labels = {
         f"{prefix}/operator-name": f"{kind.lower()}-controller",
@@ -111,7 +111,7 @@ def _labels(workload: Workload, kind: str, replica: str) -> dict[str, str]:
 
 def _add_variables(draft: Draft, workload: Workload, kind: str, replica: str) -> None:
     names = _VARIABLES[kind]
-    replicas = at(workload.value, workload.where[:2]) or {}
+    replicas = mapping(workload.value, workload.where[:2])
     has_master = any(name.lower() == "master" for name in replicas)
     if kind == "PyTorchJob":
         names += _OF_MASTER if has_master else ()
@@ -147,7 +147,7 @@ def _make_launcher(draft: Draft, workload: Workload) -> None:
     )
     if not _uses_gpus(workload):
         ours += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
-    known = {one.get("name") for one in items(draft.pod, (*FIRST, "env"))}
+    known = [one.get("name") for one in items(draft.pod, (*FIRST, "env"))]
     intel = variables(
         I_MPI_HYDRA_BOOTSTRAP="rsh", I_MPI_HYDRA_BOOTSTRAP_EXEC=f"{_SCRIPTS}/kubexec.sh"
     )

@@ -30,12 +30,12 @@ class Workload(NamedTuple):
     @property
     def name(self) -> str:
         """The object's name, "" if the API server is to generate it."""
-        return str(at(self.value, ("metadata", "name")) or "")
+        return word(self.value, ("metadata", "name"))
 
     @property
     def namespace(self) -> str:
         """The object's namespace as it is written, else `default`."""
-        return str(at(self.value, ("metadata", "namespace")) or "default")
+        return word(self.value, ("metadata", "namespace")) or "default"
 
 
 class Live(NamedTuple):
@@ -54,6 +54,21 @@ class Controller(NamedTuple):
     #: The pods made from a template; the template itself where the controller adds nothing. May
     #: raise ShapeError for a template that the API server refuses.
     live: Callable[[Workload], tuple[Live, ...]]
+
+
+def word(node: Any, path: Path, default: str = "") -> str:
+    """Return the string or the number at `path` as a string; the default for anything else.
+
+    The default also stands for an empty string and for 0. A number that Kubernetes refuses may have
+    more digits than Python converts.
+    """
+    found = at(node, path)
+    if isinstance(found, int) and abs(found) < _INT64:
+        return str(found) if found else default
+    return found if found and isinstance(found, str) else default
+
+
+_INT64 = 1 << 63
 
 
 def add_labels(draft: Draft, labels: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.decision.draft import Draft
-from webhook.pod.manifest import at, items, strings
+from webhook.pod.manifest import at, items, mapping, strings
 from webhook.workloads.controllers.kuberay.ray_start import ray_start
 from webhook.workloads.controllers.workload import (
     CONTAINERS,
@@ -30,6 +30,7 @@ from webhook.workloads.controllers.workload import (
     has_containers,
     of_pod,
     variables,
+    word,
 )
 
 _HEAD, _WORKERS = "headGroupSpec", "workerGroupSpecs"
@@ -79,9 +80,9 @@ def _head_of(workload: Workload) -> str:
 
 def _labels(workload: Workload, node: str) -> dict[str, str]:
     """Return the labels; the user's own win, except those three that KubeRay selects by."""
-    own = at(workload.pod, ("metadata", "labels")) or {}
+    own = mapping(workload.pod, ("metadata", "labels"))
     name = workload.name
-    group = "headgroup" if node == "head" else str(at(_group(workload), ("groupName",)) or "")
+    group = "headgroup" if node == "head" else word(_group(workload), ("groupName",))
     fixed = {"ray.io/node-type": node, "ray.io/group": group, "ray.io/cluster": name}
     free = {
         "ray.io/is-ray-node": "yes",
@@ -155,7 +156,7 @@ def _add_variables(draft: Draft, node: str, head: str, command: str) -> None:
     for index, _ in enumerate(items(draft.pod, INIT_CONTAINERS)):
         add_env(draft, (*INIT_CONTAINERS, index), of_head)
     host = "127.0.0.1" if node == "head" else head
-    known = {one.get("name") for one in items(draft.pod, (*FIRST, "env"))}
+    known = [one.get("name") for one in items(draft.pod, (*FIRST, "env"))]
     tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node == "head" else {}
     unless_there = variables(
         RAY_PORT=_PORT,

@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.pod.manifest import at
+from webhook.pod.manifest import at, mapping
 from webhook.pod.quantity import whole
+from webhook.workloads.controllers.workload import word
 
 _GPU = re.compile(r".*gpu|.*nvidia\.com/mig-\d+g\.\d+gb")
 #: Options with a value that may be true or false; the others of this form are switches.
@@ -28,7 +29,7 @@ def ray_start(given: Mapping[str, Any], resources: Any, *, head: str) -> str:
     ports = {"metrics-export-port": "8080", "dashboard-agent-listen-port": "52365"}
     amounts = dict(_amounts(resources))
     params = {**ours, **ports, **amounts, **given, "block": "true"}
-    flags = "".join(_flag(name, str(params[name])) for name in sorted(params))
+    flags = "".join(_flag(name, word(params, (name,))) for name in sorted(params))
     return f"ray start {'' if head else '--head '}{flags}"
 
 
@@ -39,7 +40,7 @@ def _flag(name: str, value: str) -> str:
 
 
 def _amounts(resources: Any) -> list[tuple[str, str]]:
-    limits = at(resources, ("limits",)) or {}
+    limits = mapping(resources, ("limits",))
     cpus = _whole(at(limits, ("cpu",))) or _whole(at(resources, ("requests", "cpu")))
     gpus = [_whole(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
     found = [
