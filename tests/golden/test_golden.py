@@ -108,12 +108,16 @@ def test_no_folder_is_left_over() -> None:
 
 @each_case
 def test_a_case_is_a_good_example(case: Path) -> None:
-    """The first line of pod.yaml is a sentence, and the configuration has no findings."""
+    """The first line of pod.yaml is a sentence, and the configuration has no findings.
+
+    Cases that are not about HCAs name none, to keep what they show short.
+    """
     first = (case / "pod.yaml").read_text().splitlines()[0]
     assert first.startswith("# ")
     assert first.endswith(".")
     assert len(first) <= 100
-    assert load_fabrics(case / "fabrics.yaml").findings == ()
+    findings = load_fabrics(case / "fabrics.yaml").findings
+    assert [one for one in findings if not one.path.endswith(".hcas")] == []
 
 
 class _Server:

@@ -199,13 +199,13 @@ def test_diff_names_the_files(shell: Shell) -> None:
 
 
 def test_files_come_by_position_by_option_and_from_a_folder(shell: Shell) -> None:
-    """A folder stands for its manifests, sorted, and for no other files."""
+    """A folder stands for its manifests, sorted; a file that is named twice is read once."""
     shell.file("more/b.json", '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}')
     shell.file("more/a.yml", SERVICE.replace("web", "a"))
     shell.file("more/README.md", "# none")
-    answer = preview(shell, "pod.yaml", "-f", "pod.yaml", "-f", "more")
+    answer = preview(shell, "-f", "./pod.yaml", "-f", "more", "-f", "more/a.yml", "pod.yaml")
     assert (
-        "note: no pod template in Service a, Service b\n2 pods: 2 equipped for RDMA\n" in answer.out
+        "note: no pod template in Service a, Service b\n1 pod: 1 equipped for RDMA\n" in answer.out
     )
 
 
@@ -328,7 +328,8 @@ def test_an_input_without_documents_is_told(shell: Shell) -> None:
     shell.file("empty.yaml", "# nothing\n---\n")
     said = "rdma-webhook: error: empty.yaml: there is no document in it"
     assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
-    twice = preview(shell, "-o", "yaml", "empty.yaml", "empty.yaml")
+    shell.file("none.yaml", "")
+    twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
     assert twice == (2, "", f"{said}, nor in 1 more\n")
     assert preview(shell, "empty.yaml", "pod.yaml").code == 0
 
@@ -344,10 +345,36 @@ def test_an_unusable_configuration_is_told_line_by_line(shell: Shell, option: st
 
 
 def test_check_config_of_a_valid_file(shell: Shell) -> None:
-    """The summary is the last line of the output."""
-    answer = shell("check-config", "fabrics.yaml")
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[-1] == "1 fabric, 0 errors, 0 warnings"
+    """The only line names the file; -f works as it does for kubectl."""
+    expected = (0, "✔ fabrics.yaml: 1 fabric, 0 errors, 0 warnings\n", "")
+    assert shell("check-config", "fabrics.yaml") == expected
+    assert shell("check-config", "-f", "fabrics.yaml") == expected
+    assert shell("check-config", "fabrics.yaml", "-f", "fabrics.yaml") == expected
+
+
+def test_check_config_of_a_config_map(shell: Shell) -> None:
+    """The file inside is checked, and lines are those of the ConfigMap."""
+    inside = "".join(f"    {line}\n" for line in FABRICS.replace("hcas", "hca").splitlines())
+    held = f"kind: ConfigMap\ndata:\n  fabrics.yaml: |\n{inside}"
+    shell.file("map.yaml", held)
+    answer = shell("check-config", "map.yaml")
+    assert answer.code == 1
+    assert answer.out.splitlines()[0] == (
+        "map.yaml:11: error: fabrics[0].hca: unknown field (did you mean hcas?)"
+    )
+    assert held.splitlines()[10] == "      hca: [mlx5_0]"
+
+
+def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
+    """The place has a column, too, also in JSON."""
+    shell.file("tab.yaml", "a:\n\tb: 1\n")
+    answer = shell("check-config", "tab.yaml")
+    assert answer.out.splitlines() == [
+        "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces",
+        "✘ tab.yaml: 1 error, 0 warnings",
+    ]
+    told = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)
+    assert (told["findings"][0]["line"], told["findings"][0]["column"]) == (2, 1)
 
 
 def test_check_config_of_an_invalid_file(shell: Shell) -> None:
@@ -357,7 +384,7 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     assert answer.code == 1
     *findings, summary = answer.out.splitlines()
     assert findings[0].startswith("bad.yaml:7: error: fabrics[0].linkLayer: ")
-    assert summary.startswith(f"{len(findings)} errors, 0 warn")
+    assert summary == f"✘ bad.yaml: {len(findings)} errors, 0 warnings"
     told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
     assert told["valid"] is False
     assert told["findings"][0] == {
@@ -365,6 +392,7 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
         "path": "fabrics[0].linkLayer",
         "line": 7,
         "message": findings[0].partition("linkLayer: ")[2],
+        "column": None,
         "file": "bad.yaml",
     }
 
@@ -382,14 +410,15 @@ def test_check_config_lists_by_line_and_marks_warnings(shell: Shell) -> None:
 def test_check_config_takes_several_files_and_standard_input(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each line names its file, and the summary counts the files."""
+    """Each line names its file, and each file has a summary."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Pod\n")))
     answer = shell("check-config", "fabrics.yaml", "-")
     assert answer.code == 1
-    *findings, summary = answer.out.splitlines()
+    first, *findings, summary = answer.out.splitlines()
+    assert first == "✔ fabrics.yaml: 1 fabric, 0 errors, 0 warnings"
     assert findings
     assert all(line.startswith("<stdin>:1: error: ") for line in findings)
-    assert summary == f"2 files, 1 fabric, {len(findings)} errors, 0 warnings"
+    assert summary == f"✘ <stdin>: {len(findings)} errors, 0 warnings"
 
 
 def test_check_config_of_too_much_standard_input(
@@ -420,7 +449,8 @@ def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
     """With --strict, a warning makes the exit code 1, for pipelines that require a clean file."""
     shell.file("odd.yaml", FABRICS.replace("  hcas: [mlx5_0]\n", "  env: {NCCL_ALGO: Ring}\n"))
     answer = shell("check-config", "odd.yaml")
-    assert (answer.code, answer.out.splitlines()[-1].partition(", ")[0]) == (0, "1 fabric")
+    assert answer.code == 0
+    assert answer.out.splitlines()[-1] == "! odd.yaml: 1 fabric, 0 errors, 2 warnings"
     assert " 0 warnings" not in answer.out
     assert shell("check-config", "--strict", "odd.yaml").code == 1
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.common_options import add_form
+from webhook.cli.common_options import add_files, add_form, given_files
 from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
-from webhook.config.load import LIMITS, parse_fabrics
+from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.config.yaml_file import decode, read_file
 from webhook.visible import visible
 
@@ -20,7 +20,7 @@ _STDIN = "<stdin>"
 
 _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
-  kubectl get cm fabrics -o jsonpath='{.data.fabrics\\.yaml}' | rdma-webhook check-config -
+  kubectl -n rdma-webhook get configmap rdma-webhook-fabrics -o yaml | rdma-webhook check-config -
 
 exit codes: 0 valid, 1 invalid (with --strict also where something is odd),
 2 usage or a file that cannot be read
@@ -45,19 +45,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `check-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("files", nargs="+", metavar="FILE", help="a fabrics file, or - for standard input")
+    add_files(command, "a fabrics file, a ConfigMap that holds one, or - for standard input")
     add("--strict", action="store_true", help="warnings make the file invalid too")
     add_form(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings in fabrics files, and return the exit code."""
-    checked = [found for given in arguments.files if (found := _checked(given))]
-    readable = len(checked) == len(arguments.files)
+    files = given_files(arguments, "rdma-webhook check-config")
+    checked = [found for given in files if (found := _checked(given))]
+    readable = len(checked) == len(files)
     if checked and arguments.output == "json":
         _write_findings(checked, readable=readable)
-    elif checked:
-        _write_lines(checked)
+    for one in checked if arguments.output == "text" else ():
+        _write_lines(one, strict=arguments.strict)
     if not readable:
         return _UNREADABLE
     wrong = any(one.count("error") or (arguments.strict and one.findings) for one in checked)
@@ -73,12 +74,12 @@ def _checked(given: str) -> _Checked | None:
         say("error", str(error))
         return None
     try:
-        loaded = parse_fabrics(text, name)
-        fabrics, findings, more = len(loaded.fabrics.fabrics), loaded.findings, loaded.more
+        found: Loaded | InvalidConfiguration = parse_fabrics(text, name)
     except InvalidConfiguration as error:
-        fabrics, findings, more = None, error.findings, error.more
-    in_order = tuple(sorted(findings, key=lambda found: found.line or 0))
-    return _Checked(name, fabrics, in_order, more)
+        found = error
+    fabrics = len(found.fabrics.fabrics) if isinstance(found, Loaded) else None
+    in_order = tuple(sorted(found.findings, key=lambda one: one.line or 0))
+    return _Checked(found.name, fabrics, in_order, found.more)
 
 
 def _data(given: str) -> bytes:
@@ -100,25 +101,25 @@ def _write_findings(checked: Sequence[_Checked], *, readable: bool) -> None:
     write_json({"valid": valid, "findings": listed, "more": more})
 
 
-def _write_lines(checked: Sequence[_Checked]) -> None:
-    for one in checked:
-        for found in one.findings:
-            # The format of compilers, so that editors can jump to the line and tell errors apart.
-            where = f"{one.name}:{found.line}" if found.line else one.name
-            write_lines(f"{visible(where)}: {found._replace(line=None).text(found.severity)}\n")
-        if left_out := one.more.text():
-            write_lines(f"{visible(one.name)}: {left_out}\n")
-    write_lines(f"{_tally(checked)}\n")
+def _write_lines(checked: _Checked, *, strict: bool) -> None:
+    for found in checked.findings:
+        # The format of compilers, so that editors can jump to the line and tell errors apart.
+        where = visible(found.place(checked.name))
+        said = found._replace(line=None, column=None).text(found.severity)
+        write_lines(f"{where}: {said}\n")
+    if left_out := checked.more.text():
+        write_lines(f"{visible(checked.name)}: {left_out}\n")
+    write_lines(f"{_tally(checked, strict=strict)}\n")
 
 
-def _tally(checked: Sequence[_Checked]) -> str:
-    nouns: tuple[Severity, ...] = ("error", "warning")
-    counted: list[tuple[int, str]] = [
-        (sum(one.count(noun) for one in checked), noun) for noun in nouns
-    ]
-    usable = [one.fabrics for one in checked if one.fabrics is not None]
-    if usable:
-        counted.insert(0, (sum(usable), "fabric"))
-    if len(checked) > 1:
-        counted.insert(0, (len(checked), "file"))
-    return ", ".join(f"{number} {noun}{'s' * (number != 1)}" for number, noun in counted)
+def _tally(checked: _Checked, *, strict: bool) -> str:
+    """Return the last line on a file: ✔ if nothing is odd, ✘ if it is invalid, else `!`."""
+    errors, warnings = checked.count("error"), checked.count("warning")
+    sign = "✘" if errors or (strict and warnings) else "!" if warnings else "✔"
+    counted = [] if checked.fabrics is None else [_count(checked.fabrics, "fabric")]
+    counted += [_count(errors, "error"), _count(warnings, "warning")]
+    return f"{sign} {visible(checked.name)}: {', '.join(counted)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -6,6 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from webhook.errors import DocumentError
+
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
 
@@ -19,6 +21,28 @@ def add_form(command: argparse.ArgumentParser) -> None:
         default="text",
         help="for people or for programs (default: text)",
     )
+
+
+def add_files(command: argparse.ArgumentParser, what: str) -> None:
+    """Add the files, by position and as `-f`; `given_files` returns them."""
+    command.add_argument("files", nargs="*", metavar="FILE", help=what)
+    command.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="FILE",
+        help="the same, as for kubectl; may be repeated",
+    )
+
+
+def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
+    """Return the files of the command line, each once; DocumentError if there are none."""
+    given = list(dict.fromkeys([*arguments.files, *arguments.more]))
+    if not given:
+        raise DocumentError(f"no file: name one, or - for standard input (see {command} --help)")
+    return given
 
 
 def configured(given: str | None) -> Path | None:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from webhook.cli import argument_types as types
-from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
+from webhook.cli.common_options import (
+    CONFIG_VARIABLE,
+    FACTS_HELP,
+    add_files,
+    configured,
+    given_files,
+)
 from webhook.cli.output import colour, say, terminal, unreadable, width, write
 from webhook.cli.stdin import read_stdin
 from webhook.config import EXAMPLE
@@ -42,16 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `preview`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("files", nargs="*", metavar="FILE", help="a manifest in YAML or JSON, a directory, or -")
-    add(
-        "-f",
-        "--filename",
-        action="append",
-        default=[],
-        dest="more",
-        metavar="FILE",
-        help="the same, as for kubectl; may be repeated",
-    )
+    add_files(command, "a manifest in YAML or JSON, a directory, or -")
     add(
         "-c",
         "--config",
@@ -95,7 +93,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Preview the files and return the exit code; report unreadable files, and show the rest."""
     found = _Found()
-    for given in _given(arguments):
+    for given in given_files(arguments, "rdma-webhook preview"):
         found.take(given)
     if found.unreadable and not found.documents:
         return _UNREADABLE
@@ -111,15 +109,6 @@ def run(arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def _given(arguments: argparse.Namespace) -> list[str]:
-    given = [*arguments.files, *arguments.more]
-    if not given:
-        raise DocumentError(
-            "no file: name one, or - for standard input (see rdma-webhook preview --help)"
-        )
-    return given
-
-
 class _Found:
     """The documents of the files, and whether a file could not be read, which was reported."""
 
@@ -127,6 +116,7 @@ class _Found:
         self.documents: list[Document] = []
         self.names: list[str] = []
         self.unreadable = False
+        self._taken: set[str] = set()
 
     @property
     def others(self) -> str:
@@ -144,6 +134,11 @@ class _Found:
             self._read(name)
 
     def _read(self, name: str) -> None:
+        """Read a file, once however often it is given."""
+        place = name if name == "-" or "\0" in name else os.path.realpath(name)
+        if place in self._taken:
+            return
+        self._taken.add(place)
         try:
             documents = _documents(name)
         except DocumentError as error:

@@ -13,11 +13,15 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from webhook.config.model import FabricConfiguration
+from webhook.yamltext.edit.write import flow
+from webhook.yamltext.mistakes import misread_key
 
 #: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80
 #: The most known words that an unknown word is compared with.
 _MOST_WORDS = 200
+#: The most pairs of a list, and characters, that are written out as the mapping that was meant.
+_MOST_PAIRS, _LONGEST_REMEDY = 4, 300
 #: What people call the link layers; the file's words are those of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
@@ -28,7 +32,9 @@ def explain(error: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         said = _unknown(error["loc"])
     elif kind == "missing":
-        said = f"is missing: {_description(error['loc'])}"
+        key = str(error["loc"][-1])
+        other = instead_of(key, value)
+        said = f"is missing: {f'write {key}{other}' if other else _description(error['loc'])}"
     elif kind == "literal_error":
         said = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
     elif kind == "value_error":
@@ -81,21 +87,45 @@ def meant(word: object, known: Iterable[str]) -> str:
     The search is quadratic in the length of the words and compares with each known word, so both
     are limited.
     """
-    lower = str(word).lower()
+    likely = _meant(str(word), known)
+    return f" (did you mean {likely}?)" if likely else ""
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    lower = word.lower()
     if len(lower) > _LONGEST_WORD:
         return ""
     by_lower = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
     close = [lower] if lower in by_lower else _closest(lower, by_lower)
-    return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+    return by_lower[close[0]] if close else ""
 
 
 def _closest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(islice(known, _MOST_WORDS)), n=1)
 
 
+def instead_of(key: str, given: Iterable[str]) -> str:
+    """Say which of the given keys probably is a missing one, misspelled; "" if none is."""
+    likely = _meant(key, (word for word in given if word != key))
+    return f" instead of {quoted(likely)}" if likely else ""
+
+
+def intended(place: tuple[int | str, ...]) -> str:
+    """Return the name of the known field that an unknown one probably is; "" if none is.
+
+    It may be a field of another mapping.
+    """
+    word, home = str(place[-1]), _home(place[:-1])
+    if any(row.name == word for row in rows()):
+        return word
+    return _meant(word, [row.name for row in rows() if _parent(row) == home])
+
+
 def _wrong_type(kind: str, value: object) -> str:
     if kind == "string_type" and value is None:
         return 'has no value: write "" for an empty one'
+    if kind == "dict_type" and isinstance(value, list) and (written := _as_mapping(value)):
+        return f"must be a mapping, not a list: write {written}"
     wanted = {
         "string_type": "a string",
         "bool_type": "true or false",
@@ -105,6 +135,39 @@ def _wrong_type(kind: str, value: object) -> str:
         "model_type": "a mapping of the fields below it",
     }[kind]
     return f"{shown(value)} must be {wanted}"
+
+
+def _as_mapping(items: list[object]) -> str:
+    """Write the mapping that a list was meant as; "" if that is not clear.
+
+    People write environment variables as in a container (`- name: A` and `value: b`), as `- A: b`,
+    and as `- A=b`.
+    """
+    found: dict[str, str] = {}
+    for item in items[:_MOST_PAIRS]:
+        pair = _pair(item)
+        if pair is None:
+            return ""
+        found[pair[0]] = pair[1]
+    more = len(items) > _MOST_PAIRS
+    written = flow(found)
+    return brief(written.removesuffix("}") + ", ...}" if more else written, _LONGEST_REMEDY)
+
+
+def _pair(item: object) -> tuple[str, str] | None:
+    match item:
+        case {"name": name, "value": value}:
+            pair = (name, value)
+        case {**fields} if len(fields) == 1:
+            pair = next(iter(fields.items()))
+        case str():
+            pair = item.partition("=")[::2]
+        case _:
+            return None
+    name, value = pair
+    if not isinstance(name, str) or not name or isinstance(value, (dict, list)):
+        return None
+    return name, shown(value) if isinstance(value, bool) else "" if value is None else str(value)
 
 
 def _choice(value: object, choices: list[str]) -> str:
@@ -127,6 +190,8 @@ def _unknown(place: tuple[int | str, ...]) -> str:
     word, home = str(place[-1]), _home(place[:-1])
     known = [row.name for row in rows() if _parent(row) == home]
     elsewhere = [row for row in rows() if row.name == word]
+    if written := misread_key(word):
+        return f"unknown field: {written}"
     if elsewhere:
         return f"unknown field: it belongs into {_parent(elsewhere[0]) or 'the top level'}"
     return f"unknown field{meant(word, known) or ': known are ' + ', '.join(known)}"

@@ -20,14 +20,20 @@ class Finding(NamedTuple):
     path: str  #: `fabrics[1].hcas[0]`; "" for the file as a whole
     line: int | None  #: from 1
     message: str
+    column: int | None = None  #: from 1; only where the text is not YAML
 
     def text(self, name: str) -> str:
         """Format the finding as compilers do, so that editors can jump: `FILE:LINE: path: message`.
 
         The result is one line without invisible characters.
         """
-        where = f"{name}:{self.line}" if self.line else name
-        return visible(": ".join(part for part in (where, self.path, self.message) if part))
+        return visible(
+            ": ".join(part for part in (self.place(name), self.path, self.message) if part)
+        )
+
+    def place(self, name: str) -> str:
+        """Return `FILE:LINE`, or `FILE:LINE:COLUMN`, as far as they are known."""
+        return ":".join(str(part) for part in (name, self.line, self.column) if part)
 
 
 class More(NamedTuple):
@@ -62,9 +68,11 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
         )
 
 
-def refused(name: str, message: str, line: int | None = None) -> InvalidConfiguration:
+def refused(
+    name: str, message: str, line: int | None = None, column: int | None = None
+) -> InvalidConfiguration:
     """Return the error for a file that cannot be read any further."""
-    return InvalidConfiguration(name, [Finding("error", "", line, message)])
+    return InvalidConfiguration(name, [Finding("error", "", line, message, column)])
 
 
 _Told = TypeVar("_Told", bound=tuple[Severity, *tuple[object, ...]])

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.explain import brief, explain, meant, shown
+from webhook.config.config_map import Held, held_file
+from webhook.config.explain import brief, explain, instead_of, intended, meant, shown
 from webhook.config.findings import (
     Finding,
     InvalidConfiguration,
@@ -20,7 +21,7 @@ from webhook.config.findings import (
     refused,
 )
 from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
-from webhook.config.rules import RULES, Parts
+from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
 from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
@@ -32,6 +33,8 @@ LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 MOST_FABRICS = 4_000
 #: The longest sentence of a finding, in characters.
 _LONGEST = 500
+#: The most unknown fields that are compared with known ones before anything is shown.
+_MOST_UNKNOWN = 100
 _Entry = TypeVar("_Entry", bound=Entry)
 
 
@@ -51,6 +54,22 @@ class Loaded(NamedTuple):
     #: The content of the file.
     text: str
     more: More = More()
+    #: What messages call the file.
+    name: str = ""
+
+
+class _Readings(NamedTuple):
+    """The same file with more and more of it left out, for rules that need to be sure of more."""
+
+    readable: Parts  #: without its wrong fields: for rules that check values one by one
+    sound: Parts  #: and without fabrics with a wrong value: for errors that compare fields
+    certain: Parts  #: and without those whose unknown field probably is a known one: for warnings
+
+    def of(self, rule: Rule) -> Parts:
+        """Return what a rule may judge without reporting what follows from another mistake."""
+        if rule.alone:
+            return self.readable
+        return self.sound if rule.severity == "error" else self.certain
 
 
 def load_fabrics(path: File) -> Loaded:
@@ -59,27 +78,42 @@ def load_fabrics(path: File) -> Loaded:
 
 
 def parse_fabrics(text: str, name: str) -> Loaded:
-    """Load fabrics from a text; messages give `name` and the line."""
-    document = _only_document(text, name)
+    """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
+    name, document = _fabrics_document(text, name)
     told: list[_Told] = []
     try:
-        readable = sound = _whole(FabricConfiguration.model_validate(document.data))
+        whole = _whole(FabricConfiguration.model_validate(document.data))
+        readings = _Readings(whole, whole, whole)
     except ValidationError as error:
-        told += [_Told("error", one["loc"], one) for one in error.errors(include_url=False)]
-        readable, sound = _parts(document.data)
+        wrong = error.errors(include_url=False)
+        told += [_Told("error", one["loc"], one) for one in wrong]
+        readings = _readings(document.data, wrong)
     for rule in RULES:
-        problems = rule.check(readable if rule.alone else sound)
+        problems = rule.check(readings.of(rule))
         told += [_Told(rule.severity, path, message) for path, message in problems]
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
-    return Loaded(compile_fabrics(sound.model), findings, text, more)
+    return Loaded(compile_fabrics(readings.sound.model), findings, text, more, name)
 
 
-def _only_document(text: str, name: str) -> LocatedData:
-    """Read the only document of a file; raise InvalidConfiguration if it is not a fabrics file."""
+def _fabrics_document(text: str, name: str) -> tuple[str, LocatedData]:
+    """Read the fabrics file, and return it with its name for messages."""
+    document = _only_document(Held(text, name))
+    held = held_file(document, text, name)
+    if held is not None:
+        name, document = held.name, _only_document(held)
+    told = list(_foreign(document))
+    if told:
+        raise InvalidConfiguration(name, *_in_order(document, told))
+    return name, document
+
+
+def _only_document(held: Held) -> LocatedData:
+    """Read the only document of a file; raise InvalidConfiguration if it is not a mapping."""
+    text, name, shift = held
     documents = [
-        document for document in parse_yaml(text, name, LIMITS) if document.data is not None
+        document for document in parse_yaml(text, name, LIMITS, shift) if document.data is not None
     ]
     if not documents:
         raise refused(name, f"is empty: begin with apiVersion: {API_VERSION} and kind: {KIND}")
@@ -92,9 +126,6 @@ def _only_document(text: str, name: str) -> LocatedData:
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
         what = f"holds {len(listed):,} fabrics: at most {MOST_FABRICS:,} are read"
         raise refused(name, what, document.line(("fabrics",)))
-    told = list(_foreign(document))
-    if told:
-        raise InvalidConfiguration(name, *_in_order(document, told))
     return document
 
 
@@ -104,10 +135,10 @@ def _foreign(document: LocatedData) -> Iterator[_Told]:
         found = document.data.get(key)
         if found == wanted:
             continue
-        hint = meant(found, (wanted,))
-        if found == "ConfigMap":
-            hint = " (give the file that is inside the ConfigMap)"
-        said = f"must be {wanted}, not {shown(found)}{hint}" if found else f"is missing: {wanted}"
+        if found:
+            said = f"must be {wanted}, not {shown(found)}{meant(found, (wanted,))}"
+        else:
+            said = f"is missing: write {key}: {wanted}{instead_of(key, document.data)}"
         yield _Told("error", (key,), said)
 
 
@@ -116,8 +147,8 @@ def _whole(model: FabricConfiguration) -> Parts:
     return Parts(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
 
-def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
-    """Return the file without its wrong fields, and the same with only its sound fabrics."""
+def _readings(data: dict[str, Any], wrong: list[ErrorDetails]) -> _Readings:
+    """Read a file that has wrong or unknown fields."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
     head, _ = _read(FabricConfiguration, {**data, "fabrics": []})
@@ -134,8 +165,32 @@ def _parts(data: dict[str, Any]) -> tuple[Parts, Parts]:
         model=head.model_copy(update={"fabrics": list(readable.values())}),
         positions=tuple(readable),
         names=frozenset(str(name) for name in names if name is not None),
+        default_unsure=any(_hides_default(one) for one in wrong[:_MOST_UNKNOWN]),
     )
-    return parts, parts.without(broken)
+    whole = parts.without(broken)
+    return _Readings(parts, whole, whole.without(_unsure(wrong)))
+
+
+def _unsure(wrong: list[ErrorDetails]) -> set[int]:
+    """Return which fabrics have an unknown field that probably is a known one, misspelled.
+
+    Such a field is absent for every rule, which would then blame this fabric or others for it.
+    """
+    unknown = [one["loc"] for one in wrong if one["type"] == "extra_forbidden"]
+    few = len(unknown) <= _MOST_UNKNOWN
+    return {
+        place[1]
+        for place in unknown
+        if place[0] == "fabrics" and isinstance(place[1], int) and not (few and not intended(place))
+    }
+
+
+def _hides_default(error: ErrorDetails) -> bool:
+    """Return whether an error may be the reason why no `defaults.fabric` is known."""
+    place = error["loc"]
+    if error["type"] == "extra_forbidden":
+        place = (*place[:-1], intended(place))
+    return place in (("defaults",), ("defaults", "fabric"), ("fabric",))
 
 
 def _read(model: type[_Entry], raw: Any) -> tuple[_Entry | None, bool]:

@@ -14,7 +14,8 @@ from typing import Any
 
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.pod.path import Path
-from webhook.yamltext.positions import LineIndex
+from webhook.yamltext.mistakes import hint_on, mistake_of
+from webhook.yamltext.positions import LineIndex, Shift
 from webhook.yamltext.scalars import literal_value
 from webhook.yamltext.tree import (
     TAG,
@@ -31,6 +32,7 @@ from webhook.yamltext.tree import (
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.
 _Places = dict[int, dict[str | int, int]]
+_NOT_SHIFTED = Shift()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,19 @@ def decode(content: bytes, name: str) -> str:
         raise refused(name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line) from None
 
 
-def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
-    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong."""
-    lines = LineIndex(text)
+def parse_yaml(
+    text: str, name: str, limits: TextLimits, shift: Shift = _NOT_SHIFTED
+) -> list[LocatedData]:
+    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong.
+
+    `shift`: where the text stands in its file.
+    """
+    lines = LineIndex(text, shift)
     findings: list[Finding] = []
     try:
         documents = [_Reading(lines, findings).document(root) for root in roots_of(text, limits)]
     except UnreadableTextError as error:
-        raise _refused(name, error, lines, limits) from None
+        raise _refused(name, error, text, lines, limits) from None
     if findings:
         raise InvalidConfiguration(name, *foremost(findings))
     return documents
@@ -174,17 +181,22 @@ class _Reading:
 
 
 def _refused(
-    name: str, error: UnreadableTextError, lines: LineIndex, limits: TextLimits
+    name: str, error: UnreadableTextError, text: str, lines: LineIndex, limits: TextLimits
 ) -> InvalidConfiguration:
     """Return the error for a text that cannot be read any further."""
+    if error.offset is None:
+        return refused(name, str(error).replace("not YAML", "is not YAML", 1))
     if isinstance(error, NotYamlError):
-        return refused(name, _not_yaml(error), error.line)
-    line = None if error.offset is None else lines.line(error.offset)
-    return refused(name, _sentence(error, limits), line)
+        offset, said = mistake_of(text, error)
+        return refused(name, f"is not YAML: {said}", lines.line(offset), lines.column(offset))
+    said = _sentence(error, limits) + hint_on(text, error)
+    return refused(name, said, lines.line(error.offset))
 
 
 def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
     match error:
+        case AliasError(inside_itself=True):
+            return f"alias *{error.anchor:.80} stands inside its own anchor"
         case AliasError():
             return f"alias *{error.anchor:.80} has no anchor before it"
         case OverLimitError(exceeded="nodes"):
@@ -195,12 +207,3 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
             return f"is nested deeper than {limits.depth} levels"
         case _:
             return str(error)
-
-
-def _not_yaml(error: NotYamlError) -> str:
-    said = f"is not YAML: {error.problem}"
-    if "cannot start any token" in said:
-        said += " (quote what begins with @, % or a backquote; indent with spaces)"
-    if error.context_line not in (None, error.line):
-        said += f", {error.context} that begins on line {error.context_line}"
-    return said

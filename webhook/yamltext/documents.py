@@ -1,7 +1,7 @@
 """Read YAML or JSON from anybody: within limits, as kubectl reads it, with line numbers.
 
 Every failure is a DocumentError of one line, such as
-`pod.yaml: document 2, line 14: not YAML: mapping values are not allowed in this context`.
+`pod.yaml: document 2, line 14, column 3: not YAML: a dash needs a space after it: write `- name``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any, Literal, NoReturn
 from webhook.errors import DocumentError
 from webhook.pod.manifest import describe
 from webhook.yamltext.json_text import read_json
+from webhook.yamltext.mistakes import hint_on, misread_key, misread_text, mistake_of
 from webhook.yamltext.positions import LineIndex
-from webhook.yamltext.tree import Root, TextLimits, UnreadableTextError, roots_of
-from webhook.yamltext.values import Duplicate, Values
+from webhook.yamltext.tree import NotYamlError, Root, TextLimits, UnreadableTextError, roots_of
+from webhook.yamltext.values import KeyFound, Values
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.
@@ -26,8 +27,6 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000
 _MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
 _OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_TEMPLATE = " (this is a template: render it first, for instance with `helm template`)"
-_TAB = " (a tab cannot indent YAML: use spaces)"
 _NO_MAPPING = "a Kubernetes object, which is a mapping, is wanted here, but this is {}"
 _LONGEST_KEY = 100
 _MOST_PROBLEMS = 20  # of one document
@@ -145,7 +144,9 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise UnreadableTextError(root.node.start, _NO_MAPPING.format(describe(value)))
+        why = misread_text(value) if isinstance(value, str) else ""
+        said = _NO_MAPPING.format(describe(value)) + (f" ({why})" if why else "")
+        raise UnreadableTextError(root.node.start, said)
     return Document(
         name=name,
         index=index,
@@ -153,7 +154,10 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
         line=lines.line(root.node.start),
         text="",
         syntax="yaml",
-        problems=_problems(name, index, lines, values.duplicates),
+        problems=(
+            *_problems(name, index, lines, values.duplicates),
+            *_misread(name, index, lines, values.misread),
+        ),
     )
 
 
@@ -165,7 +169,7 @@ def _check_characters(text: str, name: str) -> None:
 
 
 def _problems(
-    name: str, index: int, lines: LineIndex, duplicates: list[Duplicate]
+    name: str, index: int, lines: LineIndex, duplicates: list[KeyFound]
 ) -> tuple[str, ...]:
     return tuple(
         f"{_where(name, index, lines.line(offset))}: the key {_shown(key)} stands there a "
@@ -174,25 +178,28 @@ def _problems(
     )
 
 
+def _misread(name: str, index: int, lines: LineIndex, keys: list[KeyFound]) -> tuple[str, ...]:
+    return tuple(
+        f"{_where(name, index, lines.line(offset))}: the key {_shown(key)}: {misread_key(key)}"
+        for offset, key in keys[:_MOST_PROBLEMS]
+    )
+
+
 def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -> NoReturn:
-    offset = error.offset or 0
-    where = _where(name, index, LineIndex(text).line(offset))
-    message = f"{where}: {error}{_hint(text, offset)}"
+    lines = LineIndex(text)
+    if isinstance(error, NotYamlError):
+        offset, said = mistake_of(text, error)
+        where = f"{_where(name, index, lines.line(offset))}, column {lines.column(offset)}"
+        message = f"{where}: not YAML: {said}"
+    else:
+        offset = error.offset or 0
+        message = f"{_where(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
     raise DocumentError(" ".join(message.split())) from None
 
 
 def _where(name: str, index: int | None, line: int) -> str:
     document = "" if index is None else f"document {index + 1}, "
     return f"{name}: {document}line {line}"
-
-
-def _hint(text: str, offset: int) -> str:
-    """Explain the two mistakes that the parser's own words do not explain."""
-    before = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # the line before it
-    end = text.find("\n", offset)
-    if "{{" in text[before : end if end >= 0 else len(text)]:
-        return _TEMPLATE
-    return _TAB if text[offset : offset + 1] == "\t" else ""
 
 
 def _shown(key: str) -> str:

@@ -7,14 +7,14 @@ import re
 from typing import Any, NoReturn
 
 from webhook.yamltext.tree import OverLimitError, TextLimits, UnreadableTextError
-from webhook.yamltext.values import Duplicate
+from webhook.yamltext.values import KeyFound
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _INFINITE = float("inf")
 
 
-def read_json(text: str, limits: TextLimits) -> tuple[Any, list[Duplicate]]:
+def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
     """Return the value of a JSON text, and the keys that its objects repeat.
 
     Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for one that
@@ -81,9 +81,9 @@ def _check_surrogates(text: str, value: Any) -> None:
         raise UnreadableTextError(offset, "half a surrogate pair in a string")
 
 
-def _duplicates(text: str) -> list[Duplicate]:
+def _duplicates(text: str) -> list[KeyFound]:
     """Find the repeated keys in a text that is known to be JSON."""
-    found: list[Duplicate] = []
+    found: list[KeyFound] = []
     seen: list[set[str] | None] = []  # keys of the objects around; None for an array
     key_next = False
     for match in _TOKEN.finditer(text):
@@ -93,7 +93,7 @@ def _duplicates(text: str) -> list[Duplicate]:
             if key_next and keys is not None:
                 key = json.loads(part)
                 if key in keys:
-                    found.append(Duplicate(match.start(), key))
+                    found.append(KeyFound(match.start(), key))
                 keys.add(key)
         elif part in "{[":
             seen.append(set() if part == "{" else None)

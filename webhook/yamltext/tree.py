@@ -56,19 +56,20 @@ class NotYamlError(UnreadableTextError):
         self.context: str | None = getattr(error, "context", None)
         begun: Any = getattr(error, "context_mark", None)
         mark: Any = getattr(error, "problem_mark", None) or begun
-        #: The lines, from 1, that the mistake and what was being read begin on, as the parser
-        #: counts: behind the last line it reports one more.
-        self.line: int | None = mark.line + 1 if mark else None
-        self.context_line: int | None = begun.line + 1 if begun else None
+        #: Where that began, in characters; None if the parser does not say.
+        self.context_offset: int | None = begun.index if begun else None
         super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
 
 
 class AliasError(UnreadableTextError):
     """An alias has no anchor before it, or stands inside its own."""
 
-    def __init__(self, offset: int, message: str, anchor: str) -> None:
+    def __init__(
+        self, offset: int, message: str, anchor: str, *, inside_itself: bool = False
+    ) -> None:
         super().__init__(offset, message)
         self.anchor = anchor
+        self.inside_itself = inside_itself
 
 
 class OverLimitError(UnreadableTextError):
@@ -227,7 +228,8 @@ class _Grower:
             message = f"not YAML: no anchor &{anchor} for this alias"
             raise AliasError(node.start, message, anchor)
         if target.depth < 0:
-            raise AliasError(node.start, f"the alias *{anchor} stands inside itself", anchor)
+            message = f"the alias *{anchor} stands inside itself"
+            raise AliasError(node.start, message, anchor, inside_itself=True)
         node.children = [target]
         node.size, node.length, node.depth = target.size, target.length, target.depth
         if len(self._open) + node.depth > self._limits.depth:

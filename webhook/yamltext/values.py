@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from webhook.yamltext.mistakes import misread_key
 from webhook.yamltext.scalars import kubectl_value
 from webhook.yamltext.tree import TAG, UnreadableTextError, YamlNode
 
@@ -16,8 +17,8 @@ _TYPED: dict[str, tuple[type, ...]] = {
 _NAMES = {"mapping": "mapping", "sequence": "list"}
 
 
-class Duplicate(NamedTuple):
-    """A key that its mapping already has."""
+class KeyFound(NamedTuple):
+    """A key that is noteworthy, as one that its mapping already has."""
 
     offset: int
     key: str
@@ -27,7 +28,8 @@ class Values:
     """Makes the JSON values that nodes stand for; an anchor and its aliases share one value."""
 
     def __init__(self) -> None:
-        self.duplicates: list[Duplicate] = []  # in the order of the text
+        self.duplicates: list[KeyFound] = []  # in the order of the text
+        self.misread: list[KeyFound] = []  #: keys that people write by mistake
         self._anchored: dict[YamlNode, Any] = {}
 
     def of(self, node: YamlNode) -> Any:
@@ -55,12 +57,18 @@ class Values:
                 merged.append((value_node, self.of(value_node)))
                 continue
             key = mapping_key(key_node)
+            if not key.isascii() or key[:1] == "-":
+                self._check(key_node.start, key)
             if key in made:
-                self.duplicates.append(Duplicate(key_node.start, key))
+                self.duplicates.append(KeyFound(key_node.start, key))
             made[key] = self.of(value_node)
         for value_node, value in merged:
             _merge(value_node, value, made)
         return made
+
+    def _check(self, offset: int, key: str) -> None:
+        if misread_key(key):
+            self.misread.append(KeyFound(offset, key))
 
 
 def _merge(node: YamlNode, value: Any, made: dict[str, Any]) -> None:

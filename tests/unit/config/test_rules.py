@@ -126,6 +126,11 @@ BROKEN = {
     "products_twice": [
         text(fabric(match={"gpuProducts": ["A"], "nodeLabels": {"nvidia.com/gpu.product": "B"}})),
     ],
+    "unknown_products": [
+        text(fabric(match={"gpuProducts": ["V100", "v100*", "H200", "T4", "V100-SXM2-32GB"]})),
+        text(fabric(match={"gpuProducts": ["A100", "*h100*", "NVIDIA-H100-80GB-HMB3"]})),
+        text(fabric(match={"nodeLabels": {"nvidia.com/gpu.product": "H100-*"}})),
+    ],
     "stripped_suffixes": [
         text(fabric(match={"gpuProducts": ["NVIDIA-A100-SXM4-40GB-MIG-*"]})),
     ],
@@ -165,6 +170,17 @@ BROKEN = {
     ],
     "hca_capitals": [
         text(fabric(hcas=["MLX5_0", "IBP14S0", "RDMAP23800P0S2", "mlx5_Bond_0"])),
+    ],
+    "hca_forms": [
+        text(fabric(hcas=["mxl5_0", "mlx5-1", "mlx52", "mlx_3", "mlnx5_4", "bnxt_re_0"])),
+        text(fabric(hcas=[0, 1])),
+        text(fabric(hcas=[], hcaPrefixes=["mxl5_"])),
+        text(fabric(hcas=[], env={"NCCL_IB_HCA": "=mxl5_0:1"})),
+    ],
+    "no_hcas": [
+        text(fabric(hcas=...)),
+        text(fabric(hcas=[], libraries=["nvshmem"])),
+        text(roce(mode="host-network", networks=[], hcas=[], libraries=["ucx"])),
     ],
     "one_hca_list": [
         text(fabric(excludeHcas=["mlx5_bond_0"])),
@@ -241,6 +257,10 @@ BROKEN = {
     ],
     "debugging_variables": [
         text(fabric(env={"NCCL_P2P_DISABLE": "1"})),
+    ],
+    "misspelled_variables": [
+        text(fabric(env={"NCCL_IB_HCAS": "mlx5_0", "NCCL_DEUBG": "INFO", "UCX_TLSS": "rc"})),
+        text(fabric(env={"nccl_debug": "INFO", "Ucx_Tls": "rc", "nccl_debgu": "INFO"})),
     ],
     "infinite_timeout": [
         text(fabric(env={"NCCL_IB_TIMEOUT": 32})),
@@ -364,6 +384,23 @@ FINE = {
         fabric(
             hcas=["mlx5_ib0", "mlx5_101", "bnxt_re0", "irdma0", "rail0-1", "storage", "rxe_eth0"]
         )
+    ),
+    "names that a site gave, almost a driver's": text(fabric(hcas=["rdma0", "roce1", "ib_0"])),
+    "all drivers' names": text(
+        fabric(hcas=["mlx4_0", "mlx5_1", "hfi1_0", "erdma_0", "irdma3", "efa_0", "qedr0"])
+    ),
+    "no device where pods have their own": text(sriov()),
+    "no device for Gloo": text(fabric(hcas=[], libraries=["gloo"])),
+    "devices for UCX alone, in env": text(
+        fabric(hcas=[], env={"UCX_NET_DEVICES": "mlx5_0:1,eth0"})
+    ),
+    "variables of a site": text(
+        fabric(env={"SITE": 1, "http_proxy": "x", "NCCL_SITE_PLUGIN": "y", "DEBUG": 1, "X" * 90: 2})
+    ),
+    "GPU products": text(
+        fabric("a", match={"gpuProducts": ["Tesla-V100-SXM2-32GB", "*V100*", "A100-SXM4-*"]}),
+        fabric("b", match={"gpuResources": ["x.io/gpu"], "gpuProducts": ["NVIDIA-R300", "MI300X"]}),
+        fabric("c", match={"gpuResources": ["y.io/gpu"], "gpuProducts": ["*-?100-*", "*", "B"]}),
     ),
     "NCCL_IB_HCA in env": text(
         fabric(hcas=[], env={"NCCL_IB_HCA": "^=mlx5_bond_0,mlx5_1:1:0"}),

@@ -84,7 +84,7 @@ def test_a_bad_file_keeps_the_last_good_one(tmp_path: Path) -> None:
     path.write_text("fabrics: ]")
     assert config.poll()
     assert state(config)[:3] == (["a"], 1, 1.0)
-    assert config.error.startswith(f"{path}:1: is not YAML: ")
+    assert config.error.startswith(f"{path}:1:10: is not YAML: ")
     assert not config.poll()
     path.write_text(good)
     assert config.poll()

@@ -112,16 +112,17 @@ def test_a_quoted_merge_key_is_a_key() -> None:
     [
         (
             "a: [1",
-            (
-                "f.yaml:2: is not YAML: did not find expected ',' or ']', while parsing a flow "
-                "sequence that begins on line 1"
-            ),
+            "f.yaml:1:4: is not YAML: the [ that opens here is not closed: write ]",
         ),
         (
             "a: 1\nb: @x",
+            'f.yaml:2:4: is not YAML: a value that begins with @ must be quoted: write `"@x"`',
+        ),
+        (
+            "a: {{ .x }}",
             (
-                "f.yaml:2: is not YAML: found character that cannot start any token "
-                "(quote what begins with @, % or a backquote; indent with spaces)"
+                "f.yaml:1: a key must be a word, not a list or a mapping (this is a template: "
+                "render it first, for instance with `helm template`)"
             ),
         ),
         ("a: \x07", "f.yaml: is not YAML: control characters are not allowed"),
@@ -146,10 +147,15 @@ def test_a_quoted_merge_key_is_a_key() -> None:
         ),
         ("[a]: 1", "f.yaml:1: a key must be a word, not a list or a mapping"),
         ("a: &a x\n*a : b", "f.yaml:2: alias *a cannot be a key: write the word"),
-        ("a: *b", "f.yaml:1: alias *b has no anchor before it"),
-        ("a: &a [*a]", "f.yaml:1: alias *a has no anchor before it"),
-        ("*a", "f.yaml:1: alias *a has no anchor before it"),
-        ("a: &a 1\n---\n*a", "f.yaml:3: alias *a has no anchor before it"),
+        (
+            "a: *b",
+            "f.yaml:1: alias *b has no anchor before it (quote a value that begins with *)",
+        ),
+        ("a: &a [*a]", "f.yaml:1: alias *a stands inside its own anchor"),
+        (
+            "a: &a 1\n---\n*a",
+            "f.yaml:3: alias *a has no anchor before it (quote a value that begins with *)",
+        ),
         ("[" * 101, "f.yaml:1: is nested deeper than 100 levels"),
         ("[" * 50_000, "f.yaml:1: is nested deeper than 100 levels"),
     ],

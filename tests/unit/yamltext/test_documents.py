@@ -109,10 +109,22 @@ def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
     [
         (
             "a: 1\n---\nb: c: d\n",
-            "document 2, line 3: not YAML: mapping values are not allowed in this context",
+            (
+                'document 2, line 3, column 5: not YAML: a value with ": " in it must be quoted: '
+                'write `b: "c: d"`'
+            ),
         ),
-        ("a: 'b", "document 1, line 1: not YAML: found unexpected end of stream"),
-        ("a: *b", "document 1, line 1: not YAML: no anchor &b for this alias"),
+        (
+            "a: 'b",
+            "document 1, line 1, column 4: not YAML: the quote ' that opens here is not closed",
+        ),
+        (
+            "a: *b",
+            (
+                "document 1, line 1: not YAML: no anchor &b for this alias (quote a value that "
+                "begins with *)"
+            ),
+        ),
         ("a: &a [*a]", "document 1, line 1: the alias *a stands inside itself"),
         ("a: 1\nb: .inf", "document 1, line 2: .inf is no number that JSON has"),
         ("a: !!int x", "document 1, line 1: 'x' is no !!int"),
@@ -129,7 +141,13 @@ def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
         ('{"a":\n"\\udc00"}', "document 1, line 2: half a surrogate pair in a string"),
         ('{"a": 1,\n "b" 2}', "document 1, line 2: not JSON: Expecting ':' delimiter"),
         ('{"a": 1}\n{"b": 2}', "document 1, line 2: not JSON: Extra data"),
-        ("{a: b", "document 1, line 1: not YAML: did not find expected ',' or '}'"),
+        (
+            "{a: b",
+            (
+                "document 1, line 1, column 1: not YAML: the { that opens here is not closed: "
+                "write }"
+            ),
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(data: bytes | str, message: str) -> None:
@@ -159,9 +177,8 @@ def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
 )
 def test_a_template_must_be_rendered_first(text: str) -> None:
     """An error at `{{` most likely means that the text is a Helm template."""
-    assert refusal(text).endswith(
-        "(this is a template: render it first, for instance with `helm template`)"
-    )
+    said = "is a template: render it first, for instance with `helm template`"
+    assert refusal(text).removesuffix(")").endswith(said)
 
 
 def test_a_template_in_a_string_is_text() -> None:
@@ -171,8 +188,28 @@ def test_a_template_in_a_string_is_text() -> None:
 
 def test_a_tab_is_explained() -> None:
     """The parser's own message does not mention the tab."""
-    assert refusal("a:\n\t- b\n").endswith(
-        "cannot start any token (a tab cannot indent YAML: use spaces)"
+    assert refusal("a:\n\t- b\n") == (
+        "pod.yaml: document 1, line 2, column 1: not YAML: a tab indents this line: use spaces"
+    )
+
+
+def test_a_key_that_was_meant_otherwise_is_a_problem() -> None:
+    """YAML takes the dash of `-name` for a part of the key; the document can still be read."""
+    (document,) = read_documents("spec:\n  containers:\n    -name: x\n", "pod.yaml")
+    assert document.problems == (
+        (
+            "pod.yaml: document 1, line 3: the key -name: a dash needs a space after it: write "
+            "`- name`"
+        ),
+    )
+
+
+def test_a_mapping_without_space_is_a_string() -> None:
+    """The remedy is in the message."""
+    assert refusal("image:nginx") == (
+        "pod.yaml: document 1, line 1: a Kubernetes object, which is a mapping, is wanted here, "
+        "but this is a string ('image:nginx') (a colon needs a space after it: write "
+        "`image: nginx`)"
     )
 
 

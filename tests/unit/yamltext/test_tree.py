@@ -67,12 +67,12 @@ def test_an_alias_needs_an_anchor_that_is_complete(text: str, message: str) -> N
 
 
 def test_a_mistake_is_told_with_what_was_being_read() -> None:
-    """The words are the parser's; an incomplete text fails on the line after its last one."""
+    """The words are the parser's; an incomplete text fails at its end."""
     error = failure("a:\n  [1")
     assert isinstance(error, NotYamlError)
     assert str(error) == "not YAML: did not find expected ',' or ']'"
-    assert (error.context, error.context_line) == ("while parsing a flow sequence", 2)
-    assert (error.line, error.offset) == (3, 7)
+    assert (error.context, error.context_offset) == ("while parsing a flow sequence", 5)
+    assert error.offset == 7
 
 
 @pytest.mark.parametrize("text", ["a: \x07", "a: \ud800"])
@@ -80,4 +80,4 @@ def test_a_character_that_yaml_forbids_has_no_place(text: str) -> None:
     """The parser does not report one; callers look for the character beforehand."""
     error = failure(text)
     assert isinstance(error, NotYamlError)
-    assert (error.line, error.offset) == (None, None)
+    assert (error.context_offset, error.offset) == (None, None)

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 
 from webhook.config.explain import quoted
+from webhook.config.known_variables import KNOWN_VARIABLES
 from webhook.config.model import FabricEntry
+from webhook.config.nearest import Nearest
 from webhook.config.rendered_env import nccl_ib_hca, rendered, ucx_devices
 from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
 from webhook.fabric.interfaces import LOOPBACK, SOCKETS, ip_interfaces
@@ -48,6 +50,8 @@ _DEBUGGING = frozenset(
 )
 #: The size of the /dev/shm that containerd gives every container.
 _SHM_DEFAULT = "64Mi"
+_NEAREST = Nearest(KNOWN_VARIABLES)
+_BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
 @per_fabric
@@ -75,6 +79,21 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
             yield Problem(
                 ("env", name), "is for debugging: NCCL chooses better by itself, remove it"
             )
+
+
+@per_fabric
+def misspelled_variables(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a variable in `env` whose name is a letter off a known one, or in the wrong case.
+
+    A warning: no library reads `NCCL_DEUBG` or `nccl_debug`; but a site's own program may.
+    """
+    for name in fabric.env:
+        if name in KNOWN_VARIABLES:
+            continue
+        if same := _BY_LOWER.get(name.lower()):
+            yield Problem(("env", name), f"case matters: did you mean {same}?")
+        elif near := _NEAREST.to(name.upper()):
+            yield Problem(("env", name), f"no library reads this name: did you mean {near}?")
 
 
 @per_fabric

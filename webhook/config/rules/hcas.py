@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from webhook.config import names
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
+from webhook.config.nearest import Nearest
 from webhook.config.rendered_env import nvshmem_prefix
 from webhook.config.rules.rule import OWN_DEVICE, Parts, Problem, per_fabric
 from webhook.pod.path import Path
@@ -39,6 +40,16 @@ _INTERFACE = re.compile(
 #: The only capital letter in such names: rdma_rename puts P before a PCI domain other than 0.
 _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
 _LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
+#: What stands before the number in a kernel driver's names, as far as people misspell it.
+_BEFORE_NUMBER = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
+_NEAREST = Nearest(_BEFORE_NUMBER)
+_RUN_TOGETHER = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50
+#: What sites call devices that they rename; some of it is one letter away from a driver's name.
+_OF_SITES = frozenset({"hca", "ib", "nic", "rail", "rdma", "roce"})
+#: What is more than a letter away, and clear all the same: a bare number, and the vendor.
+_CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_": "mlx5_"}
+#: Libraries that are told the names of devices, and variables that a site may use instead.
+_NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
 @per_fabric
@@ -118,6 +129,52 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Problem]:
             yield Problem(
                 path, f"{quoted(name)} has capitals, and case matters: did you mean {likely}?"
             )
+
+
+@per_fabric
+def hca_forms(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
+
+    A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
+    renamed its devices.
+    """
+    for path, name, _ in _named(fabric):
+        other_rules = _ONLY_STEM.fullmatch(name) or _INTERFACE.fullmatch(name)
+        if not other_rules and name == name.lower() and (likely := _intended(name)):
+            yield Problem(
+                path,
+                f"{quoted(name)} is not a name that a driver gives: did you mean {likely}? "
+                "(rdma link prints the names)",
+            )
+
+
+def _intended(name: str) -> str:
+    """Return the driver's name that a name almost is; "" if there is none."""
+    apart = _RUN_TOGETHER.sub(r"mlx\1_", name)
+    stem = apart.rstrip("0123456789")
+    beginning = _CLEAR.get(stem) or _NEAREST.to(stem)
+    likely = beginning + apart[len(stem) :] if beginning and stem not in _OF_SITES else apart
+    return likely if likely != name else ""
+
+
+@per_fabric
+def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a fabric that names no RDMA device, in modes where names are the same in all pods.
+
+    A warning: NCCL and UCX then use every device that they find, slow ones included, but a node may
+    have only the right ones.
+    """
+    given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING.values())
+    if (
+        fabric.mode not in OWN_DEVICE
+        and not given
+        and not _NAMING.keys().isdisjoint(fabric.libraries)
+    ):
+        yield Problem(
+            ("hcas",),
+            "no device is named, so NCCL and UCX use every one that they find, slow Ethernet cards "
+            "too: write, say, [mlx5_0, mlx5_1] (rdma link prints the names)",
+        )
 
 
 @per_fabric

@@ -7,10 +7,12 @@ from functools import reduce
 from operator import or_
 
 from webhook.config.explain import brief, listed, quoted
+from webhook.config.gpu_products import intended_product
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob, is_label_value
 from webhook.config.rules.alike import MOST_WILD, Alike, Wildcards
 from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.pod.path import Path
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 
@@ -29,9 +31,11 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
     A warning: a pod that requests those GPUs and says no more is ambiguous, but that may be
     intended. Two fabrics of which one is `defaults.fabric` are not reported.
     """
+    default = parts.model.defaults.fabric
+    if parts.default_unsure or (default is not None and default not in parts.names):
+        return  # one of the two may be the default that is meant
     fabrics = list(parts.fabrics())
     alike = Alike([labels_of(fabric) for _, fabric in fabrics], _wildcards(parts))
-    default = parts.model.defaults.fabric
     claiming: dict[str, int] = {}  # GPU resource → earlier fabrics but the default, as bits
     for place, (path, fabric) in enumerate(fabrics):
         if fabric.name == default:
@@ -132,6 +136,29 @@ def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(
             ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: write it in one of them"
         )
+
+
+@per_fabric
+def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
+    """Warn of a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
+
+    A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
+    case matters; a pod's nodeSelector, or a node, then never shows the fabric.
+    """
+    for path, glob in _products(fabric):
+        if intended := intended_product(glob):
+            yield Problem(
+                path,
+                f"{quoted(glob)} matches no known product: did you mean {intended}? (it is "
+                f"compared with the whole label {PRODUCT_LABEL})",
+            )
+
+
+def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
+    for place, glob in enumerate(fabric.match.gpu_products):
+        yield ("match", "gpuProducts", place), glob
+    for glob in fabric.match.node_labels.get(PRODUCT_LABEL, ()):
+        yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
 @per_fabric

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import NamedTuple
 
@@ -31,14 +31,16 @@ class Parts:
     positions: tuple[int, ...]
     #: The names of all fabrics of the file, including those that could not be read.
     names: frozenset[str]
+    #: Whether `defaults.fabric` is set wrongly, so that the default is not known.
+    default_unsure: bool = False
 
     def without(self, places: set[int]) -> Parts:
         """Return a copy without the fabrics at some positions of the file."""
         kept = {at: fabric for (_, at), fabric in self.fabrics() if at not in places}
-        return Parts(
+        return replace(
+            self,
             model=self.model.model_copy(update={"fabrics": list(kept.values())}),
             positions=tuple(kept),
-            names=self.names,
         )
 
     def fabrics(self) -> Iterator[tuple[tuple[str, int], FabricEntry]]:
