@@ -57,6 +57,7 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "LD_LIBRARY_PATH": ("/opt/amazon/efa/lib:/lib",),
     "CUDA_VISIBLE_DEVICES": ("0",),
     "NCCL_HOSTID": ("node-1",),
+    "NCCL_IPC_USE_ABSTRACT_SOCKET": ("0", "0", "1"),
     "MALLOC_ARENA_MAX": ("4",),
 }
 REFERENCES: tuple[dict[str, Any], ...] = (
@@ -183,6 +184,7 @@ VOLUMES: tuple[dict[str, Any], ...] = (
     },
 )
 CLAIMS: tuple[dict[str, Any], ...] = (
+    {"name": "device"},
     {"name": "nic"},
     {"name": "gpu", "request": "all"},
     {"name": "rdma-nics"},
@@ -238,6 +240,7 @@ SPEC: dict[str, tuple[Any, ...]] = {
     "resourceClaims": (
         [{"name": "nic", "resourceClaimTemplateName": "roce-nic"}],
         [{"name": "gpu", "resourceClaimTemplateName": "compute-domain-x"}],
+        [{"name": "device", "resourceClaimTemplateName": "accelerator"}],
         [{"name": "rdma-nics", "resourceClaimName": "shared"}, {"name": "gpu"}],
     ),
     "restartPolicy": ("Never", "Always", "OnFailure"),

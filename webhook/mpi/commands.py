@@ -100,13 +100,12 @@ class Commands:
     Most commands hold no sought word, so each is joined into a text and searched before it is read.
     """
 
-    __slots__ = ("_launchers", "_pod", "_starters", "_texts")
+    __slots__ = ("_pod", "_searches", "_texts")
 
     def __init__(self, pod: PodManifest) -> None:
         self._pod = pod
         self._texts: dict[Path, str] = {}
-        self._launchers = _Search(SOUGHT)
-        self._starters: _Search | None = None  # made on demand: few pods need it
+        self._searches: dict[tuple[str, ...], _Search] = {}
 
     def text(self, path: Path) -> str:
         """Return all words of the command of the container at `path`, one per line."""
@@ -121,7 +120,7 @@ class Commands:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
-        found = [_launch(run) for run in self._runs(path, self._launchers)]
+        found = [_launch(run) for run in self._runs(path, SOUGHT)]
         return tuple(launch for launch in found if launch is not None)
 
     def starters(self, path: Path) -> tuple[tuple[Word, ...], ...]:
@@ -129,17 +128,13 @@ class Commands:
         text = self.text(path)
         if not any(map(text.__contains__, SOUGHT_STARTERS)):
             return ()
-        if self._starters is None:
-            self._starters = _Search(SOUGHT_STARTERS)
-        return tuple(
-            run.words for run in self._runs(path, self._starters) if run.words and _starts(run)
-        )
+        runs = self._runs(path, SOUGHT_STARTERS)
+        return tuple(run.words for run in runs if run.words and _starts(run))
 
     def runs_sshd(self, path: Path) -> bool:
         """Return whether a container certainly runs sshd: its children do not inherit `env`."""
         return SSHD in self.text(path) and any(
-            run.words and basename(run.words[0] or "") == SSHD
-            for run in self._runs(path, self._launchers)
+            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path, SOUGHT)
         )
 
     def mentions_sshd(self, path: Path) -> bool:
@@ -155,7 +150,10 @@ class Commands:
         command = strings(container, ("command",), path)
         return command, strings(container, ("args",), path) if "args" in container else []
 
-    def _runs(self, path: Path, search: _Search) -> tuple[_Run, ...]:
+    def _runs(self, path: Path, sought: tuple[str, ...]) -> tuple[_Run, ...]:
+        search = self._searches.get(sought)
+        if search is None:
+            search = self._searches[sought] = _Search(sought)
         found = search.ran.get(path)
         if found is None:
             found = search.ran[path] = tuple(self._read(path, search))

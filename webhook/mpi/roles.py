@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 from webhook.mpi.commands import Commands
 from webhook.mpi.hosts import names_hosts, sets_hosts
-from webhook.mpi.launchers import DEEPSPEED, RAY_HEAD
+from webhook.mpi.launchers import DEEPSPEED, HOROVOD, RAY_HEAD, may_launch
 from webhook.mpi.openmpi import PREFIX, SWITCH
 from webhook.pod.container_env import env_of
 from webhook.pod.manifest import PodManifest, items, mapping
@@ -42,6 +42,9 @@ _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
 #: Open MPI's parameters, and those of PRRTE, the launcher of Open MPI 5.
 _PARAMETERS = (PREFIX, "PRTE_MCA_")
+#: Words in commands, and beginnings of variables, of programs that may use MPI.
+_MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
+_MPI_ENV = ("OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_", "HOROVOD_", _ROLE_ENV)
 
 
 class Launching(NamedTuple):
@@ -61,6 +64,19 @@ def starts_without_env(
     """
     role = (_role(own[_ROLE_ENV]) if _ROLE_ENV in own else None) or _labelled(pod)[0]
     return role == "worker" or commands.mentions_sshd(path)
+
+
+def speaks_of_mpi(
+    pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
+) -> bool:
+    """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
+    text = commands.text(path)
+    return (
+        may_launch(text)
+        or any(word in text for word in _MPI_WORDS)
+        or any(name.startswith(_MPI_ENV) for name in own)
+        or starts_without_env(pod, path, commands, own)
+    )
 
 
 def launchers_of(

@@ -5,6 +5,9 @@ every other program ignores it. `hcoll: auto` also inserts `-mca coll_hcoll_enab
 after a launcher that is certainly Open MPI's (mpi/openmpi.py); the flag overrides parameter files
 of the image. The user wins: if either of the variables below is in env, nothing is written, and a
 command that mentions hcoll or chooses collectives stays as it is.
+
+Ranks without GPUs are what hcoll, and SHARP behind it, were made for: there it is said how to keep
+them. Nothing is warned of in a container that speaks of no MPI.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ from typing import Any
 
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
+from webhook.decision.resources import is_gpu, unclaimed
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.variables import names_without_evidence
 from webhook.mpi.commands import Launch
 from webhook.mpi.launches import open_to_flag
 from webhook.mpi.openmpi import SWITCH
+from webhook.mpi.roles import speaks_of_mpi
 from webhook.pod.container_env import entry, env_names, has_env_from
-from webhook.pod.manifest import items, mapping
+from webhook.pod.manifest import Container, items, mapping
 from webhook.pod.path import Path, dotted
 from webhook.shelltext.insert import insert_after
 from webhook.shelltext.read import PROBLEMS, UNCLEAR
@@ -28,6 +33,16 @@ ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are 
 PRESENT = Reason("Present", "The environment switches hcoll off already.", quiet=True)
 USER_VALUE = Reason("UserValue", "The user's own environment settles hcoll.")
 ENV_FROM = Reason("EnvFrom", "envFrom may hold the variable, so nothing is written.")
+NO_MPI = Reason(
+    "NoMPI",
+    "envFrom may hold the variable, and nothing in the container speaks of MPI.",
+    quiet=True,
+)
+CPU_RANKS = Reason(
+    "CPURanks",
+    "hcoll, and SHARP with it, is switched off for ranks without GPUs, which may be faster with"
+    " them: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
+)
 OFF = Reason("Off", "The configuration says hcoll: off.", quiet=True)
 OTHER_USER = Reason("OtherUser", "The launcher runs behind sudo or su, which may clear env.")
 SCRIPT_TOO_LARGE = Reason(
@@ -47,26 +62,30 @@ _ENTRY = entry(SWITCH, "0")
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Switch hcoll off in every target and launcher."""
-    for target in scope.targets:
-        _switch_off(draft, scope, target)
+    switched = [target for target in scope.targets if _switch_off(draft, scope, target)]
     for launcher in scope.launchers:
         _switch_off(draft, scope, launcher)
+    ranks = [one for one in switched if not (one.gpus or one.shared_gpu)]
+    if ranks and not _has_gpu(scope):
+        for rank in ranks:
+            if _speaks_of_mpi(scope, rank.path):
+                message = f'hcoll, and SHARP with it, is off; {SWITCH}: "1" keeps them'
+                draft.warned(rank.name, CPU_RANKS, message)
 
 
-def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> bool:
+    """Switch hcoll off in one container; return whether that was left to do."""
     name, path = container.name, container.path
     policy = scope.fabrics.defaults.hcoll
     if policy == "off":
         draft.skipped(name, OFF, "the configuration says hcoll: off")
-        return
+        return False
     manifest = mapping(draft.pod, path)
     if _may_be_settled(scope, path) and _is_settled(draft, name, manifest):
-        return
+        return False
     if "envFrom" in manifest and has_env_from(draft.pod, path):
-        draft.skipped(name, ENV_FROM, f"envFrom may hold {SWITCH}")
-        line = f'{{name: {SWITCH}, value: "0"}}'
-        draft.warned(name, ENV_FROM, f"hcoll stays on; put into env: {line}")
-        return
+        _leave(draft, scope, container)
+        return False
     launches = scope.commands.launches(path)
     told = _flag(draft, scope, path) if launches and policy == "auto" else ""
     draft.append((*path, "env"), entry(SWITCH, "0"))
@@ -74,6 +93,34 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> Non
     for launch in launches:
         if launch.behind or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
+    return True
+
+
+def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+    """Leave a container alone whose envFrom may settle hcoll."""
+    if not _speaks_of_mpi(scope, container.path):
+        draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
+        return
+    draft.skipped(container.name, ENV_FROM, f"envFrom may hold {SWITCH}")
+    line = f'{{name: {SWITCH}, value: "0"}}'
+    draft.warned(container.name, ENV_FROM, f"hcoll stays on; put into env: {line}")
+
+
+def _has_gpu(scope: Scope) -> bool:
+    """Return whether a container of the pod has a GPU, or a device that may be one."""
+    return "resourceClaims" in scope.original["spec"] or any(
+        unclaimed(one.manifest, scope.fabrics)
+        or any(is_gpu(name, scope.fabrics) for name in _amounts(one))
+        for one in scope.containers
+    )
+
+
+def _amounts(container: Container) -> dict[str, Any]:
+    return mapping(container.manifest, ("resources", "limits"))
+
+
+def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
+    return speaks_of_mpi(scope.original, path, scope.commands, scope.env.of(path))
 
 
 def _may_be_settled(scope: Scope, path: Path) -> bool:
@@ -136,7 +183,7 @@ MUTATION = Mutation(
     summary="switches off Open MPI's hcoll",
     needs=Needs.NOTHING,
     reasons=(
-        *(ADDED, PRESENT, USER_VALUE, ENV_FROM, OFF),
+        *(ADDED, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
         *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),
     ),
     mutate=mutate,

@@ -70,7 +70,7 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
 
 def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     draft.mutation = "request"
-    _note_launchers(draft, scope)
+    _note_launchers(draft, scope, standing)
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if not scope.namespace.known:
@@ -89,11 +89,13 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
         draft.warned("", HOST_NETWORK_MISSING, message)
 
 
-def _note_launchers(draft: Draft, scope: Scope) -> None:
+def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:
     """Say who is taken for a launcher, and by what."""
     for launcher in scope.launchers:
         rest = "its ranks run in other pods"
-        if not launcher.elsewhere:
+        if standing.foreign:
+            rest = "its ranks use a NIC that no fabric claims"
+        elif not launcher.elsewhere:
             rest = f"if its ranks run in this pod, set {FABRIC}"
         message = f"taken for a launcher ({launcher.evidence}): {rest}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)

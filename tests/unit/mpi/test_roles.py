@@ -6,7 +6,7 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.mpi.commands import Commands
-from webhook.mpi.roles import Launching, launchers_of, starts_without_env
+from webhook.mpi.roles import Launching, launchers_of, speaks_of_mpi, starts_without_env
 from webhook.pod.container_env import env_of
 
 ROLE = "training.kubeflow.org/job-role"
@@ -212,3 +212,32 @@ def test_processes_without_the_env(labels: Any, fields: dict[str, Any], starts: 
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
     path = ("spec", "containers", 0)
     assert starts_without_env(pod, path, Commands(pod), env_of(pod, path)) is starts
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "speaks"),
+    [
+        ({}, {}, False),
+        (
+            {},
+            {"command": ["python", "train.py", "--compile"], "env": {"NCCL_DEBUG": "INFO"}},
+            False,
+        ),
+        ({}, {"command": ["sh", "-c", "which mpiexec"]}, True),
+        ({}, {"command": ["python", "-m", "mpi4py", "a.py"]}, True),
+        ({}, {"command": ["srun", "a"]}, True),
+        ({}, {"command": ["deepspeed", "a.py"]}, True),
+        ({}, {"env": {"OMPI_COMM_WORLD_SIZE": "2"}}, True),
+        ({}, {"env": {"I_MPI_FABRICS": "shm"}}, True),
+        ({}, {"env": {"K_MPI_JOB_ROLE": "launcher"}}, True),
+        ({}, {"command": ["/usr/sbin/sshd", "-De"]}, True),
+        ({ROLE: "worker"}, {}, True),
+        ({ROLE: "launcher"}, {}, False),
+    ],
+    ids=case_name,
+)
+def test_what_speaks_of_mpi(labels: Any, fields: dict[str, Any], speaks: bool) -> None:
+    """Words, variables and the role of a worker do; letters within other words do not."""
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}}
+    path = ("spec", "containers", 0)
+    assert speaks_of_mpi(pod, path, Commands(pod), env_of(pod, path)) is speaks

@@ -252,6 +252,56 @@ def test_a_sites_own_switch_settles_it() -> None:
     gpus = {"limits": {"nvidia.com/gpu": "1"}}
     sources = [{"configMapRef": {"name": "x"}}]
     written = decide_on(pod(container(resources=gpus)), where)
-    hidden = decide_on(pod(container(resources=gpus, envFrom=sources)), where)
+    command = ["mpirun", "a"]
+    hidden = decide_on(pod(container(command=command, resources=gpus, envFrom=sources)), where)
     assert [one[1:3] for one in told(written, "hcoll")] == [("skipped", "UserValue")]
     assert told(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
+
+
+def test_nothing_is_said_of_hcoll_where_nothing_speaks_of_mpi() -> None:
+    """A pod of JAX with envFrom has no hcoll that would stay on."""
+    sources = [{"configMapRef": {"name": "x"}}]
+    decision = decide_on(pod(gpu(command=["python", "train.py"], envFrom=sources)))
+    assert [one[1:3] for one in told(decision, NAME)] == [("skipped", "NoMPI")]
+    assert "NoMPI" not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
+
+
+def ranks(**more: Any) -> PodManifest:
+    """Make a pod that runs its ranks itself, on a named fabric."""
+    return pod(
+        container("osu", **{"command": ["mpirun", "-np", "2", "osu"], **more}),
+        annotations={"rdma.lab/fabric": "v100-ib"},
+    )
+
+
+SHARP = 'hcoll, and SHARP with it, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps them'
+
+
+def test_ranks_without_gpus_are_told_how_to_keep_hcoll() -> None:
+    """They are what it was made for; a value of the user settles it."""
+    decision = decide_on(ranks(), context(V100))
+    assert [one[1:] for one in told(decision, NAME)][-1] == ("warned", "CPURanks", SHARP)
+    assert len(f"rdma.lab: hcoll openfoam: {SHARP}") <= 120
+    for value in ("0", "1"):
+        own = ranks(env=[{"name": "OMPI_MCA_coll_hcoll_enable", "value": value}])
+        assert [one[1] for one in told(decide_on(own, context(V100)), NAME)] in (
+            ["already"],
+            ["skipped"],
+        )
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(gpu(command=["mpirun", "a"])),
+        pod(container(resources={"limits": {"rdma/v100": 1}}, command=["store"])),
+        ranks(resources={"limits": {"amd.com/gpu": 1}}),
+        {**ranks(), "spec": {**ranks()["spec"], "resourceClaims": [{"name": "gpu"}]}},
+        {**ranks(), "spec": {**ranks()["spec"], "initContainers": [gpu("setup")]}},
+        launcher("mpirun", "-H", "a,b", "x"),
+    ],
+    ids=["gpu", "no MPI", "another GPU", "a claim", "a GPU beside it", "a launcher"],
+)
+def test_other_pods_are_not_told_so(manifest: PodManifest) -> None:
+    """With a GPU, NCCL does the work; without MPI there is no hcoll; a launcher has no ranks."""
+    assert "CPURanks" not in [one[2] for one in told(decide_on(manifest, context(V100)), NAME)]

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, defaulted, env, gpu, pod
+from tests.case_names import case_name
 from tests.unit.mutations.alone import codes, run, verdicts
 from webhook.decision.annotations import Requests
 from webhook.decision.draft import Draft
@@ -11,20 +12,27 @@ from webhook.mutations.nvlink.remap import wrapping
 from webhook.pod.manifest import PodManifest
 
 HOST_ID = {"name": "NCCL_HOSTID", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-NO_ABSTRACT = {"name": "NCCL_IPC_USE_ABSTRACT_SOCKET", "value": "0"}
+STATED = env(NCCL_IPC_USE_ABSTRACT_SOCKET="0")
 COMMAND = ["bash", "-c", "python3 serve.py"]
 TMP = [{"name": "tmp", "mountPath": "/tmp"}]
 HOST_TMP = [{"name": "tmp", "hostPath": {"path": "/tmp/lab"}}]
+CDI = "warned PartOfNode"
+WRAPPED = ["server applied Wrapped", CDI]
+#: The way in which a post on GPUs of two pods of one node assigns a container's own.
+OWN = (
+    "sleep 30 && CUDA_VISIBLE_DEVICES=$(ls /proc/driver/nvidia/gpus | sort | paste -sd,) "
+    "python3 -m sglang.launch_server --tp-size 2"
+)
 
 
 def server(name: str = "server", gpus: int = 2, **fields: Any) -> dict[str, Any]:
-    """Make a container that meets all requirements."""
+    """Make a container that the remap fits."""
     given = {"command": COMMAND, "securityContext": {"privileged": True}, **fields}
     return gpu(name, str(gpus), **{key: value for key, value in given.items() if value})
 
 
 def ready(*containers: dict[str, Any], **spec: Any) -> PodManifest:
-    """Make a pod that meets all requirements."""
+    """Make a pod that NCCL and UCX need nothing else of."""
     given = {"hostIPC": True, "hostPID": True, "hostNetwork": True, **spec}
     return pod(*(containers or (server(),)), **given)
 
@@ -34,6 +42,12 @@ def alone(*containers: dict[str, Any], **spec: Any) -> PodManifest:
     return ready(*containers, hostNetwork=None, **spec)
 
 
+def sharing_tmp(**fields: Any) -> PodManifest:
+    """Make such a pod that has the node's /tmp instead, and says that its NCCL can use it."""
+    given = {"volumeMounts": TMP, "env": STATED, **fields}
+    return alone(server(**given), volumes=HOST_TMP)
+
+
 def share(manifest: PodManifest, **more: Any) -> Draft:
     """Run the mutation as requested, in an allowed namespace."""
     return run(
@@ -41,25 +55,46 @@ def share(manifest: PodManifest, **more: Any) -> Draft:
     )
 
 
+def own_env(draft: Draft) -> Any:
+    """Return the `env` of the first container."""
+    return draft.pod["spec"]["containers"][0].get("env")
+
+
 def test_the_command_is_put_behind_the_remap() -> None:
     """Words are inserted in front; the user's own command and args stay as they are."""
     draft = share(ready(server(args=["--tp", "2"])))
-    assert verdicts(draft) == ["server applied Wrapped"]
+    assert verdicts(draft) == WRAPPED
     assert draft.ops == [
-        {"op": "add", "path": "/spec/containers/0/env", "value": [HOST_ID]},
-        *(
-            {"op": "add", "path": f"/spec/containers/0/command/{index}", "value": word}
-            for index, word in enumerate(wrapping(2))
-        ),
+        {"op": "add", "path": f"/spec/containers/0/command/{index}", "value": word}
+        for index, word in enumerate(wrapping(2))
     ]
     assert draft.pod["spec"]["containers"][0]["command"] == [*wrapping(2), *COMMAND]
     assert draft.pod["spec"]["containers"][0]["args"] == ["--tp", "2"]
 
 
+def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
+    """What NCCL and UCX lack besides is a warning: a pod may use only one of the two."""
+    draft = share(pod(server()))
+    assert verdicts(draft) == [
+        *WRAPPED,
+        "warned HostPIDMissing",
+        "warned HostIPCMissing",
+        "server warned SocketsNotShared",
+    ]
+    assert own_env(draft) is None
+
+
+def test_what_todays_toolkits_do_is_said_beforehand() -> None:
+    """Under CDI nothing tells a part of a node's GPUs apart, and the script fails closed."""
+    assert share(ready()).outcomes[-1].message == (
+        "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
+    )
+
+
 def test_containers_without_gpus_stay() -> None:
     """They have nothing to share, and need not be privileged."""
     draft = share(ready(server(), container("proxy")))
-    assert verdicts(draft) == ["server applied Wrapped"]
+    assert verdicts(draft) == WRAPPED
     assert draft.pod["spec"]["containers"][1] == container("proxy")
 
 
@@ -71,29 +106,110 @@ def test_every_container_gets_its_own_count() -> None:
 
 
 def test_a_shared_tmp_replaces_the_hosts_network() -> None:
-    """Abstract sockets are limited to a network namespace; sockets in /tmp are not."""
-    manifest = alone(server(volumeMounts=TMP), volumes=HOST_TMP)
+    """The user says that NCCL puts its sockets there; then only the host's name is missing."""
+    draft = share(sharing_tmp())
+    assert verdicts(draft) == WRAPPED
+    assert own_env(draft) == [*STATED, HOST_ID]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "lack"),
+    [
+        (sharing_tmp(env=None), "server warned SocketsNotShared"),
+        (sharing_tmp(env=env(NCCL_IPC_USE_ABSTRACT_SOCKET="1")), "server warned SocketsNotShared"),
+        (sharing_tmp(volumeMounts=None), "server warned SocketsNotShared"),
+        (
+            sharing_tmp(volumeMounts=[{**TMP[0], "readOnly": True}]),
+            "server warned SocketsNotShared",
+        ),
+        (
+            sharing_tmp(volumeMounts=[{**TMP[0], "name": "other"}]),
+            "server warned SocketsNotShared",
+        ),
+        (
+            alone(server(volumeMounts=TMP, env=STATED), volumes=[{"name": "tmp", "emptyDir": {}}]),
+            "server warned SocketsNotShared",
+        ),
+        (
+            sharing_tmp(volumeMounts=[*TMP, {"name": "s", "mountPath": "/dev/shm/"}]),
+            "server warned SharedMemoryMounted",
+        ),
+        (
+            {**sharing_tmp(), "spec": {**sharing_tmp()["spec"], "hostIPC": False}},
+            "warned HostIPCMissing",
+        ),
+        (sharing_tmp(envFrom=[{"configMapRef": {"name": "c"}}]), "server warned EnvFrom"),
+    ],
+)
+def test_the_hosts_name_is_not_written_where_nccl_lacks_something(
+    manifest: PodManifest, lack: str
+) -> None:
+    """It would move NCCL from InfiniBand to a connection that cannot be made."""
     draft = share(manifest)
-    assert verdicts(draft) == ["server applied Wrapped"]
-    assert draft.pod["spec"]["containers"][0]["env"] == [HOST_ID, NO_ABSTRACT]
+    assert verdicts(draft) == [*WRAPPED, lack]
+    assert HOST_ID not in (own_env(draft) or [])
+
+
+def test_in_the_hosts_network_no_host_name_is_written() -> None:
+    """Hostnames are equal there; the variable on one pod alone would tell peers apart."""
+    draft = share(ready(server(volumeMounts=TMP, env=STATED), volumes=HOST_TMP))
+    assert verdicts(draft) == WRAPPED
+    assert own_env(draft) == STATED
 
 
 def test_values_of_the_user_stay() -> None:
     """A user who sets a host ID must set the same one in the other pod."""
     own = env(NCCL_HOSTID="pair-1", NCCL_IPC_USE_ABSTRACT_SOCKET="0")
-    manifest = alone(server(volumeMounts=TMP, env=own), volumes=HOST_TMP)
-    draft = share(manifest)
-    assert verdicts(draft) == ["server applied Wrapped"]
-    assert draft.pod["spec"]["containers"][0]["env"] == own
+    draft = share(sharing_tmp(env=own, envFrom=[{"secretRef": {"name": "s"}}]))
+    assert verdicts(draft) == WRAPPED
+    assert own_env(draft) == own
+
+
+@pytest.mark.parametrize(
+    ("manifest", "sentence"),
+    [
+        (
+            ready(hostPID=None),
+            "without hostPID, UCX (and NIXL) cannot use NVLink between pods",
+        ),
+        (ready(hostIPC=False), "without hostIPC, NCCL cannot use NVLink between pods"),
+        (
+            ready(server(volumeMounts=[{"name": "s", "mountPath": "/dev/shm"}])),
+            "with a volume at /dev/shm, NCCL cannot use NVLink between pods",
+        ),
+        (
+            alone(),
+            (
+                "NCCL needs hostNetwork, or 2.29, a hostPath at /tmp and "
+                "NCCL_IPC_USE_ABSTRACT_SOCKET=0"
+            ),
+        ),
+        (
+            sharing_tmp(envFrom=[{"configMapRef": {"name": "c"}}]),
+            "envFrom may hold NCCL_HOSTID: put it into env",
+        ),
+        (
+            ready(server(command=["/entry.sh", "bash", "-c", "service ssh start; serve"])),
+            "if the command starts sshd, its children see all GPUs of the node",
+        ),
+    ],
+)
+def test_what_is_lacking_is_warned_of(manifest: PodManifest, sentence: str) -> None:
+    """The sentence fits into an admission warning."""
+    assert share(manifest).outcomes[-1].message == sentence
+    assert len(f"rdma.lab: nvlink server: {sentence}") <= 120
 
 
 @pytest.mark.parametrize(
     "manifest",
     [
         ready(),
-        ready(hostPID=False),
+        pod(server()),
         ready(server("a", 1), server("b", 4)),
-        alone(server(volumeMounts=TMP), volumes=HOST_TMP),
+        sharing_tmp(),
+        sharing_tmp(envFrom=[{"configMapRef": {"name": "c"}}]),
+        ready(server(command=["bash", "-c", OWN])),
+        ready(server(command=["/entry.sh", "service", "ssh", "start"])),
     ],
 )
 def test_a_second_decision_finds_it_there(manifest: PodManifest) -> None:
@@ -101,17 +217,17 @@ def test_a_second_decision_finds_it_there(manifest: PodManifest) -> None:
     first = share(manifest)
     second = share(defaulted(first.pod))
     assert second.ops == []
-    assert [o.status for o in second.outcomes if o.status != "warned"] == [
-        "already" for o in first.outcomes if o.status != "warned"
+    assert [o.status for o in second.outcomes] == [
+        "already" if o.status == "applied" else o.status for o in first.outcomes
     ]
     assert codes(second) == codes(first)
 
 
 def test_a_missing_variable_is_added_to_a_wrapped_command() -> None:
     """A pod pasted from a preview may lack the env."""
-    draft = share(ready(server(command=[*wrapping(2), *COMMAND])))
-    assert verdicts(draft) == ["server applied Wrapped"]
-    assert draft.ops == [{"op": "add", "path": "/spec/containers/0/env", "value": [HOST_ID]}]
+    draft = share(sharing_tmp(command=[*wrapping(2), *COMMAND]))
+    assert verdicts(draft) == WRAPPED
+    assert draft.ops == [{"op": "add", "path": "/spec/containers/0/env/-", "value": HOST_ID}]
 
 
 def test_without_the_annotation_nothing_is_done() -> None:
@@ -120,16 +236,66 @@ def test_without_the_annotation_nothing_is_done() -> None:
     assert (verdicts(draft), codes(draft)) == (["skipped NotRequested"], [])
 
 
-def test_without_the_nodes_pids_ucx_is_warned_about() -> None:
-    """Legacy CUDA IPC handles do not cross PID namespaces; NCCL passes file descriptors."""
-    draft = share(ready(hostPID=None))
-    assert verdicts(draft) == ["server applied Wrapped", "warned HostPIDMissing"]
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-c", OWN],
+        ["bash", "-c", "export CUDA_VISIBLE_DEVICES=0,1; serve"],
+        ["env", "CUDA_VISIBLE_DEVICES=0,1", "serve"],
+        ["python", "-c", "import os; os.environ['CUDA_VISIBLE_DEVICES'] = '0'"],
+        ["python", "-c", 'os.environ["CUDA_VISIBLE_DEVICES"]="0"'],
+    ],
+    ids=case_name,
+)
+def test_a_remap_of_the_users_own_is_left_alone(command: list[str]) -> None:
+    """The command would override ours; what UCX and NCCL lack besides is said all the same."""
+    for one in (server(command=command), server(command=command[:2], args=command[2:])):
+        draft = share(pod(one))
+        assert draft.ops == []
+        assert [(o.status, o.reason.code, o.message) for o in draft.outcomes[:1]] == [
+            (
+                "skipped",
+                "OwnRemap",
+                "the command of server assigns CUDA_VISIBLE_DEVICES itself, and stays as it is",
+            )
+        ]
+        assert verdicts(draft)[1:] == [
+            "warned HostPIDMissing",
+            "warned HostIPCMissing",
+            "server warned SocketsNotShared",
+        ]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $CUDA_VISIBLE_DEVICES; serve",
+        '[ "$CUDA_VISIBLE_DEVICES" = 0 ] && serve',
+        "echo ${CUDA_VISIBLE_DEVICES:=0} ${CUDA_VISIBLE_DEVICES=0}",
+        "MY_CUDA_VISIBLE_DEVICES=0 serve",
+        'python -c \'os.environ["CUDA_VISIBLE_DEVICES"] == "0"\'',
+        "mpirun -x CUDA_VISIBLE_DEVICES serve",
+    ],
+    ids=case_name,
+)
+def test_a_use_of_the_variable_is_no_assignment(script: str) -> None:
+    """A default for it never comes into force behind the remap."""
+    assert verdicts(share(ready(server(command=["bash", "-c", script])))) == WRAPPED
+
+
+def test_a_remap_of_the_users_own_keeps_the_other_container_from_ours() -> None:
+    """Either all containers with GPUs are changed, or none."""
+    draft = share(ready(server("a"), server("b", command=["bash", "-c", OWN])))
+    assert (draft.ops, verdicts(draft)) == ([], ["skipped OwnRemap"])
+    draft = share(
+        ready(server("a", securityContext=None), server("b", command=["bash", "-c", OWN]))
+    )
+    assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
 
 
 @pytest.mark.parametrize(
     ("manifest", "code", "message"),
     [
-        (ready(hostIPC=False), "HostIPCMissing", "the pod lacks hostIPC: true"),
         (
             ready(server(securityContext={"privileged": False})),
             "NotPrivileged",
@@ -151,11 +317,6 @@ def test_without_the_nodes_pids_ucx_is_warned_about() -> None:
             "container server runs sshd, whose children would see all GPUs",
         ),
         (
-            ready(server(volumeMounts=[{"name": "s", "mountPath": "/dev/shm/"}])),
-            "SharedMemoryMounted",
-            "container server mounts a volume at /dev/shm",
-        ),
-        (
             ready(server(env=env(CUDA_VISIBLE_DEVICES="0"))),
             "VisibleDevicesSet",
             "container server sets CUDA_VISIBLE_DEVICES",
@@ -169,34 +330,6 @@ def test_without_the_nodes_pids_ucx_is_warned_about() -> None:
             ready(server(env=env(CUDA_DEVICE_ORDER="FASTEST_FIRST"))),
             "VisibleDevicesSet",
             "container server sets CUDA_DEVICE_ORDER",
-        ),
-        (
-            ready(server(envFrom=[{"configMapRef": {"name": "c"}}])),
-            "EnvFrom",
-            "envFrom of server may hold NCCL_HOSTID: put them into env",
-        ),
-        (
-            alone(),
-            "SocketsNotShared",
-            "container server needs hostNetwork or a hostPath at /tmp",
-        ),
-        (
-            alone(server(volumeMounts=TMP), volumes=[{"name": "tmp", "emptyDir": {}}]),
-            "SocketsNotShared",
-            "container server needs hostNetwork or a hostPath at /tmp",
-        ),
-        (
-            alone(server(volumeMounts=[{**TMP[0], "readOnly": True}]), volumes=HOST_TMP),
-            "SocketsNotShared",
-            "container server needs hostNetwork or a hostPath at /tmp",
-        ),
-        (
-            alone(
-                server(volumeMounts=TMP, env=env(NCCL_IPC_USE_ABSTRACT_SOCKET="1")),
-                volumes=HOST_TMP,
-            ),
-            "SocketsNotShared",
-            "container server needs NCCL_IPC_USE_ABSTRACT_SOCKET=0",
         ),
         (ready(container("proxy")), "NoGPU", "no container has whole GPUs of its own"),
         (
@@ -241,7 +374,7 @@ def test_other_claims_and_labels_are_no_compute_domain() -> None:
         nodeSelector={"nvidia.com/gpu.product": "NVIDIA-H20"},
         affinity={"nodeAffinity": {"weights": [1, None]}},
     )
-    assert verdicts(share(manifest)) == ["server applied Wrapped"]
+    assert verdicts(share(manifest)) == WRAPPED
 
 
 def test_a_namespace_that_is_not_allowed_is_named() -> None:
@@ -256,24 +389,15 @@ def test_shared_gpus_are_refused() -> None:
     assert verdicts(draft) == ["skipped SharedGPU", "warned SharedGPU", "warned NoGPU"]
 
 
-def test_envfrom_is_no_obstacle_where_env_has_the_names() -> None:
-    """Then nothing is added, so nothing from envFrom can be overridden."""
-    source = [{"secretRef": {"name": "s"}}]
-    draft = share(ready(server(envFrom=source, env=env(NCCL_HOSTID="n"))))
-    assert verdicts(draft) == ["server applied Wrapped"]
-
-
-def test_everything_that_is_missing_is_told_at_once() -> None:
+def test_everything_that_is_in_the_way_is_told_at_once() -> None:
     """The verdict lists all of it, and each item has a warning, which `kubectl apply` shows."""
     draft = share(pod(server(securityContext=None, command=None)), allowed=())
     assert draft.ops == []
     assert verdicts(draft) == [
         "skipped NamespaceNotAllowed",
         "warned NamespaceNotAllowed",
-        "warned HostIPCMissing",
         "warned NotPrivileged",
         "warned CommandMissing",
-        "warned SocketsNotShared",
     ]
     verdict, *warnings = [outcome.message for outcome in draft.outcomes]
     assert verdict == "; ".join(warnings)

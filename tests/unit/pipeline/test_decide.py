@@ -507,7 +507,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
     """Until the namespace is known, its default is not used and limits are kept."""
     space = NamespaceFacts(name="lab", known=False, annotations={"rdma.lab/fabric": "v100-ib"})
     decision = decide_on(
-        pod(container(command=MPIRUN), annotations={"rdma.lab/containers": "trainer"}),
+        pod(container(), annotations={"rdma.lab/containers": "trainer"}),
         context(namespace=space),
     )
     assert decision.reason.code == "FabricUnknown"
@@ -589,9 +589,11 @@ def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str
     assert variable in told(first, "env")[0][3]
     second = decide_on(defaulted(first.pod), where)
     assert second.patch == ()
-    assert [(one.mutation, one.container) for one in second.outcomes] == [
-        (one.mutation, one.container) for one in first.outcomes
-    ]
+    before, after = (
+        [(one.mutation, one.container) for one in decision.outcomes if one.status != "warned"]
+        for decision in (first, second)
+    )
+    assert after == before
     for decision in (first, second):
         told_of_files = {(status, code) for _, status, code, _ in told(decision, "config-files")}
         expected = ("applied", "Mounted") if decision is first else ("already", "Present")

@@ -1,12 +1,12 @@
 """`nvlink`: let two privileged pods on one node use NVLink between their GPUs.
 
 A pod requests this with `rdma.lab/nvlink: share`, in the namespaces that the configuration
-allows. It applies to all containers of a pod or to none: otherwise some would compute on another
-pod's GPUs. `obstacles` says what is needed and what stands in the way; `remap` is the script that
-restricts CUDA to the container's own GPUs. NCCL uses NVLink only between processes with the same
-host hash, so NCCL_HOSTID becomes the node's name (nvidia/nccl#1781). A pod with the node's /tmp
-instead of hostNetwork also gets NCCL_IPC_USE_ABSTRACT_SOCKET=0, unless it sets that itself.
-Nothing here gives a pod a privilege that it lacks.
+allows. CUDA reaches the other pod's GPUs as soon as the containers are privileged; what is missing
+is that each container computes on its own GPUs. So the remap is the feature: `remap` is the script
+that restricts CUDA to the container's own GPUs, and `obstacles` says what stands in its way. It
+applies to all containers of a pod or to none: otherwise some would compute on another pod's GPUs.
+What NCCL and UCX need besides is in `transports`: a warning if it is missing, since a pod may use
+only one of the two. Nothing here gives a pod a privilege that it lacks.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ from __future__ import annotations
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
-from webhook.mutations.nvlink.obstacles import REASONS, needed_env, obstacles
+from webhook.mutations.nvlink.obstacles import OWN_REMAP, SSHD, obstacles
+from webhook.mutations.nvlink.obstacles import REASONS as OBSTACLES
 from webhook.mutations.nvlink.remap import wrapping
-from webhook.pod.container_env import env_of
-from webhook.pod.manifest import flag, strings
+from webhook.mutations.nvlink.transports import REASONS as LACKS
+from webhook.mutations.nvlink.transports import host_id, lacking
+from webhook.pod.manifest import strings
 from webhook.shelltext.argv import unwrap
 
-WRAPPED = Reason("Wrapped", "The command starts behind the remap, and NCCL knows its node.")
+WRAPPED = Reason("Wrapped", "The command starts behind the remap.")
 PRESENT = Reason("Present", "The command is behind the remap already.")
 NOT_REQUESTED = Reason("NotRequested", "The pod lacks rdma.lab/nvlink: share.", quiet=True)
-HOST_PID = Reason("HostPIDMissing", "UCX shares GPU memory only within one PID namespace.")
+PART_OF_NODE = Reason(
+    "PartOfNode",
+    "Where GPUs come by CDI, as by default today, the remap of a part of a node's GPUs exits"
+    " with 1: nothing in the container tells them apart.",
+)
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -34,27 +40,44 @@ def mutate(draft: Draft, scope: Scope) -> None:
     targets = [target for target in scope.targets if target.gpus > 0]
     found = list(obstacles(draft.pod, scope, targets))
     if found:
-        draft.skipped("", found[0][0], "; ".join(message for _, message in found))
-        for reason, message in found:
+        _report(draft, found)
+    else:
+        _share(draft, scope, targets)
+    if all(reason is OWN_REMAP for reason, _ in found):
+        for where, reason, message in lacking(draft.pod, scope, targets):
+            draft.warned(where, reason, message)
+
+
+def _report(draft: Draft, found: list[tuple[Reason, str]]) -> None:
+    """Report what stands in the way; a remap of the user's own is nothing to warn of."""
+    draft.skipped("", found[0][0], "; ".join(message for _, message in found))
+    for reason, message in found:
+        if reason is not OWN_REMAP:
             draft.warned("", reason, message)
-        return
+
+
+def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
     for target in targets:
-        _share(draft, scope, target)
-    if not flag(draft.pod, ("spec", "hostPID")):
-        draft.warned("", HOST_PID, "without hostPID UCX (and NIXL) cannot use NVLink; NCCL can")
+        _wrap(draft, scope, target)
+    message = (
+        "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
+    )
+    draft.warned("", PART_OF_NODE, message)
+    for target in targets:
+        if scope.commands.mentions_sshd(target.path):
+            message = "if the command starts sshd, its children see all GPUs of the node"
+            draft.warned(target.name, SSHD, message)
 
 
-def _share(draft: Draft, scope: Scope, target: Target) -> None:
-    own = env_of(draft.pod, target.path)
-    needed = needed_env(scope.host_network)
-    missing = [item for name, item in needed.items() if name not in own]
+def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
     command = (*target.path, "command")
     wrapped = unwrap(strings(draft.pod, command))
-    if missing:
-        draft.append((*target.path, "env"), *missing)
+    own_id = host_id(draft.pod, scope, target)
+    if own_id:
+        draft.append((*target.path, "env"), *own_id)
     if not wrapped:
         draft.insert(command, 0, *wrapping(target.gpus))
-    if missing or not wrapped:
+    if own_id or not wrapped:
         message = f"the command starts with CUDA_VISIBLE_DEVICES of its own {target.gpus} GPUs"
         draft.applied(target.name, WRAPPED, message)
     else:
@@ -65,6 +88,9 @@ MUTATION = Mutation(
     name="nvlink",
     summary="lets privileged pods of one node use NVLink between them, each with its own GPUs",
     needs=Needs.NOTHING,
-    reasons=(WRAPPED, PRESENT, NOT_REQUESTED, HOST_PID, *REASONS),
+    reasons=(
+        *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
+        *(*OBSTACLES, *LACKS),
+    ),
     mutate=mutate,
 )

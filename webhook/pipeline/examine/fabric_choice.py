@@ -85,7 +85,7 @@ def resolve(
     if winner is not None:
         (name,) = candidates
         return Resolution(fabrics.fabrics[name], winner.says)
-    return _by_default(candidates, naming, context, _unclaimed(pairs, fabrics))
+    return _by_default(candidates, naming, context, pairs)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -164,7 +164,10 @@ def _unclaimed(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
 
 
 def _by_default(
-    candidates: frozenset[str], naming: list[_Evidence], context: Context, unclaimed: str
+    candidates: frozenset[str],
+    naming: list[_Evidence],
+    context: Context,
+    pairs: list[tuple[Container, Usage]],
 ) -> Resolution:
     fabrics = context.fabrics
     space = context.namespace
@@ -182,7 +185,7 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        what = unclaimed or "nothing says which fabric"
+        what = _unclaimed(pairs, fabrics) or "nothing says which fabric"
         return _unknown(f"{what}: name one with {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
     message = f"{naming[0].says} fits {several}: name one with {FABRIC}"

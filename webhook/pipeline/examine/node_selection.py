@@ -96,6 +96,8 @@ def misdirected(
     fabrics pin does not count: we may have added it.
     """
     spec = pod["spec"]
+    if known and not inventory.label_keys:
+        return ()
     if "nodeSelector" not in spec and "affinity" not in spec:
         return ()
     pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
@@ -105,8 +107,6 @@ def misdirected(
         return tuple(
             f"no node has the label {key:.80}, which the pod requires" for key in missing[:_SHOWN]
         )
-    if known:
-        return ()
     wrong = [
         key
         for key, values in required
