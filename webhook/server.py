@@ -47,6 +47,7 @@ from webhook.app.sources.certificates import Certificate, certificate_of
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
 from webhook.app.sources.configuration import Configuration
 from webhook.app.state import State
+from webhook.app.writes.owners import tell_owner_by
 from webhook.app.writes.pod_events import tell_broken_by
 from webhook.config.watch import ConfigWatch
 from webhook.defect import defect
@@ -120,6 +121,7 @@ class WebhookServer:
         tell_broken = tell_broken_by(options, self.log, os.environ)
         watch = ConfigWatch(options.fabrics)
         self._configuration = Configuration(watch, self.state, tell_broken)
+        self._tell_owner = tell_owner_by(options, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
@@ -256,7 +258,7 @@ class WebhookServer:
 
     def _applications(self) -> dict[str, App]:
         apps: dict[str, App] = {
-            "mutate": Mutate(self.state, self.metrics, self.log, decide),
+            "mutate": Mutate(self.state, self.metrics, self.log, decide, self._tell_owner),
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:

@@ -444,7 +444,7 @@ def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
 SECOND = {
     "name": "second.rdma.lab",
     "clientConfig": {"url": "https://example.com/"},
-    "sideEffects": "None",
+    "sideEffects": "NoneOnDryRun",
     "admissionReviewVersions": ["v1"],
 }
 #: A change of every field of a webhook, and of the metadata that users may set.
@@ -463,7 +463,7 @@ CHANGES: dict[str, list[Document]] = {
     "objectSelector": [
         {"op": "add", "path": "/webhooks/0/objectSelector", "value": {"matchLabels": {"a": "b"}}}
     ],
-    "sideEffects": [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "NoneOnDryRun"}],
+    "sideEffects": [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "None"}],
     "timeoutSeconds": [{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 30}],
     "admissionReviewVersions": [
         {"op": "add", "path": "/webhooks/0/admissionReviewVersions/-", "value": "v1beta1"}

@@ -22,7 +22,7 @@ from webhook.config.load import LIMITS, load_fabrics
 from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
-from webhook.kube import events
+from webhook.kube import events, owner_events
 from webhook.kube.kinds import KINDS
 from webhook.workloads.controllers import CONTROLLERS, training_operator
 from webhook.workloads.templates import templates_of
@@ -183,8 +183,14 @@ def test_the_guard_of_secrets_knows_what_is_stored() -> None:
 
 
 def test_the_guard_of_events_knows_what_is_told() -> None:
-    """The guard's controller, reason and number of hex digits are those of the Events."""
-    named, told, _ = documents("base/guard-events.yaml")[0]["spec"]["validations"]
+    """The guard's controller, reasons and numbers of hex digits are those of the Events."""
+    spec = documents("base/guard-events.yaml")[0]["spec"]
+    named, owned, told, _ = spec["validations"]
+    assert f"[0-9a-f]{{{owner_events.DIGITS}}}$" in owned["expression"]
+    assert f"{{1,{owner_events.LONGEST_NAME}}}" in owned["expression"]
+    tells = next(one for one in spec["variables"] if one["name"] == "tellsOwner")
+    assert f"== '{owner_events.REASON}'" in tells["expression"]
+    assert f"'{LABEL}'" in owned["expression"]
     assert f"[0-9a-f]{{{events.DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in told["expression"]
     assert f"by one of {16**events.DIGITS} names" in named["message"]
@@ -204,7 +210,7 @@ def test_how_the_api_server_calls() -> None:
     assert WEBHOOK["rules"][0]["resources"] == ["pods"]
     assert WEBHOOK["reinvocationPolicy"] == "IfNeeded"
     assert WEBHOOK["timeoutSeconds"] == 5
-    assert WEBHOOK["sideEffects"] == "None"
+    assert WEBHOOK["sideEffects"] == "NoneOnDryRun"
     assert WEBHOOK["failurePolicy"] == "Fail"
 
 

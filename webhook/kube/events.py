@@ -58,6 +58,27 @@ class Creates(Protocol):
         """Create an object in a collection; False if one with its name already exists."""
 
 
+class EventApi:
+    """Creates events, for one thread."""
+
+    def __init__(self, connect: Callable[[], Creates]) -> None:
+        self._connect = connect
+        self._api: Creates | None = None
+
+    def create(self, body: dict[str, Any]) -> str:
+        """Create an event; return why that failed, or "". One with its name counts as the same."""
+        try:
+            if self._api is None:
+                self._api = self._connect()
+            namespace = body["metadata"]["namespace"]
+            self._api.create(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
+        except ClusterError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 -- the thread must go on to the next event
+            return f"internal error: {type(error).__name__}"
+        return ""
+
+
 class PodEvents:
     """Creates events about one pod; the same warning again only on another occasion."""
 
@@ -70,10 +91,9 @@ class PodEvents:
     ) -> None:
         """Prepare; `lost` is called in the thread, with the reason why an event was not created."""
         self._pod = pod
-        self._connect = connect
+        self._api = EventApi(connect)
         self._pauses = pauses
         self._lost = lost
-        self._api: Creates | None = None
         self._next: Warned | None = None
         self._news = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -99,26 +119,13 @@ class PodEvents:
         """Try to create the event until it exists, or there is a newer one."""
         problem = ""
         for pause in islice(self._pauses(), ATTEMPTS):
-            problem = self._create(body)
+            problem = self._api.create(body)
             if not problem:
                 return
             with self._news:
                 if self._news.wait_for(lambda: self._next is not None, pause):
                     return
         self._lost(problem)
-
-    def _create(self, body: dict[str, Any]) -> str:
-        """Create the event; return why that failed, or "". One with its name counts as the same."""
-        try:
-            if self._api is None:
-                self._api = self._connect()
-            path = f"/apis/events.k8s.io/v1/namespaces/{self._pod.namespace}/events"
-            self._api.create(path, body)
-        except ClusterError as error:
-            return str(error)
-        except Exception as error:  # noqa: BLE001 -- the thread must go on to the next event
-            return f"internal error: {type(error).__name__}"
-        return ""
 
 
 def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
@@ -129,24 +136,32 @@ def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
     """
     same = f"{warned.reason}\n{warned.occasion}\n{warned.note}"
     mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:DIGITS]
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "uid": pod.uid,
+    }
+    return warning_event(f"{pod.name}.{mark}", regarding, warned, pod.name, now)
+
+
+def warning_event(
+    name: str, regarding: dict[str, str], warned: Warned, reporter: str, now: datetime
+) -> dict[str, Any]:
+    """Write a warning about an object as an Event in that object's namespace."""
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"{pod.name}.{mark}", "namespace": pod.namespace},
+        "metadata": {"name": name, "namespace": regarding["namespace"]},
         "eventTime": f"{now:%Y-%m-%dT%H:%M:%S.%f}Z",
         "type": "Warning",
         "reason": warned.reason,
         "action": warned.action,
         "note": _cut(warned.note),
         "reportingController": CONTROLLER,
-        "reportingInstance": pod.name,
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "name": pod.name,
-            "namespace": pod.namespace,
-            "uid": pod.uid,
-        },
+        "reportingInstance": reporter,
+        "regarding": regarding,
     }
 
 

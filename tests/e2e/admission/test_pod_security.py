@@ -21,14 +21,21 @@ RESTRICTED: Document = {
 
 @pytest.mark.parametrize("level", ["baseline", "restricted"])
 def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level: str) -> None:
-    """The pod passes with all other changes, and the warning names the label that prevents one."""
+    """The pod passes with all other changes, and a warning names the label that prevents one."""
     assert webhooks
     answer = create(cluster, pod(level, {**trainer(), "securityContext": RESTRICTED}))
     assert answer.added_capabilities() == []
     assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
     assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
     says = f"ipc-lock trainer: no IPC_LOCK: namespace label {LABEL}: {level} refuses it"
-    assert answer.warnings == [says]
+    assert answer.status["because"] == "MemlockUnknown"
+    assert answer.warnings == [
+        (
+            "RDMA not certain: trainer does not run as root: only nodes with memlock raised let it "
+            "register memory"
+        ),
+        says,
+    ]
 
 
 def test_who_does_not_know_the_label_gets_the_pod_refused(

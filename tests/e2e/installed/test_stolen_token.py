@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import pytest
 
-from tests.cluster.install import NAME, Webhook
+from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
 from tests.e2e.wire import Said, send
 
@@ -168,6 +168,7 @@ def _fields(count: int, length: int) -> Document:
 
 _AT = "only at the pod that asks"
 _SAYS = "that its configuration is not usable"
+_OWNERS = "only owners of pods, in namespaces that opted in"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "of any name": (_put("metadata", "name", value="flood-1"), _AT),
     "of more names": (_put("metadata", "name", value="replica.f55f"), _AT),
@@ -219,6 +220,56 @@ def test_other_events_are_refused(thief: Thief, how: str) -> None:
     do(event)
     said = thief.send("POST", EVENTS, event)
     assert (said.code, told in said.refusal) == (403, True), said.refusal
+
+
+def _at_owner(thief: Thief) -> Document:
+    """Write the Event that the replica would write about the owner of a pod."""
+    regarding = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "namespace": LAB}
+    return {
+        **_event(thief),
+        "metadata": {"name": "train.0123456789ab", "namespace": LAB},
+        "reason": "NoRDMA",
+        "action": "Admit",
+        "regarding": {**regarding, "uid": "7e57"},
+    }
+
+
+FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
+    "of any name": _put("metadata", "name", value="flood-1"),
+    "of another's name": _put("metadata", "name", value="other.0123456789ab"),
+    "at a pod": _put("regarding", "kind", value="Pod"),
+    "at a node": _put("regarding", "kind", value="Node"),
+    "at nothing": _put("regarding", "kind", value=""),
+    "of a long kind": _put("regarding", "kind", value="x" * 65),
+    "elsewhere": _put("regarding", "namespace", value="default"),
+    "by another": _put("reportingInstance", value="somebody"),
+}
+
+
+def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
+    """In a namespace that opted in, an event as the process writes it is accepted."""
+    event = _at_owner(thief)
+    said = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    assert (said.code, said.refusal) == (201, "")
+    del event["regarding"]["uid"]
+    assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
+
+
+@pytest.mark.parametrize("how", FALSE_AT_OWNER)
+def test_other_events_at_owners_are_refused(thief: Thief, how: str) -> None:
+    """They are about controllers in their own namespace, and by the pod that asks."""
+    event = _at_owner(thief)
+    FALSE_AT_OWNER[how](event)
+    said = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    assert (said.code, _OWNERS in said.refusal) == (403, True), said.refusal
+
+
+def test_a_namespace_that_did_not_opt_in_gets_no_event(thief: Thief) -> None:
+    """Nothing of it is our business."""
+    event = _at_owner(thief)
+    event["metadata"]["namespace"] = event["regarding"]["namespace"] = "default"
+    said = thief.send("POST", EVENTS.replace(NAME, "default"), event)
+    assert (said.code, _OWNERS in said.refusal) == (403, True), said.refusal
 
 
 def test_a_token_of_no_pod_makes_no_event(webhook: Webhook, thief: Thief) -> None:

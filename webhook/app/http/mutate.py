@@ -34,6 +34,7 @@ from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.refusal import RequestError
 from webhook.app.state import State
+from webhook.app.writes.owners import TellOwner
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.defect import defect
@@ -81,11 +82,19 @@ class Answer(NamedTuple):
 class Mutate:
     """The ASGI application of the admission listener."""
 
-    def __init__(self, state: State, metrics: Metrics, log: Log, decide: Decide) -> None:
+    def __init__(
+        self,
+        state: State,
+        metrics: Metrics,
+        log: Log,
+        decide: Decide,
+        tell_owner: TellOwner | None = None,
+    ) -> None:
         self._state = state
         self._metrics = metrics
         self._log = log
         self._decide = decide
+        self._tell_owner = tell_owner
         self._bodies = Bodies()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
@@ -192,6 +201,8 @@ class Mutate:
                 duration_ms=took,
                 traceparent=trace,
             )
+            if self._tell_owner is not None:
+                self._tell_owner(request, decision)
 
 
 def _check(scope: asgi.Scope, headers: Headers) -> None:

@@ -28,7 +28,7 @@ def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, st
         return _tell_nobody
     events = PodEvents(
         Pod(**told),
-        lambda: _connect(options.kubeconfig),
+        lambda: events_client(options.kubeconfig),
         delays,
         lambda problem: log.write("warning", "event not told", problem=problem),
     )
@@ -41,7 +41,8 @@ def _tell_nobody(_generation: int, _problem: str) -> None:
     """Do nothing: the log and the metric report it."""
 
 
-def _connect(kubeconfig: Path | None) -> Client:
+def events_client(kubeconfig: Path | None) -> Client:
+    """Return a client of the API server."""
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
     return Client(kubeconfig)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.waiting import until
+from webhook.errors import ClusterError
+from webhook.kube import owner_events
+from webhook.kube.owner_events import (
+    PENDING,
+    REMEMBERED,
+    OwnerEvents,
+    WithoutRdma,
+    name_of,
+    owner_event,
+)
+from webhook.pod.owner_references import OwnerReference
+
+JOB = WithoutRdma(
+    OwnerReference("batch/v1", "Job", "train", "7e57"), "lab", "NcclIbDisabled", "remove it"
+)
+NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
+
+
+def named(name: str) -> WithoutRdma:
+    """Tell another Job."""
+    return JOB._replace(owner=JOB.owner._replace(name=name))
+
+
+class Api:
+    """An API server that creates objects, after these failures."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.created: list[tuple[str, dict[str, Any]]] = []
+        self.asked = threading.Event()
+        self.open = threading.Event()
+        self.open.set()
+
+    def create(self, path: str, body: dict[str, Any]) -> bool:
+        """Create an object."""
+        self.asked.set()
+        assert self.open.wait(300)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.created.append((path, body))
+        return True
+
+
+def test_an_event_is_about_the_owner() -> None:
+    """It is in the owner's namespace, where `kubectl describe job` finds it."""
+    assert owner_event(JOB, "rdma-webhook-x", NOW) == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name_of(JOB), "namespace": "lab"},
+        "eventTime": "2026-11-21T12:00:00.000005Z",
+        "type": "Warning",
+        "reason": "NoRDMA",
+        "action": "Admit",
+        "note": "its pods will have no RDMA (NcclIbDisabled): remove it",
+        "reportingController": "rdma.lab/webhook",
+        "reportingInstance": "rdma-webhook-x",
+        "regarding": {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": "train",
+            "namespace": "lab",
+            "uid": "7e57",
+        },
+    }
+
+
+def test_an_owner_known_by_name_has_no_uid() -> None:
+    """The field is left out."""
+    above = JOB._replace(owner=JOB.owner._replace(uid=""))
+    assert "uid" not in owner_event(above, "x", NOW)["regarding"]
+
+
+def test_the_name_says_whether_it_is_the_same_event() -> None:
+    """Another owner, namespace or reason makes another event; another sentence does not."""
+    assert name_of(JOB) == name_of(JOB._replace(message="so"))
+    others = [
+        *(
+            JOB._replace(owner=JOB.owner._replace(**{field: "x"}))
+            for field in OwnerReference._fields[1:]
+        ),
+        JOB._replace(namespace="x"),
+        JOB._replace(code="x"),
+    ]
+    assert len({name_of(one) for one in (JOB, *others)}) == 6
+
+
+def test_a_long_name_stays_a_name() -> None:
+    """A name may have 253 characters, and no part of it ends in a dot or dash."""
+    name = name_of(named("a" * 199 + ".-" + "b" * 52))
+    assert name.startswith("a" * 199 + ".")
+    assert len(name) == 199 + 13
+
+
+def test_each_owner_is_told_once() -> None:
+    """The pods of a Job make one event, whatever their number."""
+    api, lost = Api(), list[str]()
+    events = OwnerEvents("x", lambda: api, lost.append)
+    for _ in range(3):
+        events.tell(JOB)
+    events.tell(named("other"))
+    until(lambda: len(api.created) == 2)
+    paths, bodies = zip(*api.created, strict=True)
+    assert set(paths) == {"/apis/events.k8s.io/v1/namespaces/lab/events"}
+    assert [body["regarding"]["name"] for body in bodies] == ["train", "other"]
+    assert lost == []
+
+
+def test_what_cannot_be_told_is_logged() -> None:
+    """The next event is still created."""
+    api, lost = Api(ClusterError("forbidden"), ValueError("ours")), list[str]()
+    events = OwnerEvents("x", lambda: api, lost.append)
+    for name in "abc":
+        events.tell(named(name))
+    until(lambda: len(api.created) == 1)
+    assert lost == ["forbidden", "internal error: ValueError"]
+
+
+def test_nobody_waits_for_an_api_server_that_hangs() -> None:
+    """A limited number of events waits, and the rest is lost."""
+    api, lost = Api(), list[str]()
+    api.open.clear()
+    events = OwnerEvents("x", lambda: api, lost.append)
+    events.tell(named("first"))
+    assert api.asked.wait(300)
+    for number in range(PENDING + 2):
+        events.tell(named(f"n{number}"))
+    assert lost == [f"{PENDING} others wait"] * 2
+    api.open.set()
+    until(lambda: len(api.created) == PENDING + 1)
+    events.tell(named(f"n{PENDING}"))  # what was lost may be told later
+    until(lambda: len(api.created) == PENDING + 2)
+
+
+def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
+    """So memory is limited; an owner whose pods keep coming is not forgotten."""
+    assert REMEMBERED > PENDING
+    monkeypatch.setattr(owner_events, "REMEMBERED", 2)
+    api, lost = Api(), list[str]()
+    events = OwnerEvents("x", lambda: api, lost.append)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        events.tell(named(name))
+    until(lambda: len(api.created) == 4)
+    assert [body["regarding"]["name"] for _, body in api.created] == ["a", "b", "c", "b"]

@@ -1,0 +1,54 @@
+"""The objects that own a pod, by which people look for what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.pod.manifest import PodManifest, at
+
+_HASH = ("metadata", "labels", "pod-template-hash")
+_JOBSET = ("metadata", "labels", "jobset.sigs.k8s.io/jobset-name")
+
+
+class OwnerReference(NamedTuple):
+    """An object in the pod's namespace."""
+
+    api_version: str
+    kind: str
+    name: str
+    #: "" if it is known by its name only.
+    uid: str = ""
+
+
+def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
+    """List the pod's controller, and the controller of that one where the pod names it.
+
+    Nothing is read from the cluster. A ReplicaSet of a Deployment has the Deployment's name with
+    the pod's label `pod-template-hash` appended (kubernetes, pkg/controller/deployment/sync.go),
+    and the pods of a JobSet name it in a label (jobset, api/jobset/v1alpha2). A malformed
+    reference, which the API server rejects, counts as none.
+    """
+    controller = _controller(pod)
+    if controller is None:
+        return ()
+    above = _above(pod, controller)
+    return (controller, above) if above else (controller,)
+
+
+def _controller(pod: PodManifest) -> OwnerReference | None:
+    references = at(pod, ("metadata", "ownerReferences"))
+    for one in references if isinstance(references, list) else ():
+        found = [at(one, (key,)) for key in ("apiVersion", "kind", "name", "uid")]
+        if at(one, ("controller",)) is True and all(isinstance(word, str) for word in found):
+            return OwnerReference(*found)
+    return None
+
+
+def _above(pod: PodManifest, controller: OwnerReference) -> OwnerReference | None:
+    digest, jobset = at(pod, _HASH), at(pod, _JOBSET)
+    if controller.kind == "ReplicaSet" and isinstance(digest, str):
+        name = controller.name.removesuffix(f"-{digest}")
+        return OwnerReference("apps/v1", "Deployment", name) if name != controller.name else None
+    if controller.kind == "Job" and isinstance(jobset, str):
+        return OwnerReference("jobset.x-k8s.io/v1alpha2", "JobSet", jobset)
+    return None
