@@ -49,14 +49,26 @@ def leave(uid: str, why: str) -> dict[str, Any]:
 
 def reject(uid: str, code: int, message: str) -> dict[str, Any]:
     """Return an answer that rejects a request, and says why."""
-    status = {
+    response = {"uid": uid, "allowed": False, "status": _status(code, message)}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def failure(code: int, message: str) -> dict[str, Any]:
+    """Return the body of an HTTP error, about which failurePolicy decides: a Status.
+
+    The API server shows its message to who creates the pod; it shows an AdmissionReview in its
+    place as "unknown" (client-go, rest/request.go, transformResponse).
+    """
+    return {"apiVersion": "v1", "kind": "Status", "metadata": {}, **_status(code, message)}
+
+
+def _status(code: int, message: str) -> dict[str, Any]:
+    return {
         "status": "Failure",
         "code": code,
         "reason": _REASONS[code],
         "message": message[:MESSAGE_LENGTH],
     }
-    response = {"uid": uid, "allowed": False, "status": status}
-    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
 def _describe(response: dict[str, Any], decision: Decision) -> None:

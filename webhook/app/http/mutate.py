@@ -11,8 +11,8 @@ pool would only add waiting, since nothing here does I/O.
     an invalid body without a readable uid     400, one line of text
     too large or too many values, too slow,    413, 408, 411, 415
     no content-length, not of type JSON
-    a defect of the webhook                    500 with the uid: failurePolicy decides
-    before the first valid configuration       503 with the uid: failurePolicy decides
+    a defect of the webhook                    500, a Status: failurePolicy decides
+    before the first valid configuration       503, a Status: failurePolicy decides
 
 If the watch has not delivered the pod's namespace yet, the request waits; see `namespace_waits`.
 """
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from webhook.admission.respond import answer, leave, reject
+from webhook.admission.respond import answer, failure, leave, reject
 from webhook.admission.review import AdmissionRequest, read_review, uid_of
 from webhook.app.http import asgi
 from webhook.app.http.asgi import JSON, TEXT, Bodies, DisconnectedError, Headers
@@ -54,6 +54,11 @@ VALUES = 400_000
 OBJECTS = 200_000
 #: Memory that each of these characters stands for once it is parsed, for a request that waits.
 VALUE_BYTES = 260
+#: For who creates a pod before there are fabrics; it stands behind "failed calling webhook …: ".
+NOT_CONFIGURED = (
+    "rdma-webhook has no valid fabrics file yet, so pods with rdma.lab/enable have to wait: whoever"
+    " runs the cluster finds the reason in the log and in Events of namespace rdma-webhook"
+)
 _ABOVE_POD = 2  # `request.object`
 #: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
@@ -160,9 +165,8 @@ class Mutate:
             return Answer(200, left, request=request, problem=request.ignored)
         snapshot = self._state.snapshot
         if snapshot is None:
-            why = "there has been no valid configuration since start"
-            refusal = orjson.dumps(reject(request.uid, 503, why))
-            return Answer(503, refusal, request=request, problem=why)
+            refusal = orjson.dumps(failure(503, NOT_CONFIGURED))
+            return Answer(503, refusal, request=request, problem=NOT_CONFIGURED)
         decision = self._decide(request.pod, snapshot.context_for(request.namespace))
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)
@@ -282,7 +286,8 @@ def _too_deep(uid: str) -> Answer:
 
 
 def _broken(uid: str, error: Exception) -> Answer:
-    body = orjson.dumps(reject(uid, 500, "internal error of rdma-webhook; its log has the uid"))
+    message = f"rdma-webhook has a defect; its log has more under the uid {uid[:_LONGEST_NAME]}"
+    body = orjson.dumps(failure(500, message))
     return Answer(500, body, uid=uid, error=error)
 
 

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.app.client import JSON, Answer, Lines, call
 from webhook.app.http.asgi import BODY_LIMIT
-from webhook.app.http.mutate import DEPTH, OBJECTS, SMALL, VALUES, Mutate
+from webhook.app.http.mutate import DEPTH, NOT_CONFIGURED, OBJECTS, SMALL, VALUES, Mutate
 from webhook.app.observe.metrics import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.decision.outcome import Decision, PatchOp, Reason
@@ -320,14 +320,24 @@ def test_densest_pod_in_etcd_is_not_too_dense() -> None:
     assert Server().post(body).response["allowed"] is True
 
 
-def test_defect_is_a_500_with_the_uid_and_no_patch() -> None:
+def test_defect_is_a_500_with_the_uid_and_no_review() -> None:
     """The failurePolicy decides; log and metric record it without any value of the pod."""
     server = Server(_broken)
     answer = server.post(_body())
     (line,) = server.lines.read()
 
-    assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (500, UID, False)
-    assert "patch" not in answer.response
+    assert (answer.status, json.loads(answer.body)) == (
+        500,
+        {
+            "apiVersion": "v1",
+            "kind": "Status",
+            "metadata": {},
+            "status": "Failure",
+            "code": 500,
+            "reason": "InternalError",
+            "message": f"rdma-webhook has a defect; its log has more under the uid {UID}",
+        },
+    )
     assert (line["level"], line["msg"], line["uid"]) == ("error", "internal error", UID)
     assert line["error"] == "KeyError"
     assert line["trace"][0].startswith("mutate.py:")
@@ -348,7 +358,13 @@ def test_without_configuration_failure_policy_decides() -> None:
     """Before the first valid configuration nothing can be decided: the answer is a 503."""
     answer = Server(configured=False).post(_body())
 
-    assert (answer.status, answer.response["uid"], answer.response["allowed"]) == (503, UID, False)
+    status = json.loads(answer.body)
+    assert (answer.status, status["kind"], status["reason"], status["message"]) == (
+        503,
+        "Status",
+        "ServiceUnavailable",
+        NOT_CONFIGURED,
+    )
 
 
 def test_no_line_holds_a_value_of_the_pod() -> None:

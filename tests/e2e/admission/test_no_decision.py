@@ -1,0 +1,44 @@
+"""What users read where the webhook answers, but cannot decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.by_url import Webhook, register
+from tests.e2e.admission.places import CALLED_BY, named
+from tests.e2e.admission.pods import create, pod, trainer
+from tests.e2e.asking import apply, namespace
+from tests.waiting import until
+from webhook.app.http.mutate import NOT_CONFIGURED
+
+NAME = "without-fabrics"
+
+
+@pytest.fixture
+def unconfigured(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
+    """Register a webhook whose fabrics file cannot be used."""
+    made = namespace(named(NAME), "true")
+    made["metadata"]["labels"][CALLED_BY] = NAME
+    apply(cluster, made)
+    process = Webhook(cluster, NAME, tmp_path / NAME, memoryLimit="nonsense")
+    process.listening()
+    name = register(cluster, NAME, process)
+    yield
+    cluster.kubectl("delete", "mutatingwebhookconfiguration", name)
+    process.stop()
+    cluster.kubectl("delete", "namespace", named(NAME), "--wait=false")
+
+
+@pytest.mark.usefixtures("unconfigured")
+def test_without_fabrics_the_user_reads_why(cluster: Cluster) -> None:
+    """The API server shows our sentence, and not "unknown", which it makes of a review."""
+    wanted = pod(NAME, trainer())
+    until(lambda: create(cluster, wanted).refusal)  # from when on it is called
+    refusal = create(cluster, wanted).refusal
+    assert refusal.startswith("Internal error occurred: failed calling webhook")
+    assert refusal.endswith(NOT_CONFIGURED)
+    assert "unknown" not in refusal
