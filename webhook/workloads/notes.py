@@ -92,8 +92,9 @@ def _outside(owner: Owner, alike: list[list[Path]]) -> str:
 
 
 def _train_job(place: Place) -> str:
-    runtime = text_at(place.node, ("spec", "runtimeRef", "name")) or "its runtime"
-    return f"{place.owner}: the pods are made from runtime {runtime}, and {_IF_ASKED}"
+    name = text_at(place.node, ("spec", "runtimeRef", "name"))
+    runtime = f"runtime {name}" if name else "its runtime"
+    return f"{place.owner}: the pods are made from {runtime}, and {_IF_ASKED}"
 
 
 def _embedded(place: Place) -> Iterator[str]:

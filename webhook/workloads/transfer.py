@@ -46,12 +46,12 @@ def transferred(template: PodManifest, live: PodManifest, ops: Iterable[PatchOp]
 
 def _is_shared(source: Draft, goal: Draft, path: Path) -> bool:
     """Return whether what an operation edits is the template's own."""
-    if len(path) > len(_CONTAINER) and path[0] == "spec" and path[1] in CONTAINER_FIELDS:
-        name = (*path[: len(_CONTAINER)], "name")
-        if goal.get(name[:-1]) is None or source.get(name) != goal.get(name):
+    if len(path) > len(_CONTAINER) and path[1] in CONTAINER_FIELDS:
+        container = path[: len(_CONTAINER)]
+        name = (*container, "name")
+        if goal.get(container) is None or source.get(name) != goal.get(name):
             return False
-    if path[-1] == "-":
-        return True
+    # Behind the end of a list, "-", there is nothing in either, so that both may be appended to.
     edited = path[:-1] if isinstance(path[-1], int) else path
     return bool(source.get(edited) == goal.get(edited))
 

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.workloads.controllers.workloads import (
     GPU,
     MPI_JOB,
+    MPIRUN,
     OLD_MPI_JOB,
     RAY,
     WORKLOADS,
@@ -125,6 +126,31 @@ def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_one_edit() -> Non
     (rewritten,) = rewrite([document], report)
     assert ops
     assert rewritten.text.count('"OMPI_MCA_coll_hcoll_enable"') == 1
+
+
+def test_what_only_the_second_kind_of_pod_needs_is_written() -> None:
+    """Workers without GPUs are no targets; the launcher still gets hcoll switched off."""
+    kind = "kubeflow.org/v1alpha1 MPIJob"
+    document, report = previewed(workload(kind, {"gpus": 8, "template": template(command=MPIRUN)}))
+    (ops,) = patches([document], report)
+    assert [op["path"].removeprefix("/spec/template/spec/containers/0/") for op in ops] == [
+        "command/1",
+        "command/2",
+        "command/3",
+        "env",
+    ]
+
+
+def test_a_denied_pod_is_not_written_in_part() -> None:
+    """Mutations before the one that denies the pod have operations, which are void."""
+    made = template(**GPU)
+    made["metadata"]["annotations"]["rdma.lab/nccl-conf"] = "mine"
+    value = workload("kubeflow.org/v2beta1 MPIJob", {"mpiReplicaSpecs": replicas(Worker=made)})
+    document, report = previewed(value)
+    (preview,) = report.previews
+    assert preview.decision.reason.code == "MutationFailed"
+    assert any(one.ops for one in preview.decision.outcomes)
+    assert patches([document], report) == [[]]
 
 
 def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:

@@ -76,6 +76,25 @@ def test_many_kinds_of_places_are_counted() -> None:
     assert note == f"Graph m (spec.a, spec.b, spec.c and 2 more): {OUTSIDE}"
 
 
+def test_a_spec_that_is_no_mapping_has_a_message_of_its_own() -> None:
+    """The decision tells what is wrong with it."""
+    assert notes_of(made("Pod", 5)) == []
+
+
+def test_places_alike_are_named_by_the_first() -> None:
+    """The keys of the two last steps say what kind of place it is."""
+    services = {name: {"podSpec": {"mainContainer": {"image": "x", "env": []}}} for name in "abc"}
+    where = "spec.services.a.podSpec.mainContainer and 2 more"
+    assert notes_of(made("Graph", {"services": services})) == [f"Graph m ({where}): {OUTSIDE}"]
+
+
+def test_a_train_job_without_a_name_of_a_runtime() -> None:
+    """The API server refuses it, but the sentence stays one."""
+    assert notes_of(made("TrainJob", {})) == [
+        f"TrainJob m: the pods are made from its runtime, and {IF_ASKED}"
+    ]
+
+
 def test_a_train_job_depends_on_its_runtime() -> None:
     """Whether its pods opt in is not in the document."""
     patches = [{"template": pod()}]
@@ -88,9 +107,10 @@ def test_a_train_job_depends_on_its_runtime() -> None:
     [
         (["MPIJob"], "MPIJob"),
         (["ConfigMap", "Service", "ServiceAccount", "MPIJob"], "MPIJob"),
+        (["Pod", "Job", "JobSet"], "Pod, Job, JobSet"),
         (["Pod", "Job", "Deployment", "JobSet", "Pod"], "Pod, Job, Deployment and 1 more"),
     ],
-    ids=["one", "the one that makes pods", "many"],
+    ids=["one", "the one that makes pods", "three", "many"],
 )
 def test_a_manifest_written_as_text_is_told(kinds: list[str], named: str) -> None:
     """The kinds are those with containers. The text may be a template, so it is never edited."""
@@ -110,6 +130,7 @@ def test_ordinary_objects_need_no_note() -> None:
     """A pod's own containers, and fields that happen to be called image, need no note."""
     assert notes_of(made("Job", {"template": pod()})) == []
     assert notes_of(made("Driver", {"image": "x", "name": "y"})) == []
+    assert notes_of(made("Fleet", {"driver": {"spec": {"image": "x", "env": []}}})) == []
     assert notes_of({"image": "x", "command": "y"}) == []
     assert notes_of({"containers": [{"name": "y"}]}) == []
 

@@ -74,6 +74,16 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
             add("/spec/containers/1/env", []),
         ),
         (
+            pod({"name": "a"}),
+            pod({"name": "a"}, {"image": "b", "env": []}),
+            add("/spec/containers/1/env/-", {}),
+        ),
+        (
+            pod({"name": "a", "command": ["x"]}),
+            pod({"name": "a", "command": ["x", "y"]}),
+            add("/spec/containers/0/command/0", "x"),
+        ),
+        (
             pod({"name": "a"}, initContainers=[{"name": "x"}]),
             pod({"name": "a"}, initContainers=[{"name": "y"}]),
             add("/spec/initContainers/0/env/-", {}),
@@ -89,7 +99,16 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
             {"op": "replace", "path": "/metadata/labels/a", "value": "3"},
         ),
     ],
-    ids=["command", "word", "container", "init container", "value", "label"],
+    ids=[
+        "command",
+        "word",
+        "container",
+        "nameless container",
+        "longer command",
+        "init container",
+        "value",
+        "label",
+    ],
 )
 def test_what_the_controller_wrote_is_left_to_admission(
     template: dict[str, Any], live: dict[str, Any], op: PatchOp
