@@ -3,6 +3,7 @@
     WebhookError
     ├─ ConfigError     a fabrics or facts file that cannot be used   → exit 2; last good one kept
     ├─ DocumentError   input that is not readable YAML or JSON       → exit 2, HTTP 400
+    │  └─ NotKubernetesError  a template, values, settings of a tool → skipped in a directory
     ├─ ReviewError     a body that is not an AdmissionReview v1      → HTTP 4xx
     ├─ ShapeError      a pod field of a type that Kubernetes rejects → the pod is denied
     ├─ ClusterError    the API server is unreachable, or refuses     → tried again; exit 2
@@ -24,6 +25,10 @@ class ConfigError(WebhookError):
 
 class DocumentError(WebhookError):
     """A document cannot be read: not YAML, not JSON, too deep, too large."""
+
+
+class NotKubernetesError(DocumentError):
+    """A text holds something else than Kubernetes objects; nothing says that it should."""
 
 
 class ReviewError(WebhookError):

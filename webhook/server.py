@@ -115,7 +115,8 @@ class WebhookServer:
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
-        self.log = Log(options.log_level)
+        # A person at a terminal reads how to use the server first, and then its log.
+        self.log = Log(options.log_level, held=options.dev and os.isatty(1))
         self.metrics = Metrics()
         self.state = State()
         tell_broken = tell_broken_by(options, self.log, os.environ)
@@ -197,6 +198,7 @@ class WebhookServer:
         self.log.write("info", "serving", ports=self.ports)
         if self._options.announce is not None and self._ca_file is not None:
             self._options.announce(self._instructions(self._ca_file))
+        self.log.release()
 
     def _instructions(self, ca_file: Path) -> str:
         snapshot = self.state.snapshot
@@ -207,6 +209,7 @@ class WebhookServer:
             snapshot.fabrics if snapshot else None,
             command=dev.program(sys.argv[0], Path.cwd()),
             problem=self._configuration.missing,
+            example=self._options.example,
         )
 
     async def _until_stopped(self) -> None:
@@ -262,7 +265,9 @@ class WebhookServer:
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:
-            apps["preview"] = PreviewApp(self.state, self.metrics, self.log, self._worker)
+            apps["preview"] = PreviewApp(
+                self.state, self.metrics, self.log, self._worker, example=self._options.example
+            )
         return apps
 
     def _listener(self, name: str) -> _Listener:

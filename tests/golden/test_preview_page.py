@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from webhook.cli import main
+from webhook.config import EXAMPLE
 from webhook.render.json_form import form_schema
 from webhook.workloads.controllers import CONTROLLERS
 
@@ -59,6 +60,7 @@ def test_the_page_shows_what_is_printed(
     monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
     (manifest,) = MANIFEST.findall(page)
     Path("train.yaml").write_text(manifest)
+    Path("fabrics.yaml").write_text(EXAMPLE.read_text())
 
     def session(match: re.Match[str]) -> str:
         assert main(shlex.split(match[2])) == 0

@@ -15,7 +15,12 @@ from webhook.mutations import MUTATIONS
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PART = re.compile(r"<!-- ([a-z-]+) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
-TRAINER = "manifests/examples/trainer.yaml"
+#: The fabrics that the README names, and the pod.
+TRAINER = [
+    "-c",
+    "webhook/config/examples/lab-two-infiniband.yaml",
+    "manifests/examples/trainer.yaml",
+]
 EXAMPLES = ROOT / "webhook" / "config" / "examples"
 
 Print = Callable[[list[str]], str]
@@ -61,8 +66,8 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def test_the_readme_shows_what_is_printed(printed: Print) -> None:
     """Every part between markers is what the code prints today."""
     parts = {
-        "trainer": f"```text\n{printed(['preview', TRAINER])}```\n",
-        "trainer-diff": f"```diff\n{printed(['preview', TRAINER, '-o', 'diff'])}```\n",
+        "trainer": f"```text\n{printed(['preview', *TRAINER])}```\n",
+        "trainer-diff": f"```diff\n{printed(['preview', *TRAINER, '-o', 'diff'])}```\n",
         "mutations": mutations(),
         "examples": examples(),
     }

@@ -86,6 +86,7 @@ def test_what_stands_above_documents_is_comments(document: str) -> None:
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     asked = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
+    asked["example"] = False
     answer = operations.answer({"operation": "preview", **asked}, document.encode())
     if answer.head["status"] != 200:
         assert hidden(answer.head["sentence"]) == []

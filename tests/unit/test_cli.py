@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ from jsonschema import Draft202012Validator
 
 from webhook import __version__
 from webhook.cli import main
-from webhook.config import EXAMPLE
+from webhook.cli import preview as preview_command
+from webhook.yamltext.documents import read_documents
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
@@ -167,18 +169,77 @@ def test_yaml_is_ready_to_apply(shell: Shell) -> None:
     assert "rdma-webhook: note: Service web: no pod template\n" in answer.err
 
 
-def test_yaml_ends_its_last_line(shell: Shell) -> None:
-    """The output ends with a line break even if the input does not."""
+def test_yaml_ends_as_its_input(shell: Shell) -> None:
+    """A file without a final line break stays one."""
     shell.file("service.yaml", SERVICE.rstrip())
-    assert preview(shell, "-o", "yaml", "service.yaml").out == SERVICE
+    assert preview(shell, "-o", "yaml", "service.yaml").out == SERVICE.rstrip()
+
+
+UNENDED = POD.replace("  - name: main\n", "  - name: main\n    image: x\n").rstrip() + (
+    "\n    args:\n    - |\n      one\n      two"
+)
+
+
+@pytest.mark.parametrize("text", [UNENDED, UNENDED.replace("|", ">"), UNENDED.replace("|", "|+")])
+def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: str) -> None:
+    """Lines are added below it, or another document follows: the argument stays as it is."""
+    shell.file("pod.yaml", text)
+    shell.file("service.yaml", SERVICE)
+    (before,) = read_documents(text)
+    for files in (["pod.yaml"], ["pod.yaml", "service.yaml"]):
+        answer = preview(shell, "-o", "yaml", *files)
+        pod, *_ = read_documents(answer.out)
+        assert (
+            pod.value["spec"]["containers"][0]["args"]
+            == before.value["spec"]["containers"][0]["args"]
+        )
+        assert "written anew" not in answer.out + answer.err
+    shell.file("pod.yaml", text.replace('"true"', '"false"'))
+    both = preview(shell, "-o", "yaml", "pod.yaml", "service.yaml").out
+    pod, _ = read_documents(both)
+    assert pod.value["spec"] == before.value["spec"]
+
+
+@pytest.mark.parametrize("text", [POD, POD.rstrip(), UNENDED, UNENDED + "\n"])
+def test_the_diff_makes_the_yaml(shell: Shell, tmp_path: Path, text: str) -> None:
+    """`patch` turns the file into what `-o yaml` prints, to the byte."""
+    shell.file("pod.yaml", text)
+    made = preview(shell, "-o", "yaml", "pod.yaml").out
+    difference = preview(shell, "-o", "diff", "pod.yaml").out
+    program = ["patch", "-p1", "--quiet"]
+    subprocess.run(program, input=difference.encode(), cwd=tmp_path, check=True)
+    assert (tmp_path / "pod.yaml").read_text() == made
+
+
+@pytest.mark.parametrize("output", ["yaml", "diff", "patch"])
+@pytest.mark.parametrize("annotation", ['{rdma.lab/enable: "true"}', "{a: b}"])
+def test_no_status_is_written(shell: Shell, tmp_path: Path, output: str, annotation: str) -> None:
+    """A status in a template would be stale in Git, and hide pods that the webhook missed."""
+    shell.file("pod.yaml", POD.replace('{rdma.lab/enable: "true"}', annotation))
+    shell.file("none.yaml", POD.replace("nvidia.com/v100", "example.com/fpga"))
+    answer = preview(shell, "--enable", "-o", output, "pod.yaml", "none.yaml")
+    assert "rdma/rdma_v100" in answer.out
+    assert "rdma.lab/status" not in answer.out
+    unchanged = {"yaml": (tmp_path / "none.yaml").read_text(), "diff": "", "patch": "[]\n"}
+    assert preview(shell, "-o", output, "none.yaml").out == unchanged[output]
+
+
+def test_a_status_of_the_input_stays(shell: Shell) -> None:
+    """An exported pod has one; it is not the patch's to change in a file."""
+    exported = POD.replace('"true"}', "\"true\", rdma.lab/status: '{}'}")
+    shell.file("pod.yaml", exported)
+    assert "rdma.lab/status: '{}'}" in preview(shell, "-o", "yaml", "pod.yaml").out
 
 
 def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
     """A document whose alias repeats a part that changes cannot be edited in place."""
-    shell.file("alias.yaml", POD.replace("{rdma", "&notes {rdma") + "unknown: *notes\n")
+    shell.file("alias.yaml", POD.replace("limits: {", "limits: &some {") + "unknown: *some\n")
     answer = preview(shell, "-o", "yaml", "alias.yaml")
     assert answer.code == 0
-    assert "rdma-webhook: warning: alias.yaml:1: written anew" in answer.err
+    assert answer.err == (
+        "rdma-webhook: warning: alias.yaml:1: written anew, without its comments and layout: in "
+        "line 9 the anchor &some stands where the patch edits, and its aliases would change too\n"
+    )
 
 
 def test_patch_is_one_line_for_each_document(shell: Shell) -> None:
@@ -215,11 +276,38 @@ def test_standard_input_is_a_file(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     assert preview(shell, "-o", "diff", "-").out.startswith("--- a/stdin\n")
 
 
-def test_without_a_fabrics_file_the_example_is_used_and_named(shell: Shell) -> None:
-    """The note goes to standard error, so that the output stays clean."""
+def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
+    """Text begins with it; JSON has a key for it, and the note goes to standard error."""
+    first, *_ = shell("preview", "pod.yaml").out.splitlines()
+    assert first == (
+        "! EXAMPLE: these are the example's fabrics (v100-ib, a100-ib), not yours; give yours with "
+        "-c FABRICS"
+    )
     answer = shell("preview", "pod.yaml", "-o", "json")
-    assert json.loads(answer.out)["decisions"][0]["fabric"] == "v100-ib"
-    assert answer.err == f"rdma-webhook: note: no -c given: using the example fabrics {EXAMPLE}\n"
+    form = json.loads(answer.out)
+    assert (form["example"], form["decisions"][0]["fabric"]) == (True, "v100-ib")
+    assert answer.err == (
+        "rdma-webhook: note: these are the example's fabrics (v100-ib, a100-ib): give yours with "
+        "-c\n"
+    )
+    assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
+
+
+@pytest.mark.parametrize("output", ["yaml", "patch", "diff"])
+def test_nothing_to_apply_is_made_from_the_example(shell: Shell, output: str) -> None:
+    """Piped to kubectl, two HCAs of an example would be used for ever at a site with four."""
+    answer = shell("preview", "pod.yaml", "-o", output)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert f"error: -o {output} needs your fabrics" in answer.err
+    assert "-c FABRICS or $RDMA_WEBHOOK_CONFIG" in answer.err
+
+
+def test_the_installed_fabrics_are_the_default(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file where the manifests mount it is the site's, and needs no option."""
+    monkeypatch.setattr(preview_command, "INSTALLED", tmp_path / "fabrics.yaml")
+    assert shell("preview", "pod.yaml", "-o", "yaml") == preview(shell, "pod.yaml", "-o", "yaml")
 
 
 def test_the_environment_may_name_the_fabrics(
@@ -321,6 +409,104 @@ def test_a_folder_without_manifests_is_an_error(shell: Shell, tmp_path: Path) ->
     assert preview(shell, "none").err == (
         "rdma-webhook: error: none: no .yaml, .yml or .json file in this directory\n"
     )
+
+
+KUSTOMIZATION = "resources: [pod.yaml]\n"
+
+
+def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
+    """Its manifests are previewed, its own files skipped, and the note says what to pipe."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    shell.file("base/pod.yaml", POD)
+    shell.file("base/patch.yaml", "- {op: add, path: /metadata/labels, value: {}}\n")
+    answer = preview(shell, "base")
+    assert (answer.code, "1 pod: 1 equipped for RDMA\n" in answer.out) == (0, True)
+    skipped, built = answer.err.splitlines()
+    assert skipped.startswith("rdma-webhook: note: skipped: base/patch.yaml: document 1, line 1: ")
+    assert built == (
+        "rdma-webhook: note: base is built by kustomize: kustomize build base | rdma-webhook "
+        "preview -"
+    )
+
+
+def test_a_helm_chart_is_walked(shell: Shell) -> None:
+    """There are only templates in it, so the answer is how to render them."""
+    shell.file("chart/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")
+    shell.file("chart/values.yaml", "replicas: 3\n")
+    shell.file("chart/template.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
+    answer = preview(shell, "chart")
+    how = "chart is a Helm chart: helm template chart | rdma-webhook preview -"
+    assert (answer.code, answer.out) == (2, "")
+    *skipped, note, error = answer.err.splitlines()
+    assert [line.split(": ")[3] for line in skipped] == ["chart/template.yaml", "chart/values.yaml"]
+    assert (note, error) == (f"rdma-webhook: note: {how}", f"rdma-webhook: error: {how}")
+    named = preview(shell, "chart/values.yaml")
+    assert (named.code, named.err.endswith(f"({how})\n")) == (2, True)
+
+
+def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
+    """Only what is no manifest is skipped; the exit code says that the answer is incomplete."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    shell.file("base/bad.yaml", "a: [\n")
+    shell.file("base/pod.yaml", POD)
+    answer = preview(shell, "base")
+    assert (answer.code, "error: base/bad.yaml: " in answer.err) == (2, True)
+    assert "1 pod: " in answer.out
+
+
+def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> None:
+    """It is no Kubernetes object, and the message says what builds some from it."""
+    shell.file("base/kustomization.yaml", KUSTOMIZATION)
+    answer = preview(shell, "base/kustomization.yaml")
+    assert answer.code == 2
+    assert (
+        "(base is built by kustomize: kustomize build base | rdma-webhook preview -)" in answer.err
+    )
+
+
+def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
+    """No API server has such a namespace, so no fact about it would count."""
+    answer = preview(shell, "-n", "A_B", "pod.yaml")
+    assert (answer.code, answer.out) == (2, "")
+    assert "'A_B' is not the name of a namespace: at most 63 lower case letters" in answer.err
+
+
+def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
+    """They count for all pods of the input, go before --facts, and are noted."""
+    off = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
+    shell.file("facts.json", json.dumps(off))
+    on = json.dumps(off).replace('"labels": {}', '"labels": {"rdma.lab/enable": "true"}')
+    quota = "kind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {limits.memory: 1Ti}}\n"
+    shell.file("input.yaml", f"{on}\n---\napiVersion: v1\n{quota}")
+    limited = POD.replace("{nvidia.com/v100: 1}", "{nvidia.com/v100: 1, memory: 1Gi}")
+    shell.file("pod.yaml", limited)
+    form = json.loads(
+        preview(shell, "--facts", "facts.json", "-o", "json", "pod.yaml", "input.yaml").out
+    )
+    (decision,) = form["decisions"]
+    assert decision["called"] is True
+    assert "ResourceQuota q counts limits.memory" in json.dumps(decision["outcomes"])
+    assert form["notes"] == [
+        "Namespace default: counts as a fact about the cluster",
+        "ResourceQuota q: counts as a fact about the cluster",
+    ]
+
+
+def test_facts_may_stand_in_a_list(shell: Shell) -> None:
+    """`kubectl get ns,pods -o yaml` prints one; what no cluster has is noted and left out."""
+    space = {"kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b"}}}
+    broken = {"kind": "Namespace", "metadata": {"name": "x", "labels": []}}
+    listed = {"apiVersion": "v1", "kind": "NamespaceList", "items": [space, broken, 1]}
+    shell.file("list.json", json.dumps(listed).replace('"kind": "Namespace", ', ""))
+    form = json.loads(preview(shell, "-o", "json", "pod.yaml", "list.json").out)
+    assert form["decisions"][0]["called"] is False
+    assert form["notes"][:2] == [
+        "Namespace default: counts as a fact about the cluster",
+        (
+            "Namespace x: does not count as a fact: metadata.labels must be a mapping, but is a "
+            "list ([])"
+        ),
+    ]
 
 
 def test_an_input_without_documents_is_told(shell: Shell) -> None:

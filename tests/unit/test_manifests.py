@@ -15,9 +15,10 @@ from certs import secret
 from tests.unit.workloads.controllers.workloads import WORKLOADS
 from webhook import __version__
 from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
-from webhook.app.options import CONFIG, ServeOptions
+from webhook.app.options import ServeOptions
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
+from webhook.config import INSTALLED
 from webhook.config.load import LIMITS, load_fabrics
 from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
@@ -66,7 +67,7 @@ def test_every_file_is_used() -> None:
 
 def test_the_shipped_fabrics_are_none() -> None:
     """The default file is valid and empty: a site's fabrics come from its own ConfigMap."""
-    loaded = load_fabrics(MANIFESTS / "base" / CONFIG.name)
+    loaded = load_fabrics(MANIFESTS / "base" / INSTALLED.name)
     assert dict(loaded.fabrics.fabrics) == {}
     assert loaded.findings == ()
 
@@ -74,7 +75,7 @@ def test_the_shipped_fabrics_are_none() -> None:
 def test_the_fabrics_are_mounted_where_the_server_looks() -> None:
     """The mount is the folder of `serve`'s default; the site's ConfigMap comes last and wins."""
     (mount,) = CONTAINER["volumeMounts"]
-    assert (mount["mountPath"], "subPath" in mount) == (str(CONFIG.parent), False)
+    assert (mount["mountPath"], "subPath" in mount) == (str(INSTALLED.parent), False)
     (volume,) = POD["volumes"]
     sources = [one["configMap"] for one in volume["projected"]["sources"]]
     assert sources == [

@@ -89,10 +89,12 @@ def instructions(
     *,
     command: str = _PROGRAM,
     problem: str = "",
+    example: bool = False,
 ) -> str:
     """Return the addresses of the server, and two commands that can be pasted as they are.
 
-    `problem`: why there are no fabrics to decide with; "" if there are.
+    `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether the
+    fabrics are an example's.
     """
     gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
     if problem:
@@ -101,7 +103,8 @@ def instructions(
             f"  {problem}",
         ]
     else:
-        lines = [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {config}"]
+        whose = "an example; give yours with -c FABRICS" if example else config
+        lines = [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {whose}"]
     lines += [
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
@@ -120,7 +123,7 @@ def instructions(
     lines += [
         "",
         "Preview a file without a server:",
-        f"  {command} preview -c {shlex.quote(str(config))} FILE",
+        f"  {command} preview {'' if example else f'-c {shlex.quote(str(config))} '}FILE",
         "",
     ]
     return "\n".join(lines)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from certs.lifetimes import Lifetimes
-from webhook.config import EXAMPLE
+from webhook.config import EXAMPLE, INSTALLED
 
-#: Where the manifests mount the ConfigMap.
-CONFIG = Path("/etc/rdma-webhook/fabrics.yaml")
 #: The name of the webhook in its MutatingWebhookConfiguration; never changed, because server-side
 #: apply finds its entry by it.
 WEBHOOK = "pods.rdma.lab"
@@ -21,7 +19,7 @@ _LIFETIMES = Lifetimes()
 class ServeOptions:
     """The options of `rdma-webhook serve`."""
 
-    #: The fabrics file; None: CONFIG, or an example with `dev`.
+    #: The fabrics file; None: INSTALLED, or an example with `dev`.
     config: Path | None = None
     facts: Path | None = None
     #: Watch namespaces and their rules, in a cluster or with a kubeconfig, and without `facts`.
@@ -61,9 +59,14 @@ class ServeOptions:
     announce: Callable[[str], None] | None = None
 
     @property
+    def example(self) -> bool:
+        """Whether the fabrics are an example, because none were given."""
+        return self.dev and self.config is None
+
+    @property
     def fabrics(self) -> Path:
         """The fabrics file to read."""
-        return self.config or (EXAMPLE if self.dev else CONFIG)
+        return self.config or (EXAMPLE if self.dev else INSTALLED)
 
 
 #: The defaults, which the options of the command line use too.

@@ -40,7 +40,7 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
             where = f"{host} port {port}" if host else f"port {port}"
             why = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"cannot listen on {where} ({why}): choose another with {flag}"
+                f"cannot listen on {where} ({why}): choose another with {flag}, 0 for any free one"
             ) from error
     return bound
 

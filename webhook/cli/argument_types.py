@@ -6,6 +6,8 @@ import argparse
 import re
 from datetime import timedelta
 
+from webhook.config.names import LABEL_FORM, is_dns_label
+
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
@@ -34,6 +36,15 @@ def name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is no name of an object")
+    return given
+
+
+def namespace(given: str) -> str:
+    """Parse the name of a namespace."""
+    if not is_dns_label(given):
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not the name of a namespace: {LABEL_FORM}"
+        )
     return given
 
 

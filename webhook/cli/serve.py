@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from certs.lifetimes import Lifetimes
-from webhook.app.options import CONFIG, DEFAULTS
+from webhook.app.options import DEFAULTS
 from webhook.cli import argument_types as types
 from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
 from webhook.cli.installation_options import add_names
+from webhook.config import INSTALLED
 from webhook.server import ServeOptions, serve
 from webhook.visible import visible_lines
 
@@ -51,7 +52,7 @@ _WATCH_HELP = "in a cluster, keep up with namespaces, LimitRanges and quotas (de
 _DEV_HELP = "127.0.0.1 only, with certificates of its own and, without -c, example fabrics"
 _PREVIEW_HELP = "serve the preview (default: on)"
 _DRAIN_HELP = f"how long to go on serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
-_CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {CONFIG})"
+_CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED})"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

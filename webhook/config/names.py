@@ -28,6 +28,10 @@ _MAX_PORT = 254
 _GLOB_BYTES = 253
 
 
+#: What an RFC 1123 label must be.
+LABEL_FORM = "at most 63 lower case letters, digits and -, with no - at either end"
+
+
 def is_dns_label(name: str) -> bool:
     """Return whether `name` is an RFC 1123 label, such as the name of a namespace."""
     return bool(_LABEL.fullmatch(name))

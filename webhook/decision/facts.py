@@ -88,26 +88,27 @@ class Facts:
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
         """Build facts from Namespace, LimitRange, ResourceQuota and Node objects."""
-        namespaces: dict[str, NamespaceFacts] = {}
-        rules: dict[str, list[str]] = {}
-        nodes: dict[str, Node] = {}
-        for item in objects:
-            space, name = key_of(item)
-            match item.get("kind"):
-                case "Namespace":
-                    namespaces[name] = namespace_of(item)
-                case "Node":
-                    nodes[name] = node_of(item)
-                case "LimitRange":
-                    rules.setdefault(space, []).append(limit_range_of(item))
-                case "ResourceQuota":
-                    rules.setdefault(space, []).append(quota_of(item))
-                case _:
-                    pass
+        namespaces, rules, nodes = _sorted(objects)
         for name, reasons in rules.items():
             if name in namespaces:
                 namespaces[name] = namespaces[name].under(reasons)
         return Facts(namespaces=namespaces, nodes=nodes, complete=True)
+
+    def extended(self, objects: Iterable[Mapping[str, Any]], namespace: str) -> Facts:
+        """Return a copy with more objects; rules without a namespace hold in `namespace`.
+
+        A Namespace or Node takes the place of the one with its name. LimitRanges and quotas come on
+        top of those that are known.
+        """
+        given, rules, nodes = _sorted(objects)
+        namespaces = dict(self.namespaces)
+        for name, facts in given.items():
+            namespaces[name] = facts.under([self.namespace(name).memory_limit_required])
+        for name, reasons in rules.items():
+            home = name or namespace
+            known = namespaces.get(home) or self.namespace(home)
+            namespaces[home] = known.under([known.memory_limit_required, *reasons])
+        return replace(self, namespaces=namespaces, nodes={**self.nodes, **nodes})
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
@@ -129,6 +130,29 @@ class Facts:
             inhabited=frozenset[str]().union(*by_node.values()),
             label_keys=frozenset[str]().union(*(node.labels for node in self.nodes.values())),
         )
+
+
+def _sorted(
+    objects: Iterable[Mapping[str, Any]],
+) -> tuple[dict[str, NamespaceFacts], dict[str, list[str]], dict[str, Node]]:
+    """Read objects: the namespaces, the rules in each namespace ("" if unset), and the nodes."""
+    namespaces: dict[str, NamespaceFacts] = {}
+    rules: dict[str, list[str]] = {}
+    nodes: dict[str, Node] = {}
+    for item in objects:
+        space, name = key_of(item)
+        match item.get("kind"):
+            case "Namespace":
+                namespaces[name] = namespace_of(item)
+            case "Node":
+                nodes[name] = node_of(item)
+            case "LimitRange":
+                rules.setdefault(space, []).append(limit_range_of(item))
+            case "ResourceQuota":
+                rules.setdefault(space, []).append(quota_of(item))
+            case _:
+                pass
+    return namespaces, rules, nodes
 
 
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:

@@ -26,9 +26,11 @@ from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import dotted
+from webhook.preview.input_facts import is_fact, with_input_facts
 from webhook.preview.proof import proven_pod
 from webhook.preview.template_edit import template_edit
 from webhook.render.report import NO_TEMPLATE, Edit, Preview, Report
+from webhook.render.ways import OPTIONS, Ways
 from webhook.workloads.controllers import controller_of, live_pods
 from webhook.workloads.controllers.workload import Controller, Live
 from webhook.workloads.notes import notes_of
@@ -42,16 +44,20 @@ class PreviewOptions:
     """What a preview depends on besides the documents."""
 
     fabrics: Fabrics
+    #: Whether the fabrics are the example's, which the report must say.
+    example: bool = False
     #: None: nothing is known about a cluster, and no namespace is taken to restrict its pods.
     facts: Facts | None = None
     #: The namespace of objects that name none.
     namespace: str = "default"
-    #: Labels of every pod's namespace; they take precedence over those in `facts`.
+    #: Labels of every pod's namespace; they take precedence over those in `facts` and in the input.
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     #: Decide as if every pod had opted in.
     enable: bool = False
     #: The largest number of pods and pod templates; None: any number.
     most: int | None = None
+    #: How the reader requests another report.
+    ways: Ways = OPTIONS
 
 
 class _Home(NamedTuple):
@@ -84,11 +90,13 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     Raises DocumentError for a document that `stranger` rejects and for more pods than
     `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
     """
-    inventory = options.facts.inventory(options.fabrics) if options.facts else NodeInventory()
+    given = options.facts or Facts()
+    known, notes = with_input_facts(given, documents, options.namespace)
+    options = replace(options, facts=known)
+    inventory = known.inventory(options.fabrics)
     cases: list[_Case] = []
-    notes: list[str] = []
     for number, document in enumerate(documents):
-        if why := stranger(document):
+        if why := stranger(document, options.ways):
             raise DocumentError(why)
         templates = templates_of(document.value)
         if options.most is not None and len(cases) + len(templates) > options.most:
@@ -99,23 +107,30 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         found = [_case(home, template, inventory, options) for template in templates]
         notes.extend(document.problems)
         notes.extend(dict.fromkeys(filter(None, map(_unknown_controller, found))))
-        notes.extend(notes_of(document.value) or ([] if templates else [_no_template(document)]))
+        if not templates and not is_fact(document.value):
+            notes.extend(notes_of(document.value) or [_no_template(document)])
         cases.extend(found)
     return Report(
         previews=tuple(preview for case in cases for preview in _previews(case, options)),
         edits=tuple(map(_edit, cases)),
         notes=tuple(notes),
+        example=_example(options),
     )
 
 
-def stranger(document: Document) -> str | None:
+def _example(options: PreviewOptions) -> str:
+    """Return the names of the example's fabrics, if the report is about those."""
+    return ", ".join(options.fabrics.fabrics) if options.example else ""
+
+
+def stranger(document: Document, ways: Ways = OPTIONS) -> str | None:
     """Return why a document cannot be previewed, in a line that begins with the input's name.
 
     Return None if it can be.
     """
     if document.value.get("kind") == FABRICS_KIND:
         where = f"{document.name}: line {document.line}"
-        return f"{where}: this is a fabrics file: give it with -c, or use check-config"
+        return f"{where}: this is a fabrics file: {ways.fabrics_file}"
     return not_kubernetes(document)
 
 
@@ -201,7 +216,8 @@ def _unknown_controller(case: _Case) -> str:
 
 
 def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
-    known = options.facts.namespace(name) if options.facts else NamespaceFacts(name=name)
+    assert options.facts is not None
+    known = options.facts.namespace(name)
     if not options.namespace_labels:
         return known
     return replace(known, labels={**(known.labels or {}), **options.namespace_labels})

@@ -37,13 +37,18 @@ def proven(pod: PodManifest, ops: Sequence[PatchOp], meant: Any) -> PodManifest:
 
     Raises the same errors as `proven_pod`.
     """
-    if not ops:
-        made = pod
-    else:
-        # jsonpatch edits in place, so no two parts may be the same object, as YAML's aliases are.
-        unshared = json.loads(json.dumps(pod, ensure_ascii=False))
-        made = jsonpatch.JsonPatch(ops).apply(unshared, in_place=True)
+    made = applied(pod, ops)
     prove(made, meant)
+    return made
+
+
+def applied(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
+    """Apply operations with jsonpatch to a copy; without operations, return the pod itself."""
+    if not ops:
+        return pod
+    # jsonpatch edits in place, so no two parts may be the same object, as YAML's aliases are.
+    unshared = json.loads(json.dumps(pod, ensure_ascii=False))
+    made: PodManifest = jsonpatch.JsonPatch(ops).apply(unshared, in_place=True)
     return made
 
 

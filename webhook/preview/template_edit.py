@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from webhook.decision.outcome import Decision, PatchOp
 from webhook.pod.manifest import PodManifest
-from webhook.preview.proof import proven, proven_pod
+from webhook.preview.proof import applied, proven
 from webhook.workloads.controllers import live_pods
 from webhook.workloads.templates import Template
 from webhook.workloads.transfer import transferred
@@ -33,24 +33,28 @@ def template_edit(
     """Return what can be written into a template, given the decisions on its live pods in order.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
-    what was written for those before it, so that nothing is written twice. What a controller adds
-    to has no status in the document: that is a live pod's. Raises UnprovenPatchError.
+    what was written for those before it, so that nothing is written twice. Raises
+    UnprovenPatchError.
+
+    The status is left out: it tells what was done to one pod at its admission, by one
+    configuration. In a template it would soon be stale, and its pods would look as if the webhook
+    had been called for them.
     """
     if template.bare:
         return _spec_edit(template, *decisions)
     lives = live_pods(template)
     if len(lives) == 1 and lives[0].pod is template.pod:
-        (decision,) = decisions
-        return TemplateEdit(decision.patch, proven_pod(template.pod, decision))
-    pod, ops, held = template.pod, list[PatchOp](), dict[str, None]()
+        ops = tuple(_edits(decisions[0]))
+        return TemplateEdit(ops, applied(template.pod, ops))
+    pod, all_ops, held = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
         live = live_pods(template._replace(pod=pod))[index]
         again = decide_on(live.pod) if index else decision
         made = transferred(pod, live.pod, _edits(again))
         pod = proven(pod, made.ops, made.pod)
-        ops += made.ops
+        all_ops += made.ops
         held.update(dict.fromkeys(_mutations(again, made.held)))
-    return TemplateEdit(tuple(ops), pod, tuple(held))
+    return TemplateEdit(tuple(all_ops), pod, tuple(held))
 
 
 def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:

@@ -24,6 +24,7 @@ def form(report: Report) -> dict[str, Any]:
     return {
         "decisions": [_decision(preview) for preview in report.previews],
         "notes": list(report.notes),
+        "example": bool(report.example),
     }
 
 

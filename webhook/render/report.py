@@ -71,6 +71,8 @@ class Report:
     edits: tuple[Edit, ...] = ()
     #: Sentences on documents without a decision, such as "ConfigMap lab/x: no pod template".
     notes: tuple[str, ...] = ()
+    #: The names of the fabrics, if they are an example's and not the reader's; else "".
+    example: str = ""
 
     @property
     def denied(self) -> bool:

@@ -19,6 +19,7 @@ from webhook.pod.path import dotted
 from webhook.render.headline import Barrier, barrier_of, headline_of, not_opted_in
 from webhook.render.report import NO_TEMPLATE, Preview, Report, first_names, folded
 from webhook.render.table import Column, Sheet, Span
+from webhook.render.ways import OPTIONS, Ways
 
 _STYLES: dict[Status, str] = {
     "applied": "green",
@@ -40,19 +41,6 @@ _FEW = 3
 _ATTENTION = Span("!", "yellow")
 
 
-class Ways(NamedTuple):
-    """How readers request another report."""
-
-    enable: str  #: as if the pods had opted in
-    labels: str  #: with the labels of their namespaces
-
-
-#: With the options of `rdma-webhook preview`.
-OPTIONS = Ways("--enable", f"--namespace-label {LABEL}=true or --facts FILE tells")
-#: With the parameters of `/preview`.
-PARAMETERS = Ways("?enable=true", f"?namespace-label={LABEL}=true tells")
-
-
 class _Row(NamedTuple):
     """One row for the same outcome in several containers."""
 
@@ -67,12 +55,19 @@ def report_text(
 ) -> str:
     """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    if report.example:
+        sheet.paragraph(Span(_example(report.example, ways)), sign=_ATTENTION)
+        sheet.blank()
     for preview in report.previews:
         _show(sheet, preview, ways)
         sheet.blank()
     _remark(sheet, report, ways)
     sheet.paragraph(*_summary(report))
     return sheet.text
+
+
+def _example(names: str, ways: Ways) -> str:
+    return f"EXAMPLE: these are the example's fabrics ({names}), not yours; {ways.fabrics}"
 
 
 def _show(sheet: Sheet, preview: Preview, ways: Ways) -> None:
@@ -222,7 +217,7 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
 
 
 def _others(notes: int) -> list[str]:
-    return [f"{notes - _NOTES:,} more notes, which -o json has"] if notes > _NOTES else []
+    return [f"{notes - _NOTES:,} more notes, which the JSON form has"] if notes > _NOTES else []
 
 
 def _unknown(namespaces: list[str], ways: Ways) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
-from webhook.errors import DocumentError
+from webhook.errors import DocumentError, NotKubernetesError
 from webhook.pod.manifest import describe
 from webhook.yamltext.json_text import read_json
 from webhook.yamltext.mistakes import hint_on, misread_key, misread_text, mistake_of
@@ -46,12 +46,16 @@ class Document:
     problems: tuple[str, ...] = ()
 
 
+class _NoMappingError(UnreadableTextError):
+    """A document is a list, a string or a number."""
+
+
 def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
     """Read a stream of YAML documents, or one JSON text; an empty input gives an empty list.
 
     `name` stands before every message. Raises DocumentError for an input that exceeds
-    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON, and for a document that is not a
-    mapping.
+    DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON; NotKubernetesError, which is one,
+    for a document that is not a mapping, and for a template that is not YAML.
     """
     text = _decoded(data, name)
     if text.lstrip()[:1] != "{":
@@ -146,7 +150,7 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
     if not isinstance(value, dict):
         why = misread_text(value) if isinstance(value, str) else ""
         said = _NO_MAPPING.format(describe(value)) + (f" ({why})" if why else "")
-        raise UnreadableTextError(root.node.start, said)
+        raise _NoMappingError(root.node.start, said)
     return Document(
         name=name,
         index=index,
@@ -194,7 +198,8 @@ def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -
     else:
         offset = error.offset or 0
         message = f"{_where(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
-    raise DocumentError(" ".join(message.split())) from None
+    foreign = isinstance(error, _NoMappingError) or "{{" in text
+    raise (NotKubernetesError if foreign else DocumentError)(" ".join(message.split())) from None
 
 
 def _where(name: str, index: int | None, line: int) -> str:

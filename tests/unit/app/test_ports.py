@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from webhook.app.options import CONFIG, ServeOptions
+from webhook.app.options import ServeOptions
 from webhook.app.ports import bind
-from webhook.config import EXAMPLE
+from webhook.config import EXAMPLE, INSTALLED
 from webhook.errors import ConfigError
 
 
@@ -38,7 +38,7 @@ def test_taken_port_names_its_flag() -> None:
             bind(options, ["mutate", "preview", "health"])
     assert str(caught.value) == (
         f"cannot listen on 127.0.0.1 port {port} (Address already in use): "
-        "choose another with --health-port"
+        "choose another with --health-port, 0 for any free one"
     )
 
 
@@ -62,6 +62,6 @@ def test_dev_refuses_another_host() -> None:
 
 def test_fabrics_file() -> None:
     """The default is the ConfigMap's mount, with --dev an example; --config overrides both."""
-    assert ServeOptions().fabrics == CONFIG
+    assert ServeOptions().fabrics == INSTALLED
     assert ServeOptions(dev=True).fabrics == EXAMPLE
-    assert ServeOptions(dev=True, config=CONFIG).fabrics == CONFIG
+    assert ServeOptions(dev=True, config=INSTALLED).fabrics == INSTALLED

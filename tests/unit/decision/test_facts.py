@@ -204,6 +204,52 @@ def test_a_shared_gpu_is_the_same_product(key: str, value: str, product: str) ->
     assert product_of(key, value) == product
 
 
+def rules(name: str, kind: str = "LimitRange", space: str = "") -> dict[str, Any]:
+    """Make a LimitRange or a quota under which a pod needs a memory limit."""
+    spec: dict[str, Any] = {"limits": [{"type": "Pod", "max": {"memory": "1Gi"}}]}
+    if kind == "ResourceQuota":
+        spec = {"hard": {"limits.memory": "1Ti"}}
+    metadata = {"name": name, **({"namespace": space} if space else {})}
+    return {"kind": kind, "metadata": metadata, "spec": spec}
+
+
+def test_more_objects_extend_facts() -> None:
+    """A Namespace or Node replaces that of its name, and rules come on top."""
+    known = Facts.from_objects(
+        [
+            namespace("lab", labels={"a": "old"}),
+            rules("z-limits", space="lab"),
+            node("n1", **{"x.io/a": "1"}),
+        ]
+    )
+    more = [
+        node("n2", **{"x.io/b": "1"}),
+        namespace("lab", labels={"a": "new"}),
+        rules("a-quota", "ResourceQuota", "lab"),
+        rules("limits", space="other"),
+        rules("limits"),
+    ]
+    facts = known.extended(more, "here")
+    assert facts.complete
+    assert facts.nodes.keys() == {"n1", "n2"}
+    assert facts.namespace("lab").labels == {"a": "new"}
+    assert facts.namespace("lab").memory_limit_required == "LimitRange z-limits sets max.memory"
+    required = "LimitRange limits sets max.memory"
+    for name in ("other", "here"):
+        unknown = facts.namespace(name)
+        assert (unknown.memory_limit_required, unknown.known) == (required, False)
+    assert known.namespace("lab").labels == {"a": "old"}
+
+
+def test_objects_alone_do_not_make_other_namespaces_unknown() -> None:
+    """Without a source of facts, a namespace counts as one without restrictions."""
+    facts = Facts().extended([rules("limits"), namespace("lab", labels={})], "here")
+    assert facts.namespace("here").known
+    assert facts.namespace("here").labels is None
+    assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere")
+    assert facts.namespace("lab").labels == {}
+
+
 def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
     """Nodes are found by name and host name; a GPU resource counts for fabrics that claim it."""
     facts = Facts.from_objects(

@@ -7,6 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tests.api_server import without_status
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError
@@ -225,7 +226,7 @@ def test_the_patch_of_a_document_applies_to_the_document() -> None:
     service, deployment, pod = patches(documents, report)
     assert (service, pod) == ([], [])
     patched = jsonpatch.apply_patch(documents[1].value, deployment)
-    assert patched["spec"]["template"] == report.previews[0].decision.pod
+    assert patched["spec"]["template"] == without_status(report.previews[0].decision.pod)[0]
 
 
 def test_the_text_of_a_document_keeps_comments_and_order() -> None:
@@ -236,7 +237,7 @@ def test_the_text_of_a_document_keeps_comments_and_order() -> None:
     assert "# trains at night" in texts[1]
     assert "# one is enough" in texts[1]
     again = read_documents(joined(texts))
-    assert again[1].value["spec"]["template"] == report.previews[0].decision.pod
+    assert again[1].value["spec"]["template"] == without_status(report.previews[0].decision.pod)[0]
 
 
 def defaulted(pod: dict[str, Any]) -> dict[str, Any]:

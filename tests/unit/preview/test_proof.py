@@ -135,8 +135,8 @@ def test_the_worker_tells_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(preview, "decide", broken)
     worker = Operations()
     worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "format": name}
-    answer = worker.answer({"operation": "preview", **asked}, SHARING.encode())
+    asked = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "example": False}
+    answer = worker.answer({"operation": "preview", "format": name, **asked}, SHARING.encode())
 
     assert (answer.head["status"], answer.head["error"]) == (500, "UnprovenPatchError")
     assert any("proof.py" in line for line in answer.head["trace"])

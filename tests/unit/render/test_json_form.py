@@ -51,6 +51,7 @@ def test_the_form_of_a_patched_pod() -> None:
             }
         ],
         "notes": ["a note"],
+        "example": False,
     }
 
 
@@ -59,7 +60,7 @@ def test_the_form_of_a_patched_pod() -> None:
     [
         Report(),
         Report(previews=(preview(APPLIED), preview(not_opted_in(), called=None)), notes=("x",)),
-        Report(previews=(preview(denied(), called=False, steps=()),)),
+        Report(previews=(preview(denied(), called=False, steps=()),), example="ib"),
     ],
 )
 def test_every_form_keeps_to_the_schema(report: Report) -> None:

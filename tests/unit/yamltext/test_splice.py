@@ -9,8 +9,12 @@ import pytest
 
 from webhook.decision.outcome import PatchOp
 from webhook.workloads.patch import patched
-from webhook.yamltext.documents import read_documents
+from webhook.yamltext.documents import DOCUMENT_LIMITS, read_documents
+from webhook.yamltext.edit.cause import cause_of
+from webhook.yamltext.edit.ending import with_line_break
 from webhook.yamltext.edit.splice import Spliced, splice
+from webhook.yamltext.positions import LineIndex
+from webhook.yamltext.tree import roots_of
 
 
 def add(path: str, value: Any) -> PatchOp:
@@ -422,13 +426,75 @@ def test_merged_entries_are_overridden() -> None:
 def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
     """An edit of the anchor would also change its alias; comments around the document stay."""
     text = "# head\n---\na: &r\n  x: 1 # one\nb: *r # the same\n# tail\n"
-    assert spliced(text, add("/a/w", "2")) == Spliced(
-        "# head\n---\n# written anew, without its comments and layout: aliases or unusual syntax "
-        'stand where the patch edits\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
-        plain=True,
-        warning="written anew, without its comments and layout: aliases or unusual syntax stand "
-        "where the patch edits",
+    said = (
+        "written anew, without its comments and layout: in line 3 the anchor &r stands where the "
+        "patch edits, and its aliases would change too"
     )
+    assert spliced(text, add("/a/w", "2")) == Spliced(
+        f'# head\n---\n# {said}\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
+        plain=True,
+        warning=said,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "said"),
+    [
+        (
+            "a:\n- &x {b: 1}\n- c: *x\n",
+            {"a": [{"b": 1}, {"c": {"b": 1}}]},
+            {"a": [{"b": 1}, {"c": {"b": 3}}]},
+            "in line 3 the alias *x stands where the patch edits, and means what its anchor means",
+        ),
+        (
+            "a: &x {b: 1}\nc:\n  <<: *x\n",
+            {"a": {"b": 1}, "c": {"b": 1}},
+            {"a": {"b": 1}, "c": {}},
+            "in line 3 a merge key (<<) stands where the patch edits",
+        ),
+        (
+            "a: 1\na: 2\n",
+            {"a": 2},
+            {"a": 3},
+            "in line 2 the key a is there twice, and the patch edits it",
+        ),
+        ("? a\n: 1\n", {"a": 1}, {}, "it is written in a way that the editor does not know"),
+    ],
+)
+def test_the_cause_is_what_stands_where_the_patch_edits(
+    text: str, old: dict[str, Any], new: dict[str, Any], said: str
+) -> None:
+    """Of several, the likeliest is named, with its line."""
+    (root,) = roots_of(text, DOCUMENT_LIMITS)
+    assert cause_of(root.node, old, new, LineIndex(text)) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("a: |\n  x", "a: |-\n  x\n"),
+        ("a: |+\n  x", "a: |-\n  x\n"),
+        ("a: >2\n   x", "a: >2-\n   x\n"),
+        ("a: &b |-\n  x", "a: &b |-\n  x\n"),
+        ("a: |\n  x\n", "a: |\n  x\n"),
+        ("a: x", "a: x\n"),
+        ("", ""),
+        ('{"a": "\\u002f"}', '{"a": "\\u002f"}\n'),
+        ("a: [", "a: [\n"),
+    ],
+)
+def test_a_line_break_at_the_end_changes_no_value(text: str, ended: str) -> None:
+    """A block at the end gets a header that keeps the line break out of its string."""
+    assert with_line_break(text) == ended
+
+
+def test_a_cause_has_its_line_in_the_input() -> None:
+    """The document may stand anywhere in its input."""
+    text = "x: 1\n---\n# c\na: &r\n  x: 1\nb: *r\n"
+    _, document = read_documents(text)
+    warning = splice(document, {"a": {"x": 2}, "b": {"x": 1}}).warning
+    assert "in line 4 the anchor &r" in warning
+    assert text.splitlines()[3] == "a: &r"
 
 
 def test_a_merged_entry_cannot_be_removed_without_writing_anew() -> None:

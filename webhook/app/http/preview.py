@@ -24,7 +24,7 @@ from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
-from webhook.preview.formats import SERVED
+from webhook.preview.formats import APPLIED, SERVED
 
 PATH = "/preview"
 #: How many previews may wait or run, in all and from one address; others have to try again.
@@ -36,6 +36,10 @@ WAIT_SECONDS = 30.0
 #: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
+_NOT_YOURS = (
+    "output={} is for documents that are applied to a cluster, and this server has example "
+    "fabrics: start it with -c FABRICS, or ask for text or json"
+)
 USAGE = """\
 POST a pod, or anything that holds pod templates, as YAML or JSON (one or many documents):
 
@@ -57,7 +61,11 @@ Accept
 class PreviewApp:
     """The ASGI application of the preview listener: FastAPI inside, counted outside."""
 
-    def __init__(self, state: State, metrics: Metrics, log: Log, worker: Worker) -> None:
+    def __init__(
+        self, state: State, metrics: Metrics, log: Log, worker: Worker, *, example: bool = False
+    ) -> None:
+        """Prepare the application; `example`: the fabrics are an example's, which answers say."""
+        self._example = example
         self._state = state
         self._metrics = metrics
         self._log = log
@@ -103,7 +111,9 @@ class PreviewApp:
             wanted = query.output or negotiate(request.headers.get("accept", ""))
             if wanted is None:
                 known = ", ".join(one.media_types[0] for one in SERVED)
-                raise RequestError(406, f"accept: one of {known} is sent")
+                raise RequestError(406, f"accept: answers are one of {known}")
+            if self._example and wanted.name in APPLIED:
+                raise RequestError(409, _NOT_YOURS.format(wanted.name))
             snapshot = self._state.snapshot
             if snapshot is None:
                 raise RequestError(503, "there has been no valid configuration since start")
@@ -111,6 +121,7 @@ class PreviewApp:
                 "namespace": query.namespace,
                 "labels": query.labels,
                 "enable": query.enable,
+                "example": self._example,
                 "most": PODS,
                 "format": wanted.name,
             }
@@ -118,7 +129,10 @@ class PreviewApp:
             job = Job("preview", parameters, body)
             address = request.client.host if request.client else ""
             computed = self._compute(job, snapshot, address)
-            answer = await while_there(computed, request.receive)
+            try:
+                answer = await while_there(computed, request.receive)
+            except RequestError as error:
+                raise _without_line_breaks(error, request, body) from None
             return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
 
         app.add_exception_handler(RequestError, _refused)
@@ -141,6 +155,14 @@ class PreviewApp:
         if answer.status != 200:  # noqa: PLR2004
             raise RequestError(answer.status, answer.sentence)
         return answer
+
+
+def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:
+    """Return the error for an unreadable body; `curl -d` takes the line breaks out of a file."""
+    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
+        return error
+    return RequestError(400, f"{error}; curl -d takes out line breaks: use curl --data-binary")
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from webhook.app.refusal import RequestError
 from webhook.config.explain import meant
+from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.preview.formats import SERVED, Format
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
-#: The longest metadata.name of a Kubernetes object: that of a DNS subdomain (RFC 1123).
-_LONGEST_NAME = 253
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -47,9 +46,8 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
 
 
 def _namespace(written: str) -> str:
-    if not 0 < len(written) <= _LONGEST_NAME:
-        problem = f"it must be a name of 1 to {_LONGEST_NAME} characters"
-        raise RequestError(400, f"{NAMESPACE}={written!r:.80}: {problem}")
+    if not is_dns_label(written):
+        raise RequestError(400, f"{NAMESPACE}={written!r:.80}: it must be a name: {LABEL_FORM}")
     return written
 
 

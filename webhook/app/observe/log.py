@@ -26,9 +26,11 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 class Log:
     """Writes lines to a file descriptor; `logging` takes seven times as long per line."""
 
-    def __init__(self, level: str = "info", descriptor: int = 1) -> None:
+    def __init__(self, level: str = "info", descriptor: int = 1, *, held: bool = False) -> None:
+        """`held`: keep warnings and errors, and drop the rest, until `release` is called."""
         self._least = LEVELS[level]
         self._descriptor = descriptor
+        self._held: list[bytes] | None = [] if held else None
 
     def write(self, level: str, message: str, /, **fields: Any) -> None:
         """Write one line, with the fields that are not None."""
@@ -36,8 +38,20 @@ class Log:
             return
         line: dict[str, Any] = {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
         line |= {key: value for key, value in fields.items() if value is not None}
+        if self._held is None:
+            self._emit(_written(line))
+        elif LEVELS[level] > LEVELS["info"]:
+            self._held.append(_written(line))
+
+    def release(self) -> None:
+        """Write what was held, and each line at once from now on."""
+        held, self._held = self._held, None
+        for line in held or ():
+            self._emit(line)
+
+    def _emit(self, line: bytes) -> None:
         try:
-            os.write(self._descriptor, _written(line))
+            os.write(self._descriptor, line)
         except OSError:
             return  # the reader has gone, or the pipe is full: requests matter more
 

@@ -27,10 +27,12 @@ _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 FORMATS = (
     Format("json", "the documented form", ("application/json",)),
     Format("yaml", "the patched documents, comments and order kept", _YAML),
-    Format("text", "for people", ("text/plain",)),
+    Format("text", "for people", ("text/plain", "text/html")),  # a browser shows plain text as well
     Format("patch", "one RFC 6902 patch a line, for each document"),
     Format("diff", "a unified diff"),
 )
+#: The formats that are made to be applied to a cluster, so never from example fabrics.
+APPLIED = frozenset({"yaml", "patch", "diff"})
 #: The formats that are served over HTTP.
 SERVED = tuple(one for one in FORMATS if one.media_types)
 _NAMES = frozenset(one.name for one in FORMATS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webhook.render.json_form import LONGEST
 from webhook.render.report import Report
-from webhook.render.text import OPTIONS, Ways
+from webhook.render.ways import OPTIONS, Ways
 from webhook.yamltext.documents import Document
 
 

@@ -32,6 +32,7 @@ def rehearse() -> None:
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
+    asked["example"] = True
     for one in SERVED:
         for body in _REHEARSED:
             operations.answer({**asked, "format": one.name}, body)

@@ -21,7 +21,7 @@ from webhook.preview.formats import writer
 from webhook.preview.formats.display import Display, Shown
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
-from webhook.render.text import PARAMETERS
+from webhook.render.ways import PARAMETERS
 from webhook.visible import visible
 from webhook.yamltext.documents import read_documents
 
@@ -90,7 +90,9 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
         namespace=head["namespace"],
         namespace_labels=head["labels"],
         enable=head["enable"],
+        example=head["example"],
         most=head["most"],
+        ways=PARAMETERS,
     )
 
 

@@ -3,25 +3,29 @@
 The text is edited where the old and the new value differ. The result is always read back and
 compared; where aliases or other unusual syntax make it mean something else, the document is
 written anew, and the answer says so.
+
+A text without a final line break stays one. A literal block at its end then has no line break in
+its value either; where lines are added below it, its header says so (`|-`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from webhook.errors import DocumentError
 from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
 from webhook.yamltext.edit.block import Rewriter
+from webhook.yamltext.edit.cause import cause_of
 from webhook.yamltext.edit.edits import Edits
+from webhook.yamltext.edit.ending import unended_block
 from webhook.yamltext.edit.write import Style, flow, json_lines, mapping_lines
+from webhook.yamltext.positions import LineIndex, Shift
 from webhook.yamltext.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.yamltext.values import same_json
 
-_ANEW = (
-    "written anew, without its comments and layout: aliases or unusual syntax stand where the "
-    "patch edits"
-)
+_ANEW = "written anew, without its comments and layout: "
 
 
 class Spliced(NamedTuple):
@@ -38,21 +42,35 @@ def splice(document: Document, value: dict[str, Any]) -> Spliced:
         return Spliced(document.text, plain=False, warning="")
     root = _root(document.text)
     if root is not None:
-        tried = ""
-        for fine in (True, False):
-            text = _edited(document, root, value, fine=fine)
-            if text != tried and _reads_as(text, document, value):
+        for text in _edited(document, root, value):
+            if _reads_as(text, document, value):
                 return Spliced(text, plain=False, warning="")
-            tried = text  # the second text is the same if no string was edited inside
     if root is None or document.syntax == "json":
         return Spliced(_json(document.text, value), plain=True, warning="")
-    return Spliced(_anew(document.text, root, value), plain=True, warning=_ANEW)
+    warning = _ANEW + cause_of(root, document.value, value, _lines(document, root))
+    return Spliced(_anew(document.text, root, value, warning), plain=True, warning=warning)
 
 
-def _edited(document: Document, root: YamlNode, value: dict[str, Any], *, fine: bool) -> str:
-    edits = Edits(document.text)
-    Rewriter(edits, _style(edits, root), fine=fine).change_root(root, document.value, value)
-    return edits.result()
+def _lines(document: Document, root: YamlNode) -> LineIndex:
+    """Return the lines of a document, counted in its input."""
+    above = document.line - LineIndex(document.text).line(root.start)
+    return LineIndex(document.text, Shift(above))
+
+
+def _edited(document: Document, root: YamlNode, value: dict[str, Any]) -> Iterator[str]:
+    """Yield edited texts, the best first; the same text is yielded once."""
+    tried = set[str]()
+    for end in dict.fromkeys((None, unended_block(document.text, root))):
+        for fine in (True, False):
+            edits = Edits(document.text)
+            if end is not None:
+                edits.replace(*end)
+            rewriter = Rewriter(edits, _style(edits, root), fine=fine)
+            rewriter.change_root(root, document.value, value)
+            text = edits.result()
+            if text not in tried:
+                yield text
+            tried.add(text)
 
 
 def _root(text: str) -> YamlNode | None:
@@ -99,10 +117,10 @@ def _json(text: str, value: Any) -> str:
     return "\n".join(json_lines(value, indent[1])) + "\n"
 
 
-def _anew(text: str, root: YamlNode, value: dict[str, Any]) -> str:
+def _anew(text: str, root: YamlNode, value: dict[str, Any], warning: str) -> str:
     """Write a document from its value; the comments before and after it stay."""
     head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
     above = "" if not head or head.endswith("\n") else "\n"
-    lines = "\n".join([f"# {_ANEW}", *mapping_lines(value, 0, Style())])
+    lines = "\n".join([f"# {warning}", *mapping_lines(value, 0, Style())])
     _, _, below = tail.partition("\n")
     return f"{head}{above}{lines}\n{below}"

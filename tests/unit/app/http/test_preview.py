@@ -59,7 +59,7 @@ class Server:
     runner: asyncio.Runner
     worker: Worker
 
-    def __init__(self, *, configured: bool = True) -> None:
+    def __init__(self, *, configured: bool = True, example: bool = False) -> None:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
@@ -67,7 +67,9 @@ class Server:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
             fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
             self.state.snapshot = Snapshot.of(fabrics, facts, FABRICS)
-        self.app = PreviewApp(self.state, self.metrics, self.lines.log, self.worker)
+        self.app = PreviewApp(
+            self.state, self.metrics, self.lines.log, self.worker, example=example
+        )
 
     def post(self, body: bytes = POD, query: str = "", accept: str = "") -> Answer:
         """Post a body to /preview."""
@@ -198,7 +200,23 @@ def test_nothing_of_the_cluster_is_told() -> None:
         (POD, "namespace-label=x", "", 400, "namespace-label='x': it must be KEY=VALUE"),
         (POD, "enable=perhaps", "", 400, "enable='perhaps': it must be true or false"),
         (POD, "enabel=true", "", 400, "'enabel' is no parameter (did you mean enable?): known are"),
-        (POD, "", "text/html", 406, "accept: one of application/json, application/yaml, text"),
+        (
+            POD,
+            "",
+            "image/png",
+            406,
+            "accept: answers are one of application/json, application/yaml,",
+        ),
+        (
+            FABRICS.encode(),
+            "",
+            "",
+            400,
+            (
+                "body: line 1: this is a fabrics file: this server has its own: send a pod or a "
+                "workload"
+            ),
+        ),
         (b"x" * (9 << 20), "", "", 413, "the body is larger than 8388608 bytes"),
     ],
 )
@@ -223,6 +241,57 @@ def test_what_else_is_asked(method: str, path: str, status: int) -> None:
         status,
         True,
     )
+
+
+def test_a_browser_gets_text() -> None:
+    """It accepts text/html, and shows plain text as well."""
+    answer = Server().post(accept="text/html,application/xhtml+xml")
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "told"),
+    [
+        (b"application/x-www-form-urlencoded", POD.replace(b"\n", b""), True),
+        (b"application/x-www-form-urlencoded", b"a: [\n", False),
+        (b"application/yaml", POD.replace(b"\n", b""), False),
+    ],
+)
+def test_what_curl_took_the_line_breaks_out_of(
+    content_type: bytes, body: bytes, *, told: bool
+) -> None:
+    """`curl -d @pod.yaml` sends the file as one line, which is not YAML."""
+    answer = Server().call("POST", "/preview", body, headers=[(b"content-type", content_type)])
+
+    assert answer.status == 400
+    assert answer.text.endswith("; curl -d takes out line breaks: use curl --data-binary\n") is told
+
+
+def test_a_server_with_example_fabrics_says_so() -> None:
+    """Its text and JSON are marked; documents to apply are refused."""
+    server = Server(example=True)
+
+    assert server.post(accept="text/plain").text.startswith(
+        "! EXAMPLE: these are the example's fabrics (ib), not yours; whoever started this server "
+        "gave none\n"
+    )
+    assert json.loads(server.post().body)["example"] is True
+    refused = server.post(accept="application/yaml")
+    assert (refused.status, refused.text.count("\n")) == (409, 1)
+    assert "this server has example fabrics" in refused.text
+    assert json.loads(Server().post().body)["example"] is False
+
+
+def test_objects_of_the_cluster_in_the_body_are_facts() -> None:
+    """A caller may send what the server does not tell: the namespace and its rules."""
+    space = (
+        b"apiVersion: v1\nkind: Namespace\nmetadata: {name: lab, labels: {rdma.lab/enable: 'true'}}"
+        b"\n---\n"
+    )
+    decision = _decision(Server().post(space + POD, "namespace=lab"))
+
+    assert decision["called"] is True
 
 
 def test_usage() -> None:

@@ -38,7 +38,22 @@ def test_everything_asked() -> None:
         ),
         ("enable", "", "enable='': it must be true or false"),
         ("enable", "1", "enable='1': it must be true or false"),
-        ("namespace", "", "namespace='': it must be a name of 1 to 253 characters"),
+        (
+            "namespace",
+            "",
+            (
+                "namespace='': it must be a name: at most 63 lower case letters, digits and -, "
+                "with no - at either end"
+            ),
+        ),
+        (
+            "namespace",
+            "A_B",
+            (
+                "namespace='A_B': it must be a name: at most 63 lower case letters, digits and -, "
+                "with no - at either end"
+            ),
+        ),
         ("output", "xml", "output='xml': it must be one of json, yaml, text"),
         ("namespace-label", "=v", "namespace-label='=v': it must be KEY=VALUE"),
     ],

@@ -32,6 +32,18 @@ def test_level_below_the_least_is_left_out() -> None:
     assert [line["msg"] for line in lines.read()] == ["broken"]
 
 
+def test_a_held_log_keeps_what_matters() -> None:
+    """A person at a terminal reads the announcement first; warnings and errors follow it."""
+    lines = Lines(held=True)
+    lines.log.write("info", "configuration loaded")
+    lines.log.write("warning", "odd")
+    assert lines.read() == []
+    lines.log.release()
+    lines.log.write("info", "decided")
+
+    assert [line["msg"] for line in lines.read()] == ["odd", "decided"]
+
+
 def test_log_that_nobody_reads_stops_nothing() -> None:
     """A closed pipe must not fail a request."""
     read, write = os.pipe()

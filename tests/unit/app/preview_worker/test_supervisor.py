@@ -407,6 +407,7 @@ def test_the_real_child_makes_the_same_hash(monkeypatch: pytest.MonkeyPatch) -> 
                 "labels": {},
                 "enable": True,
                 "most": 9,
+                "example": False,
                 "format": "json",
             }
             body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"

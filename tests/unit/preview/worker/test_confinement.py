@@ -131,7 +131,14 @@ UNREADABLE = [
 def test_everything_that_it_needs_is_there() -> None:
     """No module is missing for any golden pod in any format, or for unreadable input."""
     command = [sys.executable, "-I", "-m", "webhook.preview.worker"]
-    asked = {"operation": "preview", "namespace": "训练", "labels": {}, "enable": True, "most": 9}
+    asked = {
+        "operation": "preview",
+        "namespace": "训练",
+        "labels": {},
+        "enable": True,
+        "most": 9,
+        "example": False,
+    }
     with subprocess.Popen(
         command, env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/"
     ) as worker:

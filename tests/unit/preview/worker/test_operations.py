@@ -22,7 +22,14 @@ SECRET = "hunter2"
 def _ask(body: bytes = POD, **head: Any) -> Reply:
     there = Operations()
     assert there.answer({"operation": "configure"}, FABRICS).head["status"] == 200
-    asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 9}
+    asked = {
+        "operation": "preview",
+        "namespace": "a",
+        "labels": {},
+        "enable": True,
+        "most": 9,
+        "example": False,
+    }
     return there.answer({**asked, "format": "json", **head}, body)
 
 
@@ -39,7 +46,9 @@ def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) ->
 
 def test_yaml_begins_with_what_it_has_no_place_for() -> None:
     """The warning of a document that is written anew comes first, as on the command line."""
-    body = POD.replace(b"{name: a}", b"{name: a, annotations: &x {x: y}, labels: *x}", 1)
+    limits = b"{name: a, resources: {limits: &x {nvidia.com/gpu: 1}, requests: *x}}"
+    body = POD.replace(b"[{name: a}]", b"[" + limits + b"]") + b"unknown: *x\n"
+    body = body.replace(b"{name: a}", b"{name: a, annotations: {rdma.lab/no: x}}", 1)
     first, second, *_ = _ask(body, format="yaml").body.decode().split("\n")
 
     assert first.startswith("# warning: body:1: written anew, without its comments and layout")

@@ -1,0 +1,132 @@
+"""Read the manifests that a command line names: files, directories and standard input.
+
+In a directory, files of kustomize and Helm stand beside manifests, or in place of them. What is not
+a Kubernetes object there, or is a template, is skipped with a note. A file that is named is not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from webhook.cli.output import say, unreadable
+from webhook.cli.stdin import read_stdin
+from webhook.errors import DocumentError, NotKubernetesError
+from webhook.preview.dry_run import stranger
+from webhook.yamltext.documents import DOCUMENT_LIMITS, Document, read_documents
+
+#: The files read from a directory, as kubectl does.
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_CHART = "Chart.yaml"
+#: What tells a directory of one of them; nothing is said of each of these files.
+_OF_TOOLS = frozenset({*_KUSTOMIZATIONS, _CHART})
+_STDIN = "<stdin>"
+
+
+class ManifestFiles:
+    """The documents of the files, and whether a file could not be read, which was reported."""
+
+    def __init__(self, given: Sequence[str]) -> None:
+        """Read what is given, each file once."""
+        self.documents: list[Document] = []
+        self.unreadable = False
+        self._names: list[str] = []
+        self._taken: set[str] = set()
+        self._built: list[str] = []  # how to get manifests from the directories given
+        for name in given:
+            self._take(name)
+
+    @property
+    def nothing(self) -> str:
+        """Say that there is no document in any input."""
+        if not self._names:
+            return "; ".join(self._built)
+        others = f", nor in {len(self._names) - 1} more" if len(self._names) > 1 else ""
+        return f"{self._names[0]}: there is no document in it{others}"
+
+    def _take(self, given: str) -> None:
+        try:
+            names = _expanded(given)
+        except DocumentError as error:
+            self._refuse(error)
+            return
+        for name in [given] if names is None else names:
+            self._read(name, listed=names is not None)
+        if names is not None and (how := _how_to_build(Path(given))):
+            self._built.append(how)
+            say("note", how)
+
+    def _read(self, name: str, *, listed: bool) -> None:
+        """Read a file, once however often it is given; `listed`: because it is in a directory."""
+        place = name if name == "-" or "\0" in name else os.path.realpath(name)
+        if place in self._taken or (listed and Path(name).name in _OF_TOOLS):
+            return
+        self._taken.add(place)
+        try:
+            documents = _documents(name)
+        except NotKubernetesError as error:
+            if listed:
+                say("note", f"skipped: {error}")
+            else:
+                self._refuse(error)
+        except DocumentError as error:
+            self._refuse(error)
+        else:
+            self._names.append(_STDIN if name == "-" else name)
+            self.documents.extend(documents)
+
+    def _refuse(self, error: DocumentError) -> None:
+        say("error", str(error))
+        self.unreadable = True
+
+
+def _expanded(name: str) -> list[str] | None:
+    """Return the manifests in a directory; None for anything else."""
+    folder = Path(name)
+    try:
+        if name == "-" or not folder.is_dir():
+            return None
+        found = sorted(str(path) for path in folder.iterdir() if path.suffix in _SUFFIXES)
+    except OSError as error:
+        raise unreadable(name, error) from None
+    if not found and not _how_to_build(folder):
+        raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory")
+    return found
+
+
+def _how_to_build(folder: Path) -> str:
+    """Say how to preview what kustomize or Helm makes of a directory; "" for another one."""
+    for chart in (folder, folder.parent):
+        if Path(chart, _CHART).is_file():
+            return f"{chart} is a Helm chart: helm template {chart} | rdma-webhook preview -"
+    if any(Path(folder, name).is_file() for name in _KUSTOMIZATIONS):
+        return f"{folder} is built by kustomize: kustomize build {folder} | rdma-webhook preview -"
+    return ""
+
+
+def _documents(name: str) -> list[Document]:
+    """Read one input; DocumentError also if it has a document that cannot be previewed."""
+    data = _data(name)
+    documents: list[Document] = []
+    try:
+        documents = read_documents(data) if name == "-" else read_documents(data, name)
+        why = next(filter(None, map(stranger, documents)), "")
+    except NotKubernetesError as error:
+        why = str(error)
+    if not why:
+        return documents
+    how = "" if name == "-" else _how_to_build(Path(name).parent)
+    raise NotKubernetesError(f"{why} ({how})" if how else why)
+
+
+def _data(name: str) -> bytes:
+    """Read at most one byte more than the limit: that byte gets any larger file rejected."""
+    try:
+        if name == "-":
+            return read_stdin(DOCUMENT_LIMITS.octets + 1)
+        with Path(name).open("rb") as file:
+            return file.read(DOCUMENT_LIMITS.octets + 1)
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None

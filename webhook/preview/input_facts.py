@@ -1,0 +1,65 @@
+"""The objects of an input that are facts about the cluster that its pods would be created in.
+
+A Namespace, LimitRange, ResourceQuota or Node counts for all pods of the input, wherever it stands,
+alone or in a List. It takes precedence over what `--facts` says about the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from webhook.config.facts_file import KINDS
+from webhook.decision.facts import Facts
+from webhook.errors import ShapeError
+from webhook.yamltext.documents import Document
+
+_LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
+
+
+def is_fact(value: Mapping[str, Any]) -> bool:
+    """Return whether a document is such an object itself."""
+    return value.get("kind") in KINDS
+
+
+def with_input_facts(
+    facts: Facts, documents: Sequence[Document], namespace: str
+) -> tuple[Facts, list[str]]:
+    """Return the facts with those of the documents, and a note for each object that counts.
+
+    Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
+    left out, and its note says why.
+    """
+    found: list[Mapping[str, Any]] = []
+    notes: list[str] = []
+    for document in documents:
+        for item in _objects(document.value):
+            try:
+                Facts().extended([item], namespace)
+            except ShapeError as error:
+                notes.append(f"{_named(item)}: does not count as a fact: {error}")
+            else:
+                found.append(item)
+                notes.append(f"{_named(item)}: counts as a fact about the cluster")
+    return (facts.extended(found, namespace) if found else facts), notes
+
+
+def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if is_fact(value):
+        yield value
+        return
+    items = value.get("items") if value.get("kind") in _LISTS else None
+    for item in items if isinstance(items, list) else ():
+        if not isinstance(item, dict):
+            continue
+        # The items of a typed list have no kind.
+        typed = {"kind": str(value["kind"]).removesuffix("List"), **item}
+        if is_fact(typed):
+            yield typed
+
+
+def _named(item: Mapping[str, Any]) -> str:
+    metadata = item.get("metadata")
+    meta = metadata if isinstance(metadata, dict) else {}
+    names = (meta.get("namespace"), meta.get("name"))
+    return f"{item['kind']} {'/'.join(str(name) for name in names if name)}".rstrip()
