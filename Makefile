@@ -67,8 +67,8 @@ install: $(RUNTIME)  ## set up .venv with what the webhook needs to run
 dev: $(DEV)  ## set up .venv with the development tools as well
 	@:
 
-run: $(RUNTIME)  ## serve on 127.0.0.1 with certificates of its own; Ctrl-C stops
-	@exec $(BIN)/rdma-webhook serve --dev
+run: $(RUNTIME)  ## serve on 127.0.0.1 with certificates of its own; Ctrl-C stops (ARGS='--health-port 0 -c fabrics.yaml')
+	@exec $(BIN)/rdma-webhook serve --dev $(ARGS)
 
 lint: $(DEV)  ## check style, formatting and who imports whom
 	$(BIN)/ruff check .
@@ -129,9 +129,9 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
 		tests/unit/app/test_operation_page.py
 
-# Real MPI launchers, and busybox, a shell besides dash and bash. If one is missing, its tests are
+# Real MPI launchers, and shells: busybox for scripts in pods, fish and zsh for completion. If one is missing, its tests are
 # skipped, each with a line that says so; in CI a skipped test is a failure.
-DEBIAN := openmpi-bin mpich busybox-static curl
+DEBIAN := openmpi-bin mpich busybox-static curl fish zsh
 
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \

@@ -129,6 +129,62 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
     assert "--help)" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a command: serve, preview, check-config, certs, schema, completion"),
+        (["previw"], "(did you mean preview?)"),
+        (
+            ["preview", "--enabled", "pod.yaml"],
+            "unrecognized arguments: --enabled (did you mean --enable?)",
+        ),
+        (["preview", "--enabled", "pod.yaml"], "(see rdma-webhook preview --help)"),
+        (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
+        (["certs"], "say what: certs status, certs verify, certs rotate (see rdma-webhook certs"),
+        (["certs", "stats"], "(did you mean status?)"),
+        (["--bogus"], "unrecognized arguments: --bogus (see rdma-webhook --help)"),
+        (["certs", "status", "--kubeconfig", "none"], "there is no kubeconfig none: name one with"),
+    ],
+)
+def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str], said: str) -> None:
+    """The nearest command, option or value, and the help of the command that was named."""
+    answer = shell(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "preview"], ["preview", "--help"]),
+        (["help", "certs", "status"], ["certs", "--help"]),
+    ],
+)
+def test_help_is_a_command(shell: Shell, words: list[str], same: list[str]) -> None:
+    """`help` alone lists the commands; with one, it tells the command's options."""
+    assert shell(*words) == shell(*same)
+    assert shell(*words).code == 0
+
+
+def test_files_may_stand_between_options(shell: Shell) -> None:
+    """The order of files and options does not matter, as for kubectl."""
+    shell.file("service.yaml", SERVICE)
+    answer = shell("preview", "pod.yaml", "-c", "fabrics.yaml", "service.yaml", "-o", "patch")
+    assert (answer.code, len(answer.out.splitlines())) == (0, 2)
+
+
+def test_a_plugin_of_kubectl_names_itself(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubectl runs `kubectl-rdma` for `kubectl rdma`; help and hints say what to type."""
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-rdma"])
+    told = shell("check-config", "--help").out
+    assert told.startswith("usage: kubectl rdma check-config ")
+    assert "\n  kubectl rdma check-config fabrics.yaml\n" in told
+    assert "kubectl -n rdma-webhook get configmap rdma-webhook-fabrics" in told
+    assert "| kubectl rdma check-config -\n" in told
+    assert "(see kubectl rdma preview --help)" in shell("preview", "--enabled").err
+
+
 def test_text_is_the_default(shell: Shell) -> None:
     """A pod that would be patched gives exit code 0; a pipe gets no colors."""
     answer = preview(shell, "pod.yaml")

@@ -1,4 +1,4 @@
-"""The command line: `rdma-webhook serve | preview | check-config | certs | schema`.
+"""The command line: `rdma-webhook serve | preview | check-config | certs | schema | completion`.
 
 Each command is a module that is imported only when the command runs, so that a
 preview does not load the web server. Exit codes: 0 done, 1 a negative answer (a
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from webhook.cli.output import discard, fail
-from webhook.cli.parser import parser
+from webhook.cli.parser import parse_words
 from webhook.errors import WebhookError
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
@@ -24,8 +24,7 @@ _TRACEBACK = "RDMA_WEBHOOK_TRACEBACK"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        words = sys.argv[1:] if argv is None else argv
-        arguments = parser(words).parse_args(words)
+        arguments = parse_words(sys.argv[1:] if argv is None else list(argv))
         code: int = arguments.module.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -44,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `certs`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("what", choices=tuple(_DO), help=_WHAT)
+    add("what", nargs="?", choices=tuple(_DO), help=_WHAT)
     add("--revoke", action="store_true", help=_REVOKE)
     add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
@@ -61,6 +61,8 @@ def _address(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
+    if arguments.what is None:
+        arguments.command.error(f"say what: certs {', certs '.join(_DO)}")
     try:
         api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
         return _DO[arguments.what](api, installation, arguments)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from shutil import get_terminal_size
 
 from webhook.errors import DocumentError
@@ -13,6 +14,11 @@ from webhook.visible import visible, visible_json, visible_lines
 
 #: Columns if standard output is not a terminal and $COLUMNS is not set.
 _WIDTH = 100
+
+
+def called_as() -> str:
+    """Return how people call this program: kubectl runs `kubectl-rdma` as its command `rdma`."""
+    return "kubectl rdma" if Path(sys.argv[0]).name == "kubectl-rdma" else "rdma-webhook"
 
 
 def write(text: str) -> None:

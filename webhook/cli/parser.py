@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from webhook import __version__
+from webhook.cli.output import called_as
 from webhook.visible import visible
 
 _USAGE = 2
 #: Command → summary; the module of a command has its name.
-_COMMANDS = {
+COMMANDS = {
     "serve": "run the webhook",
     "preview": "show what would happen to pods, and why",
     "check-config": "check a fabrics file",
     "certs": "show certificates, or exchange the CA",
     "schema": "print a JSON Schema",
+    "completion": "print a script that completes commands in a shell",
 }
 _EXAMPLES = """examples:
-  rdma-webhook preview train.yaml              what would happen to its pods, and why
-  rdma-webhook preview --enable train.yaml     the same, as if they had opted in
+  rdma-webhook preview -c fabrics.yaml train.yaml    what would happen to its pods, and why
+  rdma-webhook preview --enable train.yaml           the same, as if they had opted in
   kubectl get deploy -o yaml | rdma-webhook preview -c fabrics.yaml -
   rdma-webhook check-config fabrics.yaml
-  rdma-webhook serve --dev                     a webhook on 127.0.0.1, no cluster needed
+  rdma-webhook serve --dev                           a webhook on 127.0.0.1, no cluster needed
+  rdma-webhook help preview                          the options of a command
 """
+#: Where an example calls this program: at the start of a line, or behind a pipe.
+_CALL = re.compile(r"(?m)(^  |\| )rdma-webhook (?=[a-z])")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -36,30 +43,67 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=32)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, with the nearest word that is known."""
 
     def error(self, message: str) -> NoReturn:
+        """Print the line, and end the program."""
         self.exit(_USAGE, f"rdma-webhook: error: {visible(message)} (see {self.prog} --help)\n")
 
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Report words that nothing takes."""
+        options = [word for action in self._actions for word in action.option_strings]
+        hint = _meant(words[0].partition("=")[0], options)
+        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
-def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser for these words, with the options of the command that is among them.
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Check a word that must be one of a few; the message begins with the word."""
+        known = [str(choice) for choice in action.choices or ()]
+        if known and value not in known:
+            said = f"{value!r:.80} is none of {', '.join(known)}{_meant(str(value), known)}"
+            raise argparse.ArgumentError(action, said)
 
-    The module of that command becomes `module`. The other modules are not imported, so that a
-    preview does not have to load the web server.
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = get_close_matches(word[:80], list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def parse_words(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; its command's module becomes `module`.
+
+    `help COMMAND` is `COMMAND --help`. Files may stand between options: argparse takes those in one
+    place only, and leaves the others over.
     """
-    root = _Parser(
-        prog="rdma-webhook",
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
+    root = parser({word for word in words if word in COMMANDS})
+    arguments, rest = root.parse_known_args(words)
+    if hasattr(arguments, "files"):
+        arguments.files += [word for word in rest if not word.startswith("-")]
+        rest = [word for word in rest if word.startswith("-")]
+    if rest:
+        getattr(arguments, "command", root).refuse(rest)
+    if not hasattr(arguments, "module"):
+        root.error(f"name a command: {', '.join(COMMANDS)}")
+    return arguments
+
+
+def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
+    """Return the parser, with the options of the commands that are named.
+
+    Only the modules of these are imported, so that a preview does not load the web server.
+    """
+    root = CommandParser(
+        prog=called_as(),
         description="An admission webhook that makes NCCL, UCX and MPI run over RDMA.",
-        epilog=_EXAMPLES,
+        epilog=_as_called(_EXAMPLES),
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
     root.add_argument("--version", action="version", version=f"rdma-webhook {__version__}")
-    commands = root.add_subparsers(metavar="COMMAND", required=True)
-    asked = next((word for word in argv if word in _COMMANDS), None)
-    for name, summary in _COMMANDS.items():
+    commands = root.add_subparsers(metavar="COMMAND")
+    for name, summary in COMMANDS.items():
         command = commands.add_parser(
             name,
             help=summary,
@@ -67,11 +111,17 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
-        if name == asked:
+        if name in named:
             module = _module(name)
             module.add_arguments(command)
-            command.set_defaults(module=module)
+            command.epilog = _as_called(command.epilog or "")
+            command.set_defaults(module=module, command=command)
     return root
+
+
+def _as_called(examples: str) -> str:
+    """Return examples with the program's name as it was called: a plugin of kubectl is, too."""
+    return _CALL.sub(rf"\1{called_as()} ", examples)
 
 
 def _module(command: str) -> ModuleType:

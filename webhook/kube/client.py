@@ -9,6 +9,7 @@ callers of this module retry after growing pauses, and can be stopped.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -44,6 +45,9 @@ class Client:
         Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
         """
         configuration = Configuration()
+        # KUBECONFIG may list several files.
+        if kubeconfig and not any(map(os.path.exists, str(kubeconfig).split(os.pathsep))):
+            raise ClusterError(f"there is no kubeconfig {kubeconfig}: name one with --kubeconfig")
         try:
             if kubeconfig is None:
                 # The client reads the token again each minute.

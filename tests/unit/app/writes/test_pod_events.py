@@ -37,4 +37,4 @@ def test_who_cannot_tell_says_so_in_the_log(
 
     until(told)
     assert found[0]["msg"] == "event not told"
-    assert str(found[0]["problem"]).startswith(f"cannot connect by {file}: ")
+    assert str(found[0]["problem"]).startswith(f"there is no kubeconfig {file}: ")
