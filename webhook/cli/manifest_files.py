@@ -37,6 +37,9 @@ class ManifestFiles:
         self._built: list[str] = []  # how to get manifests from the directories given
         for name in given:
             self._take(name)
+        if self.documents:
+            for how in self._built:
+                say("note", how)
 
     @property
     def nothing(self) -> str:
@@ -56,7 +59,6 @@ class ManifestFiles:
             self._read(name, listed=names is not None)
         if names is not None and (how := _how_to_build(Path(given))):
             self._built.append(how)
-            say("note", how)
 
     def _read(self, name: str, *, listed: bool) -> None:
         """Read a file, once however often it is given; `listed`: because it is in a directory."""
@@ -69,8 +71,9 @@ class ManifestFiles:
         except NotKubernetesError as error:
             if listed:
                 say("note", f"skipped: {error}")
-            else:
-                self._refuse(error)
+                return
+            how = "" if name == "-" else _how_to_build(Path(name).parent)
+            self._refuse(DocumentError(f"{error} ({how})" if how else str(error)))
         except DocumentError as error:
             self._refuse(error)
         else:
@@ -109,16 +112,11 @@ def _how_to_build(folder: Path) -> str:
 def _documents(name: str) -> list[Document]:
     """Read one input; DocumentError also if it has a document that cannot be previewed."""
     data = _data(name)
-    documents: list[Document] = []
-    try:
-        documents = read_documents(data) if name == "-" else read_documents(data, name)
-        why = next(filter(None, map(stranger, documents)), "")
-    except NotKubernetesError as error:
-        why = str(error)
-    if not why:
-        return documents
-    how = "" if name == "-" else _how_to_build(Path(name).parent)
-    raise NotKubernetesError(f"{why} ({how})" if how else why)
+    documents = read_documents(data) if name == "-" else read_documents(data, name)
+    for document in documents:
+        if why := stranger(document):
+            raise NotKubernetesError(why)
+    return documents
 
 
 def _data(name: str) -> bytes:

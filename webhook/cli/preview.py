@@ -27,7 +27,7 @@ _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 
 _EXAMPLES = """examples:
   rdma-webhook preview -c fabrics.yaml train.yaml
-  rdma-webhook preview --enable -o diff train.yaml
+  rdma-webhook preview -c fabrics.yaml --enable -o diff train.yaml
   rdma-webhook preview -c fabrics.yaml -o yaml train.yaml | kubectl apply -f -
   helm template chart | rdma-webhook preview -c fabrics.yaml -
   kustomize build overlay | rdma-webhook preview -c fabrics.yaml -

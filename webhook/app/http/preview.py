@@ -36,6 +36,10 @@ WAIT_SECONDS = 30.0
 #: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
+_ONE_LINE = (
+    "the body is one line, and not YAML: curl -d takes the line breaks out of a file: send it with "
+    "curl --data-binary"
+)
 _NOT_YOURS = (
     "output={} is for documents that are applied to a cluster, and this server has example "
     "fabrics: start it with -c FABRICS, or ask for text or json"
@@ -158,11 +162,11 @@ class PreviewApp:
 
 
 def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:
-    """Return the error for an unreadable body; `curl -d` takes the line breaks out of a file."""
+    """Return the error for an unreadable body, which may be one that `curl -d` changed."""
     form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
         return error
-    return RequestError(400, f"{error}; curl -d takes out line breaks: use curl --data-binary")
+    return RequestError(400, _ONE_LINE)
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

@@ -265,7 +265,11 @@ def test_what_curl_took_the_line_breaks_out_of(
     answer = Server().call("POST", "/preview", body, headers=[(b"content-type", content_type)])
 
     assert answer.status == 400
-    assert answer.text.endswith("; curl -d takes out line breaks: use curl --data-binary\n") is told
+    said = (
+        "the body is one line, and not YAML: curl -d takes the line breaks out of a file: send it "
+        "with curl --data-binary\n"
+    )
+    assert (answer.text == said) is told
 
 
 def test_a_server_with_example_fabrics_says_so() -> None:
