@@ -56,7 +56,7 @@ MANY: dict[str, Callable[[int], str]] = {
     "almost devices": _list("  hcas:\n", "  - mxl5_N\n"),
     "almost products": _list("  match:\n    gpuProducts:\n", "    - Tesla-V10N-SXM2-32GB\n"),
     "parts of products": _list("  match:\n    gpuProducts:\n", "    - N-SXM2\n"),
-    "almost variables": _list("  env:\n", "    NCCL_DEUBG_SUBSYSN: x\n"),
+    "almost variables": _list("  env:\n", "    UCX_TLLSN: x\n"),
     "almost fields": _list("  qos:\n", "    gidIndx: 1\n    pkeyN: 1\n"),
     "variables as a list": _list("  env:\n", "  - {name: AN, value: x}\n"),
     "capitals": _list("  hcas:\n", "  - MLX5_N\n"),
