@@ -126,6 +126,11 @@ def _wrong_type(kind: str, value: object) -> str:
         return 'has no value: write "" for an empty one'
     if kind == "dict_type" and isinstance(value, list) and (written := _as_mapping(value)):
         return f"must be a mapping, not a list: write {written}"
+    if kind == "list_type" and isinstance(value, str):
+        items = ", ".join(item.strip() for item in value.split(",") if item.strip())
+        return f"{shown(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
+    if kind == "model_type" and isinstance(value, list):
+        return "a list must be a mapping of the fields below it: leave out the dash"
     wanted = {
         "string_type": "a string",
         "bool_type": "true or false",

@@ -145,7 +145,7 @@ class DefaultsEntry(Entry):
     """What happens in a namespace that enforces Pod Security `baseline` or `restricted`, where
     IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` refuses the pod."""
 
-    memlock: Memlock | Literal["default"] = "unknown"
+    memlock: Literal[Memlock, "default"] = "unknown"
     """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
     `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
     has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose

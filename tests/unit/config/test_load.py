@@ -369,10 +369,18 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
             {"hcas": "mlx5_0"},
             (
                 "fabrics[0].hcas",
-                (
-                    "'mlx5_0' must be a list, each item on a line "
-                    "that begins with `- `, or as [a, b]"
-                ),
+                "'mlx5_0' must be a list: write [mlx5_0]",
+            ),
+        ),
+        (
+            {"hcas": "mlx5_0, mlx5_1"},
+            ("fabrics[0].hcas", "'mlx5_0, mlx5_1' must be a list: write [mlx5_0, mlx5_1]"),
+        ),
+        (
+            {"match": [{"gpuProducts": []}]},
+            (
+                "fabrics[0].match",
+                "a list must be a mapping of the fields below it: leave out the dash",
             ),
         ),
         (
@@ -437,6 +445,20 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
 def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:
     """A wrong type, choice, range or name is reported with its value and the allowed values."""
     assert findings(text(fabric(**fields))) == [("error", *said)]
+
+
+def test_a_wrong_default_is_one_error() -> None:
+    """A field that also reads a former word is reported once, at its own path."""
+    assert findings(text(fabric(), defaults={"memlock": "unlimted"})) == [
+        (
+            "error",
+            "defaults.memlock",
+            (
+                "'unlimted' must be one of unknown, limited, unlimited, nri, default (did you mean "
+                "unlimited?)"
+            ),
+        )
+    ]
 
 
 def test_scalars_are_strings_where_strings_are_wanted() -> None:

@@ -72,7 +72,7 @@ def test_who_cannot_tell_says_so_in_the_log(tmp_path: Path) -> None:
 
     until(told)
     assert found[0]["msg"] == "event not told"
-    assert str(found[0]["problem"]).startswith(f"cannot connect by {file}: ")
+    assert str(found[0]["problem"]).startswith(f"there is no kubeconfig {file}: ")
 
 
 def test_a_replica_tells_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
