@@ -25,6 +25,8 @@ from webhook.mpi.hosts import names_hosts, sets_hosts
         ("horovodrun --hostfile=h python x", "--hostfile"),
         ("horovodrun --min-np 1 --host-discovery-script d.sh python x", "--host-discovery-script"),
         ("mpirun --new-option 1 -H a x", "-H"),
+        ("mpiexec --new-flag -f hosts x", "-f"),
+        ("mpiexec --new-option=1 -f hosts x", "-f"),
         ("mpirun ? --hostfile h x", "--hostfile"),
         ("mpirun --host ? x", "--host"),
         ("mpirun --hostfile", "--hostfile"),

@@ -321,14 +321,14 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     assert answer(decision) == (
         True,
         "ForeignNIC",
-        "vpc.amazonaws.com/efa in container trainer: a NIC that no fabric claims",
+        "vpc.amazonaws.com/efa in container trainer is a NIC that no fabric claims",
     )
     assert decision.fabric is None
     assert [one.status for one in decision.outcomes if one.mutation == "shared-memory"] == [
         "skipped"
     ]
     assert decision.warnings[0] == (
-        "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer: "
+        "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
         "a NIC that no fabric claims"
     )
 

@@ -91,7 +91,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
         Standing(
             Needs.NIC,
             FOREIGN_NIC,
-            "vpc.amazonaws.com/efa in container b: a NIC that no fabric claims",
+            "vpc.amazonaws.com/efa in container b is a NIC that no fabric claims",
         ),
     )
 

@@ -249,7 +249,7 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
         ),
         (
             "vpc.amazonaws.com/efa",
-            "vpc.amazonaws.com/efa in container b: a NIC that no fabric claims",
+            "vpc.amazonaws.com/efa in container b is a NIC that no fabric claims",
         ),
     ],
     ids=case_name,

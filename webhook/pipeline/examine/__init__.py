@@ -128,8 +128,7 @@ def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreig
         return Standing(Needs.NOTHING, selection.why, selection.message)
     if foreign:
         why, not_needed = (FOREIGN_NIC, None) if scope.targets else (None, FOREIGN_NIC)
-        message = f"{foreign}: a NIC that no fabric claims"
-        return Standing(Needs.NIC, why, message, not_needed=not_needed)
+        return Standing(Needs.NIC, why, foreign, not_needed=not_needed)
     if scope.fabric is None and not scope.targets:
         return Standing(Needs.NOTHING, not_needed=resolution.why)
     if scope.fabric is None:

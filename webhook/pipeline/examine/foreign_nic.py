@@ -35,6 +35,7 @@ FOREIGN_NIC = Reason(
     rdma="unsure",
 )
 
+_NIC = "a NIC that no fabric claims"
 #: GKE's list of a pod's interfaces, in JSON, with the default one among them.
 GKE_INTERFACES = "networking.gke.io/interfaces"
 #: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
@@ -50,7 +51,7 @@ Pairs = list[tuple[Container, Usage]]
 
 
 def foreign_nic(scope: Scope, pairs: Pairs) -> str:
-    """Say which NIC that no fabric claims a pod uses; return "" if none.
+    """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
 
     `pairs` are its containers and what each requests; only targets and launchers count.
     """
@@ -60,12 +61,12 @@ def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     chosen.update(launcher.path for launcher in scope.launchers)
     for container, usage in pairs:
         if usage.foreign and container.path in chosen:
-            return f"{usage.foreign[0]} in container {container.name}"
+            return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
     for key, value in scope.annotations.items():
         if key == GKE_INTERFACES and _attaches(value):
-            return f"annotation {key}"
+            return f"annotation {key} attaches {_NIC}"
         if scope.fabrics.foreign_annotations.match(key):
-            return f"annotation {key}"
+            return f"annotation {key} attaches {_NIC}"
     return _by_variable(scope) or _by_claim(scope, chosen)
 
 
@@ -87,11 +88,11 @@ def _by_variable(scope: Scope) -> str:
     for target in scope.targets:
         found = _chosen_network(scope, target.path)
         if found:
-            return f"{found} in container {target.name}"
+            return f"{found} in container {target.name} means {_NIC}"
     for launcher in scope.launchers:
         found = _chosen_network(scope, launcher.path) or _efa(scope, launcher.path)
         if found:
-            return f"{found} in container {launcher.name}"
+            return f"{found} in container {launcher.name} means {_NIC}"
     return ""
 
 
@@ -115,7 +116,7 @@ def _efa(scope: Scope, path: Path) -> str:
 def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
     for claim in claims_of(scope.original, scope.containers):
         if claim.is_nic and claim.user is None:
-            return f"resource claim {claim.name} of the pod"
+            return f"resource claim {claim.name} of the pod is {_NIC}"
         if claim.is_nic and claim.user is not None and claim.user.path in chosen:
-            return f"resource claim {claim.name} in container {claim.user.name}"
+            return f"resource claim {claim.name} in container {claim.user.name} is {_NIC}"
     return ""

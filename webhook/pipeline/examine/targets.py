@@ -151,5 +151,5 @@ def _nothing(apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
 def _of_no_fabric(name: str, container: Container, fabrics: Fabrics) -> str:
     where = f"{name} in container {container.name}"
     if is_foreign(name, fabrics.foreign_resources):
-        return f"{where}: a NIC that no fabric claims"
+        return f"{where} is a NIC that no fabric claims"
     return f"no fabric claims {where}: a GPU must be in a fabric's gpuResources"
