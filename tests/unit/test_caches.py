@@ -25,6 +25,7 @@ from webhook.pod.quantity import parse
 DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.config.explain.rows": (None, "nothing"),
     "webhook.fabric.variables.plan_for": (64, "the site's fabrics"),
+    "webhook.fabric.variables.written_by": (2, "the site's configuration"),
     "webhook.fabric.globs._pattern": (1024, "the site's globs"),
     "webhook.pod.path.pointer": (4096, "names of fields, indexes, names of the site's"),
     "webhook.pod.quantity._read": (1024, "a user's text of at most 64 characters"),

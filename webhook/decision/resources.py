@@ -14,7 +14,7 @@ from webhook.fabric.globs import Globs
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import mapping
 from webhook.pod.path import Path, dotted
-from webhook.pod.quantity import amount, is_zero, whole
+from webhook.pod.quantity import amount, is_unexpanded, is_zero, whole
 
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
@@ -120,14 +120,20 @@ def _check_shadowed(
 
 
 def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:
-    """Name the places of the amounts that are not quantities, up to `_SHOWN`."""
-    problems = []
+    """Name the places of the amounts that are not quantities, up to `_SHOWN`.
+
+    A variable that nobody expanded has the same remedy everywhere, so that is said once.
+    """
+    problems: list[str] = []
     for section, amounts in resources.items():
         for name, written in amounts.items():
+            place = dotted((*path, section, name))
             try:
                 amount(written)
             except ValueError as error:
-                problems.append(f"{dotted((*path, section, name))}: {error}")
+                if is_unexpanded(written):
+                    return ShapeError(f"{place}: {error}")
+                problems.append(f"{place}: {error}")
             if len(problems) == _SHOWN:
                 return ShapeError("; ".join(problems))
     return ShapeError("; ".join(problems))

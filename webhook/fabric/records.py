@@ -118,6 +118,10 @@ class Fabrics:
     #: Node label key → names of the fabrics that list the key, each with its globs.
     by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        """Hash by identity, as a fabric does."""
+        return id(self)
+
 
 def index(
     fabrics: tuple[Fabric, ...],

@@ -136,12 +136,16 @@ def _uses_rdma(own: Mapping[str, str | None]) -> bool:
     return not tls or allows_rdma(tls)
 
 
-def conflicts(own: Mapping[str, str | None], wanted: EnvPairs, site: EnvPairs) -> Iterator[str]:
-    """Yield a message for each value of the user's that is kept and differs from the fabric's.
+@lru_cache(maxsize=2)
+def written_by(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
+    """Return who writes which value: (name, value) → the first fabric, in either network.
 
-    A value that the `site` merely prefers (NCCL_DEBUG, say) does not count: users may differ.
+    What a site's own `env` says is left out, since users write the same (NCCL_DEBUG=INFO).
     """
-    for name, value in wanted:
-        if name in own and own[name] != value and (name, value) not in site:
-            yours = name if own[name] is None else f"{name}={own[name]}"
-            yield f"kept your {yours}, where the fabric has {value}"
+    found: dict[tuple[str, str], str] = {}
+    for fabric in fabrics.fabrics.values():
+        for host_network in (False, True):
+            for pair in wanted_env(fabric, {}, host_network=host_network):
+                if pair not in fabric.env.site:
+                    found.setdefault(pair, fabric.name)
+    return found

@@ -19,6 +19,7 @@ from webhook.pipeline.conclude import conclude, denied, left_alone
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, Standing, examine, ineligible
 from webhook.pipeline.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.pipeline.examine.targets import TAKEN_FOR_LAUNCHER
+from webhook.pipeline.notes import note_surroundings
 from webhook.pipeline.reasons import (
     FACTS_UNKNOWN,
     INVALID_POD,
@@ -64,6 +65,7 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     _note_request(draft, examined.scope, examined.standing)
     for sentence in examined.misdirected:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
+    note_surroundings(draft, examined.scope)
     _mutate(draft, examined.scope, examined.standing)
     return conclude(draft, examined)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from webhook.decision.annotations import INVALID_ANNOTATION
 from webhook.decision.bounds import POD_TOO_LARGE
 from webhook.decision.outcome import Reason
-from webhook.mutations.env import IB_DISABLED
+from webhook.mutations.env.user_values import IB_DISABLED, NET_SOCKET
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
@@ -23,6 +23,7 @@ from webhook.pipeline.examine.targets import (
     NO_TARGET,
     TAKEN_FOR_LAUNCHER,
 )
+from webhook.pipeline.notes import NOTES
 from webhook.pipeline.verdict import REASONS as VERDICTS
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
@@ -72,7 +73,7 @@ SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.la
 VERDICT_REASONS = tuple(
     dict.fromkeys(
         reason
-        for reason in (*VERDICTS, *DECISION_REASONS, HOST_NETWORK_MISSING, IB_DISABLED)
+        for reason in (*VERDICTS, *DECISION_REASONS, HOST_NETWORK_MISSING, IB_DISABLED, NET_SOCKET)
         if reason.rdma is not None
     )
 )
@@ -89,4 +90,5 @@ PIPELINE_REASONS = (
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
     SELECTOR_UNKNOWN,
+    *NOTES,
 )

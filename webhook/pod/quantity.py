@@ -76,7 +76,17 @@ def _scaled(digits: int, power: int) -> int:
     return digits * factor if power >= 0 else -(-digits // factor)
 
 
+def is_unexpanded(value: Any) -> bool:
+    """Return whether a value is a shell's variable, `$GPUS` or `${GPUS}`, that nobody expanded."""
+    return isinstance(value, str) and _VARIABLE.search(value[:_LONGEST]) is not None
+
+
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
+
+
 def _none(value: Any) -> ValueError:
+    if is_unexpanded(value):
+        return ValueError(f"{value!r:.80} is an unexpanded variable: run envsubst first")
     return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.pod.manifest import PodManifest, items, text
+from webhook.pod.manifest import PodManifest, at, items, text
 from webhook.pod.path import Path
 
 VOLUMES: Path = ("spec", "volumes")
@@ -42,6 +42,31 @@ def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
         if volume.get("name") == name:
             return volume
     return None
+
+
+def infiniband_host_path(pod: PodManifest, path: Path) -> str:
+    """Return the node's path by which the container at `path` mounts RDMA devices; "" if none.
+
+    Such a mount shows devices. Only a privileged container, or one to which a device plugin gave
+    them, may open them (the cgroup's device controller).
+    """
+    shown: dict[str, str] = {}
+    for volume in items(pod, VOLUMES):
+        if "hostPath" in volume:
+            where = at(volume, ("hostPath", "path"))
+            if isinstance(where, str) and _shows_infiniband(clean(where)):
+                shown[str(volume.get("name"))] = clean(where)
+    if not shown:
+        return ""
+    names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
+    return next((shown[name] for name in names if name in shown), "")
+
+
+def _shows_infiniband(where: str) -> bool:
+    return where in ("/dev", _INFINIBAND) or where.startswith(f"{_INFINIBAND}/")
+
+
+_INFINIBAND = "/dev/infiniband"
 
 
 def clean(mount_path: str) -> str:

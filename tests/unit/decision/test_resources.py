@@ -142,6 +142,14 @@ def test_limits_count_before_requests() -> None:
             ),
         ),
         (
+            {"nvidia.com/gpu": "${GPUS}", "rdma/x": "${GPUS}", "cpu": "x"},
+            {"nvidia.com/gpu": "${GPUS}", "rdma/x": "${GPUS}"},
+            (
+                'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
+                "'${GPUS}' is an unexpanded variable: run envsubst first"
+            ),
+        ),
+        (
             {"nvidia.com/gpu": True},
             None,
             (

@@ -8,7 +8,12 @@ import pytest
 from tests.builders import fabric
 from tests.case_names import case_name
 from webhook.fabric.records import Fabric, FabricEnv, index
-from webhook.fabric.variables import names_without_evidence, site_names, wanted_env
+from webhook.fabric.variables import (
+    names_without_evidence,
+    site_names,
+    wanted_env,
+    written_by,
+)
 
 ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"})
 OPEN_MPI = {
@@ -227,3 +232,13 @@ def test_what_a_fabric_writes_is_evidence_of_nothing() -> None:
     assert names_without_evidence(plain) == {"A"}
     assert names_without_evidence(full()) == set(OPEN_MPI)
     assert site_names(index((plain, full(name="full")))) == {"A", *OPEN_MPI}
+
+
+def test_it_is_known_which_fabric_writes_a_value() -> None:
+    """In either network, the first fabric counts; what a site's `env` says is anybody's."""
+    site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
+    one, two = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
+    assert written_by(index((site, one, two))) == {
+        ("GLOO_SOCKET_IFNAME", "eth0"): "one",
+        ("GLOO_SOCKET_IFNAME", "bond0"): "one",
+    }

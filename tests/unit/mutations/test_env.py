@@ -327,6 +327,67 @@ def test_deciding_again_changes_nothing(manifest: PodManifest, one: Fabric) -> N
     assert decide_on(defaulted(first.pod), one).patch == ()
 
 
+def warned(decision: Decision) -> list[tuple[str, str]]:
+    """List the codes and sentences of the warnings of `env`."""
+    return [(code, said) for _, status, code, said in told(decision) if status == "warned"]
+
+
+def test_nccl_on_sockets_is_told() -> None:
+    """The user's value is kept, with a warning."""
+    message = "your NCCL_NET=Socket turns RDMA off"
+    assert warned(decide_on(trainer(NCCL_NET="Socket"))) == [("NcclNetSocket", message)]
+    assert warned(decide_on(trainer(NCCL_NET="IB"))) == []
+
+
+def test_devices_of_no_fabric_are_told() -> None:
+    """NCCL would find no device and use sockets; one sentence says so."""
+    message = "your NCCL_IB_HCA=mlx5_9 selects no device of fabric v100-ib, which has "
+    assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_9"))) == [
+        ("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")
+    ]
+    site = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    assert [code for code, _ in warned(decide_on(trainer(NCCL_IB_HCA="ibp"), site))] == [
+        "NcclIbHcaElsewhere"
+    ]
+    assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_0"), site)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"args": ["--disaggregation-transfer-backend", "nixl"]}, "NixlWithoutRdma"),
+        ({"env": env(VLLM_NIXL_SIDE_CHANNEL_PORT="5600")}, "NixlWithoutRdma"),
+        ({}, "UcxTlsWithoutRdma"),
+    ],
+    ids=("command", "env", "neither"),
+)
+def test_nixl_without_rdma_is_told(fields: dict[str, Any], code: str) -> None:
+    """NIXL moves its data by UCX; other traffic may be NCCL's, for which UCX_TLS has no meaning."""
+    own = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.pop("env", [])]
+    found = warned(decide_on(pod(gpu(env=own, **fields))))
+    start = "NIXL uses UCX, and " if code == "NixlWithoutRdma" else ""
+    tls = "your UCX_TLS=cuda_ipc,cuda_copy,tcp leaves no RDMA transport"
+    assert found == [(code, start + tls)]
+
+
+def test_a_fabrics_value_is_not_called_the_users() -> None:
+    """An earlier preview may have written it to the file for another fabric."""
+    other = fabric("other", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
+    found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
+    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other, where the fabric has "
+    assert found == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
+    far = fabric("far", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_9"),)))
+    found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
+    message = "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, which has "
+    assert found == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
+
+
+def test_ucx_settings_that_are_not_written_need_not_be_forwarded() -> None:
+    """Without an IP interface UCX gets no list, so mpirun has nothing to forward."""
+    one = fabric("v100-ib", env=FabricEnv(ucx_devices="mlx5_0:1", nccl=V100.env.nccl))
+    assert [said[1] for said in told(decide_on(launching(), one))] == ["applied"]
+
+
 OPEN_MPI = fabric(gpu_resources=GPU, socket_interface="eth0", libraries=frozenset({"openmpi"}))
 INCLUDE = (
     "OMPI_MCA_btl_tcp_if_include",

@@ -693,3 +693,45 @@ def test_the_longest_status_of_all_has_room() -> None:
     lists = {"applied": CHAIN, "skipped": KNOWN.codes, "config": HASH}
     written = orjson.dumps(body | lists)
     assert len(written) < LONGEST_STATUS
+
+
+def noted(manifest: PodManifest, where: Context | None = None) -> list[tuple[str, str, str]]:
+    """List the warnings of `request`: container, code and sentence."""
+    return [
+        (container, code, said)
+        for container, _, code, said in told(decide_on(manifest, where), "request")
+    ]
+
+
+def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
+    """Whatever asks for it is named; a pod without targets and launchers is not told."""
+    sentence = 'Istio ({}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
+    labels = {"sidecar.istio.io/inject": "true"}
+    said = sentence.format("label sidecar.istio.io/inject")
+    assert noted(pod(labels=labels)) == [("", "IstioSidecar", said)]
+    meshed = NamespaceFacts(name="lab", labels={"istio-injection": "enabled"})
+    said = sentence.format("namespace label istio-injection")
+    assert noted(pod(), context(namespace=meshed)) == [("", "IstioSidecar", said)]
+    assert noted(pod(container()), context(namespace=meshed)) == []
+    longest = pod(annotations=labels)
+    assert all(len(line) < 120 for line in decide_on(longest).warnings)
+
+
+def test_dns_in_the_hosts_network_is_warned_of() -> None:
+    """Ranks that look for each other by the name of a Service would not find it."""
+    said = "with hostNetwork, names of Services need dnsPolicy: ClusterFirstWithHostNet"
+    assert noted(pod(hostNetwork=True)) == [("", "HostNetworkDNS", said)]
+    assert noted(pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")) == []
+    launcher = container(command=["mpirun", "a.out"])
+    assert [code for _, code, _ in noted(pod(launcher, hostNetwork=True))] == ["HostNetworkDNS"]
+
+
+def test_devices_by_host_path_are_warned_of() -> None:
+    """Only a privileged container may open what a device plugin did not give it."""
+    mounts = [{"name": "ib", "mountPath": "/dev/infiniband"}]
+    volumes = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
+    said = "hostPath /dev/infiniband shows devices; only those of a plugin's resource open"
+    manifest = pod(gpu("a", volumeMounts=mounts), gpu("b"), volumes=volumes)
+    assert noted(manifest) == [("a", "HostPathDevices", said)]
+    free = gpu(volumeMounts=mounts, securityContext={"privileged": True})
+    assert noted(pod(free, volumes=volumes)) == []

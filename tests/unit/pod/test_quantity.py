@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.case_names import case_name
-from webhook.pod.quantity import MOST, UNIT, amount, equal, is_zero, parse, whole, written
+from webhook.pod.quantity import (
+    MOST,
+    UNIT,
+    amount,
+    equal,
+    is_unexpanded,
+    is_zero,
+    parse,
+    whole,
+    written,
+)
 
 #: Texts, and the numbers that apimachinery v0.36.3 reads in them (Quantity.UnmarshalJSON, then
 #: AsDec): printed by a Go program that did nothing else. null: it refuses the text.
@@ -202,3 +212,18 @@ def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
 def test_what_is_written_is_read_back(number: int) -> None:
     """No digit is lost."""
     assert parse(written(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "unexpanded"),
+    [
+        *((value, True) for value in ("${GPUS}", "$GPUS", "${gpus}Gi", "$_")),
+        *((value, False) for value in ("$", "$1", "$(GPUS)", "8", None, 8)),
+    ],
+)
+def test_a_variable_may_be_unexpanded(value: Any, *, unexpanded: bool) -> None:
+    """A shell's variable in place of a quantity has one remedy: envsubst."""
+    assert is_unexpanded(value) is unexpanded
+    if unexpanded:
+        with pytest.raises(ValueError, match="is an unexpanded variable: run envsubst first"):
+            parse(value)

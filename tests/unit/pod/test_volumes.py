@@ -3,7 +3,13 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.pod.volumes import clean, mount_at, mount_over, volume_named
+from webhook.pod.volumes import (
+    clean,
+    infiniband_host_path,
+    mount_at,
+    mount_over,
+    volume_named,
+)
 
 PATH = ("spec", "containers", 0)
 
@@ -75,3 +81,24 @@ def test_a_wrong_type_is_named_with_its_place() -> None:
         mount_at(pod(7), PATH, "/dev/shm")
     with pytest.raises(ShapeError, match=r"^spec.volumes must be a list"):
         volume_named(pod(volumes={}), "a")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/dev/infiniband", "/dev/infiniband"),
+        ("/dev/infiniband/", "/dev/infiniband"),
+        ("/dev/infiniband/uverbs0", "/dev/infiniband/uverbs0"),
+        ("/dev", "/dev"),
+        ("/dev/infiniband2", ""),
+        ("/dev/shm", ""),
+        (None, ""),
+    ],
+    ids=repr,
+)
+def test_devices_may_be_shown_by_the_nodes_path(path: Any, found: str) -> None:
+    """The container must mount the volume, which is of type hostPath."""
+    volumes = [{"name": "a", "emptyDir": {}}, {"name": "v0", "hostPath": {"path": path}}]
+    assert infiniband_host_path(pod("/anywhere", volumes=volumes), PATH) == found
+    assert infiniband_host_path(pod(volumes=volumes), PATH) == ""
+    assert infiniband_host_path(pod("/dev/infiniband", volumes=[]), PATH) == ""

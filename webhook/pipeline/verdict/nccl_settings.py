@@ -6,11 +6,10 @@ import re
 
 from webhook.decision.outcome import Reason, Verdict
 from webhook.decision.scope import Target
-from webhook.mutations.env import IB_DISABLED
+from webhook.mutations.env.user_values import IB_DISABLED, NET_SOCKET
 from webhook.pipeline.verdict.seen import Seen
 from webhook.pod.container_env import has_env_from
 
-NET_SOCKET = Reason("NcclNetSocket", "The user's NCCL_NET=Socket turns RDMA off.", rdma="no")
 NET_PLUGIN = Reason(
     "NcclNetPlugin", "The user's NCCL_NET or NCCL_NET_PLUGIN chooses a plugin.", rdma="unsure"
 )
@@ -18,7 +17,7 @@ ENV_UNSEEN = Reason(
     "EnvUnseen", "envFrom may set variables of NCCL or UCX, which admission cannot see.",
     rdma="unsure",
 )  # fmt: skip
-REASONS = (NET_SOCKET, NET_PLUGIN, ENV_UNSEEN)
+REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
 #: NCCL compares without regard to case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})

@@ -13,18 +13,15 @@ from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.records import EnvPairs
-from webhook.fabric.ucx_tls import allows_rdma
-from webhook.fabric.variables import conflicts, names_without_evidence, plan_for, wanted_env
+from webhook.fabric.variables import names_without_evidence, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
+from webhook.mutations.env import user_values
 from webhook.pod.container_env import entry, env_of, has_env_from
 
 ADDED = Reason("Added", "Variables were added.")
 PRESENT = Reason("Present", "The container has all of them already.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", quiet=True)
 ENV_FROM = Reason("EnvFrom", "envFrom may hold these names; NCCL's go by /etc/nccl.conf.")
-USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and stays.")
-UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
-IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.", rdma="no")
 NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
 
 
@@ -33,11 +30,12 @@ def mutate(draft: Draft, scope: Scope) -> None:
     for target in scope.targets:
         _add(draft, scope, target)
     for launcher in scope.launchers:
-        _add(draft, scope, launcher)
-        _warn_not_forwarded(draft, scope, launcher)
+        wanted = _add(draft, scope, launcher)
+        if any(name.startswith("UCX_") for name, _ in wanted):
+            _warn_not_forwarded(draft, scope, launcher)
 
 
-def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     fabric = scope.fabric
     assert fabric is not None
     own = scope.env.of(container.path)
@@ -60,7 +58,8 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
     if own:
-        _warn_user_values(draft, container.name, own, wanted, fabric.env.site)
+        user_values.warn(draft, scope, container, own, wanted)
+    return wanted
 
 
 def _leave_to_files(
@@ -82,25 +81,10 @@ def _files_allowed(scope: Scope) -> bool:
     )
 
 
-def _warn_user_values(
-    draft: Draft, name: str, own: dict[str, str | None], wanted: EnvPairs, site: EnvPairs
-) -> None:
-    for message in conflicts(own, wanted, site):
-        draft.warned(name, USER_VALUE, message)
-    tls = own.get("UCX_TLS")
-    if tls and not allows_rdma(tls):
-        draft.warned(name, UCX_TLS, f"your UCX_TLS={tls} leaves no RDMA transport")
-    if own.get("NCCL_IB_DISABLE") == "1":
-        draft.warned(name, IB_DISABLED, "your NCCL_IB_DISABLE=1 turns RDMA off")
-
-
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
-    fabric = scope.fabric
-    if fabric is None or not (fabric.env.ucx_devices or fabric.env.ucx):
-        return
-    written = names_without_evidence(fabric)
-    path = launcher.path
-    names = [name for name in env_of(draft.pod, path) if name not in written]
+    assert scope.fabric is not None
+    path, ours = launcher.path, names_without_evidence(scope.fabric)
+    names = [name for name in env_of(draft.pod, path) if name not in ours]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: give mpirun -x UCX_NET_DEVICES"
@@ -111,10 +95,7 @@ MUTATION = Mutation(
     name="env",
     summary="sets the fabric's variables for NCCL, UCX, Gloo, NVSHMEM, Mooncake and Open MPI",
     needs=Needs.FABRIC,
-    reasons=(
-        *(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM),
-        *(USER_VALUE, UCX_TLS, IB_DISABLED, NOT_FORWARDED),
-    ),
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *user_values.REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,
 )

@@ -1,0 +1,39 @@
+"""Warn of what surrounds the pod's containers and concerns RDMA, whatever the fabric."""
+
+from __future__ import annotations
+
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Reason
+from webhook.decision.scope import Scope
+from webhook.pod.manifest import flag
+from webhook.pod.networking import istio_sidecar, lacks_cluster_dns
+from webhook.pod.volumes import infiniband_host_path
+
+ISTIO = Reason("IstioSidecar", "Istio's proxy takes over the TCP connections between ranks.")
+HOST_DNS = Reason(
+    "HostNetworkDNS",
+    "With hostNetwork, names of Services resolve by dnsPolicy: ClusterFirstWithHostNet only.",
+)
+HOST_PATH = Reason(
+    "HostPathDevices", "A hostPath shows RDMA devices; only those that a plugin gave can be opened."
+)
+NOTES = (ISTIO, HOST_DNS, HOST_PATH)
+
+
+def note_surroundings(draft: Draft, scope: Scope) -> None:
+    """Warn of a sidecar, of DNS in the host's network, and of devices by hostPath."""
+    pod = scope.original
+    if not scope.targets and not scope.launchers:
+        return
+    sidecar = istio_sidecar(pod, scope.containers, scope.namespace.labels or {})
+    if sidecar:
+        message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
+        draft.warned("", ISTIO, message)
+    if lacks_cluster_dns(pod):
+        message = "with hostNetwork, names of Services need dnsPolicy: ClusterFirstWithHostNet"
+        draft.warned("", HOST_DNS, message)
+    for target in scope.targets:
+        where = infiniband_host_path(pod, target.path)
+        if where and not flag(pod, (*target.path, "securityContext", "privileged")):
+            message = f"hostPath {where} shows devices; only those of a plugin's resource open"
+            draft.warned(target.name, HOST_PATH, message)
