@@ -129,9 +129,11 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
 		tests/unit/app/test_operation_page.py
 
-# Real MPI launchers, and shells: busybox for scripts in pods, fish and zsh for completion. If one is missing, its tests are
-# skipped, each with a line that says so; in CI a skipped test is a failure.
-DEBIAN := openmpi-bin mpich busybox-static curl fish zsh
+# Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
+# perftest, which tells whether processes connect with the interfaces that we write, over iproute2's
+# namespaces. If one is missing, its tests are skipped, each with a line that says so; in CI a skipped
+# test is a failure.
+DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2
 
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \

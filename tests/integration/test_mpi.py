@@ -6,8 +6,6 @@ environment that the decision wrote, on one machine and without a network.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, decide_on, pod
+from tests.integration.programs import part
 
 LABEL = {"training.kubeflow.org/job-role": "launcher"}
 #: The program that is launched, in its own file: a command that mentions hcoll is not edited.
@@ -23,17 +22,6 @@ RANK = '#!/bin/sh\necho "rank ${OMPI_MCA_coll_hcoll_enable-unset}${A-}"\n'
 #: Lets Open MPI run as root, which it refuses otherwise; in a container it often is root.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FLAG = ["-mca", "coll_hcoll_enable", "0"]
-
-
-def part(program: str, package: str) -> str:
-    """Return the program's path; if it is missing, fail with CI=true, else skip the test."""
-    found = shutil.which(program)
-    if found is not None:
-        return found
-    missing = f"no {program} here (on Debian: apt-get install {package})"
-    if os.environ.get("CI"):
-        pytest.fail(missing)
-    pytest.skip(missing)
 
 
 @pytest.fixture
