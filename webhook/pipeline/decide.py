@@ -19,7 +19,6 @@ from webhook.pipeline.conclude import conclude, denied, left_alone
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, Standing, examine, ineligible
 from webhook.pipeline.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.pipeline.examine.targets import TAKEN_FOR_LAUNCHER
-from webhook.pipeline.notes import note_surroundings
 from webhook.pipeline.reasons import (
     FACTS_UNKNOWN,
     INVALID_POD,
@@ -29,6 +28,7 @@ from webhook.pipeline.reasons import (
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
 )
+from webhook.pipeline.surroundings import note_surroundings
 from webhook.pod.manifest import PodManifest, describe, mapping
 
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)

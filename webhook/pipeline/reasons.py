@@ -23,7 +23,7 @@ from webhook.pipeline.examine.targets import (
     NO_TARGET,
     TAKEN_FOR_LAUNCHER,
 )
-from webhook.pipeline.notes import NOTES
+from webhook.pipeline.surroundings import SURROUNDINGS
 from webhook.pipeline.verdict import REASONS as VERDICTS
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
@@ -90,5 +90,5 @@ PIPELINE_REASONS = (
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
     SELECTOR_UNKNOWN,
-    *NOTES,
+    *SURROUNDINGS,
 )

@@ -44,11 +44,11 @@ def volume_named(pod: PodManifest, name: str) -> dict[str, Any] | None:
     return None
 
 
-def infiniband_host_path(pod: PodManifest, path: Path) -> str:
-    """Return the node's path by which the container at `path` mounts RDMA devices; "" if none.
+def infiniband_volumes(pod: PodManifest) -> dict[str, str]:
+    """Return the pod's volumes that show RDMA devices of the node: name → the node's path.
 
-    Such a mount shows devices. Only a privileged container, or one to which a device plugin gave
-    them, may open them (the cgroup's device controller).
+    Only a privileged container, or one to which a device plugin gave a device, may open it (the
+    cgroup's device controller).
     """
     shown: dict[str, str] = {}
     for volume in items(pod, VOLUMES):
@@ -56,8 +56,11 @@ def infiniband_host_path(pod: PodManifest, path: Path) -> str:
             where = at(volume, ("hostPath", "path"))
             if isinstance(where, str) and _shows_infiniband(clean(where)):
                 shown[str(volume.get("name"))] = clean(where)
-    if not shown:
-        return ""
+    return shown
+
+
+def mounted_path(pod: PodManifest, path: Path, shown: dict[str, str]) -> str:
+    """Return the node's path of the first of some volumes that a container mounts; "" if none."""
     names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
     return next((shown[name] for name in names if name in shown), "")
 

@@ -218,7 +218,7 @@ def test_what_is_written_is_read_back(number: int) -> None:
     ("value", "unexpanded"),
     [
         *((value, True) for value in ("${GPUS}", "$GPUS", "${gpus}Gi", "$_")),
-        *((value, False) for value in ("$", "$1", "$(GPUS)", "8", None, 8)),
+        *((value, False) for value in ("$", "$1", "$(GPUS)", "8", None, 9)),
     ],
 )
 def test_a_variable_may_be_unexpanded(value: Any, *, unexpanded: bool) -> None:

@@ -5,9 +5,10 @@ import pytest
 from webhook.errors import ShapeError
 from webhook.pod.volumes import (
     clean,
-    infiniband_host_path,
+    infiniband_volumes,
     mount_at,
     mount_over,
+    mounted_path,
     volume_named,
 )
 
@@ -99,6 +100,7 @@ def test_a_wrong_type_is_named_with_its_place() -> None:
 def test_devices_may_be_shown_by_the_nodes_path(path: Any, found: str) -> None:
     """The container must mount the volume, which is of type hostPath."""
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "v0", "hostPath": {"path": path}}]
-    assert infiniband_host_path(pod("/anywhere", volumes=volumes), PATH) == found
-    assert infiniband_host_path(pod(volumes=volumes), PATH) == ""
-    assert infiniband_host_path(pod("/dev/infiniband", volumes=[]), PATH) == ""
+    shown = infiniband_volumes(pod(volumes=volumes))
+    assert shown == ({"v0": found} if found else {})
+    assert mounted_path(pod("/anywhere"), PATH, shown) == found
+    assert mounted_path(pod(), PATH, shown) == ""

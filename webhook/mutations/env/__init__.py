@@ -15,7 +15,7 @@ from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.records import EnvPairs
 from webhook.fabric.variables import names_without_evidence, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
-from webhook.mutations.env import user_values
+from webhook.mutations.env.user_values import USER_REASONS, warn_user_values
 from webhook.pod.container_env import entry, env_of, has_env_from
 
 ADDED = Reason("Added", "Variables were added.")
@@ -58,7 +58,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
     if own:
-        user_values.warn(draft, scope, container, own, wanted)
+        warn_user_values(draft, scope, container, own, wanted)
     return wanted
 
 
@@ -95,7 +95,7 @@ MUTATION = Mutation(
     name="env",
     summary="sets the fabric's variables for NCCL, UCX, Gloo, NVSHMEM, Mooncake and Open MPI",
     needs=Needs.FABRIC,
-    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *user_values.REASONS, NOT_FORWARDED),
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,
 )

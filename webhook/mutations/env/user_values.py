@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Scope, Target
-from webhook.fabric import obstacles
+from webhook.fabric import rdma_off
 from webhook.fabric.records import EnvPairs
 from webhook.fabric.variables import written_by
 
@@ -26,10 +26,10 @@ NIXL = Reason(
 )
 #: The names that the functions below look at, besides those of the fabric.
 _TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
-REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, UCX_TLS, NIXL)
+USER_REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, UCX_TLS, NIXL)
 
 
-def warn(
+def warn_user_values(
     draft: Draft,
     scope: Scope,
     container: Target | Launcher,
@@ -55,7 +55,7 @@ def _warn_kept(
         if name not in own or own[name] == value:
             continue
         whose, reason = _whose(scope, name, own[name])
-        if name == obstacles.IB_HCA and obstacles.nccl_ib_hca_elsewhere(own, value):
+        if name == rdma_off.IB_HCA and rdma_off.nccl_ib_hca_elsewhere(own, value):
             message = f"{whose} selects no device of fabric {scope.fabric.name}, which has {value}"
             draft.warned(where, HCA_ELSEWHERE, message)
         elif (name, value) not in scope.fabric.env.site:
@@ -63,7 +63,7 @@ def _warn_kept(
 
 
 def _warn_switches(draft: Draft, where: str, own: Mapping[str, str | None]) -> None:
-    disabled, socket = obstacles.nccl_ib_disabled(own), obstacles.nccl_net_socket(own)
+    disabled, socket = rdma_off.nccl_ib_disabled(own), rdma_off.nccl_net_socket(own)
     if disabled:
         draft.warned(where, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns RDMA off")
     if socket:
@@ -73,8 +73,8 @@ def _warn_switches(draft: Draft, where: str, own: Mapping[str, str | None]) -> N
 def _warn_transports(
     draft: Draft, scope: Scope, container: Target | Launcher, own: Mapping[str, str | None]
 ) -> None:
-    tls = obstacles.ucx_without_rdma(own)
-    if tls and obstacles.uses_nixl(scope.commands.text(container.path), own):
+    tls = rdma_off.ucx_tls_without_rdma(own)
+    if tls and rdma_off.uses_nixl(scope.commands.text(container.path), own):
         message = f"NIXL uses UCX, and your UCX_TLS={tls} leaves no RDMA transport"
         draft.warned(container.name, NIXL, message)
     elif tls:

@@ -7,7 +7,7 @@ from webhook.decision.outcome import Reason
 from webhook.decision.scope import Scope
 from webhook.pod.manifest import flag
 from webhook.pod.networking import istio_sidecar, lacks_cluster_dns
-from webhook.pod.volumes import infiniband_host_path
+from webhook.pod.volumes import infiniband_volumes, mounted_path
 
 ISTIO = Reason("IstioSidecar", "Istio's proxy takes over the TCP connections between ranks.")
 HOST_DNS = Reason(
@@ -17,7 +17,7 @@ HOST_DNS = Reason(
 HOST_PATH = Reason(
     "HostPathDevices", "A hostPath shows RDMA devices; only those that a plugin gave can be opened."
 )
-NOTES = (ISTIO, HOST_DNS, HOST_PATH)
+SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
 def note_surroundings(draft: Draft, scope: Scope) -> None:
@@ -32,8 +32,9 @@ def note_surroundings(draft: Draft, scope: Scope) -> None:
     if lacks_cluster_dns(pod):
         message = "with hostNetwork, names of Services need dnsPolicy: ClusterFirstWithHostNet"
         draft.warned("", HOST_DNS, message)
-    for target in scope.targets:
-        where = infiniband_host_path(pod, target.path)
+    shown = infiniband_volumes(pod)
+    for target in scope.targets if shown else ():
+        where = mounted_path(pod, target.path, shown)
         if where and not flag(pod, (*target.path, "securityContext", "privileged")):
             message = f"hostPath {where} shows devices; only those of a plugin's resource open"
             draft.warned(target.name, HOST_PATH, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.fabric import obstacles
+from webhook.fabric import rdma_off
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from webhook.fabric import obstacles
 )
 def test_nccl_reads_a_number(value: str | None, *, off: bool) -> None:
     """NCCL_IB_DISABLE turns RDMA off if it is a number other than 0; NCCL ignores other texts."""
-    assert bool(obstacles.nccl_ib_disabled({"NCCL_IB_DISABLE": value})) is off
-    assert not obstacles.nccl_ib_disabled({})
+    assert bool(rdma_off.nccl_ib_disabled({"NCCL_IB_DISABLE": value})) is off
+    assert not rdma_off.nccl_ib_disabled({})
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_nccl_reads_a_number(value: str | None, *, off: bool) -> None:
 )
 def test_nccl_may_be_told_to_use_sockets(value: str | None, *, off: bool) -> None:
     """NCCL compares the names of its transports without case."""
-    assert obstacles.nccl_net_socket({"NCCL_NET": value}) == (value if off else "")
+    assert rdma_off.nccl_net_socket({"NCCL_NET": value}) == (value if off else "")
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_devices_are_compared_with_the_fabrics(
     value: str | None, fabrics: str | None, blamed: str
 ) -> None:
     """Where either is unknown, nothing is to blame."""
-    assert obstacles.nccl_ib_hca_elsewhere({"NCCL_IB_HCA": value}, fabrics) == blamed
+    assert rdma_off.nccl_ib_hca_elsewhere({"NCCL_IB_HCA": value}, fabrics) == blamed
 
 
 def test_ucx_may_lack_a_transport() -> None:
     """An unset or unknown UCX_TLS leaves all transports."""
-    assert obstacles.ucx_without_rdma({"UCX_TLS": "tcp"}) == "tcp"
+    assert rdma_off.ucx_tls_without_rdma({"UCX_TLS": "tcp"}) == "tcp"
     for own in ({"UCX_TLS": "rc"}, {"UCX_TLS": ""}, {"UCX_TLS": None}, {}):
-        assert obstacles.ucx_without_rdma(own) == ""
+        assert rdma_off.ucx_tls_without_rdma(own) == ""
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_ucx_may_lack_a_transport() -> None:
 )
 def test_nixl_is_known_by_command_and_env(command: str, own: dict[str, str | None]) -> None:
     """Servers are told to use NIXL by a word of the command, or by variables."""
-    assert obstacles.uses_nixl(command, own)
+    assert rdma_off.uses_nixl(command, own)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_nixl_is_known_by_command_and_env(command: str, own: dict[str, str | Non
 )
 def test_others_move_no_data_by_nixl(command: str, own: dict[str, str | None]) -> None:
     """A comment in a script says nothing."""
-    assert not obstacles.uses_nixl(command, own)
+    assert not rdma_off.uses_nixl(command, own)

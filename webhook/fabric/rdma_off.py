@@ -40,7 +40,7 @@ def nccl_ib_hca_elsewhere(own: _Own, fabrics: str | None) -> str:
     return value if value and fabrics and selects_none(value, fabrics) else ""
 
 
-def ucx_without_rdma(own: _Own) -> str:
+def ucx_tls_without_rdma(own: _Own) -> str:
     """Return the value of UCX_TLS if it leaves no RDMA transport."""
     value = own.get("UCX_TLS") or ""
     return value if value and not allows_rdma(value) else ""
