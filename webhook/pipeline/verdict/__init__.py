@@ -1,9 +1,9 @@
 """The verdict: whether the pod is equipped for RDMA, as far as admission can see.
 
-The pod is judged by its network, and each target by its device, its memory and its environment. A
-`no` anywhere is the verdict, else the first `unsure`: a pod takes the worst of its targets. The
-facts are those that the decision has anyway, and the pod as it is after the patch, so a second
-call comes to the same verdict.
+The pod is judged by its network and its runtime, and each target by its device, its memory and its
+environment. A `no` anywhere is the verdict, else the first `unsure`: a pod takes the worst of its
+targets. The facts are those that the decision has anyway, and the pod as it is after the patch, so
+a second call comes to the same verdict.
 
     yes      whatever admission can see is right
     no       RDMA cannot work, and the message says what to do
@@ -15,11 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from webhook.decision.annotations import FABRIC
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.scope import Target
+from webhook.decision.scope import Launcher, Target
 from webhook.pipeline.examine import Examined
-from webhook.pipeline.verdict import nccl_settings, pinned_memory, pod_network, rdma_device
+from webhook.pipeline.verdict import (
+    nccl_settings,
+    pinned_memory,
+    pod_network,
+    pod_sandbox,
+    rdma_device,
+)
 from webhook.pipeline.verdict.seen import Seen
 
 EQUIPPED = Reason(
@@ -28,7 +35,14 @@ EQUIPPED = Reason(
 LAUNCHER = Reason(
     "Launcher", "The pod only launches ranks; the pods of its workers use RDMA.", rdma="none"
 )
+RANKS_UNKNOWN = Reason(
+    "RanksUnknown",
+    "The pod launches ranks, and nothing says whether they run in other pods or in this one.",
+    rdma="unsure",
+)
 
+#: Outside the network that its fabric needs, nothing else is done to a pod, so this comes first.
+_OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (pod_network.judge, pod_sandbox.judge)
 _PARTS: tuple[Callable[[Seen, Target], Verdict | None], ...] = (
     rdma_device.judge,
     pinned_memory.judge,
@@ -44,17 +58,26 @@ def judge(draft: Draft, examined: Examined) -> Verdict:
             EQUIPPED, EQUIPPED.sentence
         )
     if scope.launchers:
-        names = ", ".join(launcher.name for launcher in scope.launchers)
-        return Verdict.of(LAUNCHER, f"{names} only launches ranks; its workers use RDMA")
+        return _of_launchers(scope.launchers)
     assert standing.why is not None  # a pod without targets and launchers is always told why
     return Verdict.of(standing.why, standing.message)
 
 
+def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
+    for one in launchers:
+        if not one.elsewhere:
+            message = f"{one.name} launches ranks ({one.evidence}); if they run here, set {FABRIC}"
+            return Verdict.of(RANKS_UNKNOWN, message)
+    names = ", ".join(one.name for one in launchers)
+    message = f"{names} only launches ranks ({launchers[0].evidence}); its workers use RDMA"
+    return Verdict.of(LAUNCHER, message)
+
+
 def _problems(seen: Seen) -> Iterator[Verdict]:
-    # First: in a pod outside the network that its fabric needs, nothing else is done either.
-    network = pod_network.judge(seen)
-    if network is not None:
-        yield network
+    for of_pod in _OF_POD:
+        found = of_pod(seen)
+        if found is not None:
+            yield found
     for target in _judged(seen.scope.targets):
         for part in _PARTS:
             found = part(seen, target)
@@ -79,7 +102,9 @@ def _worst(problems: Iterator[Verdict]) -> Verdict | None:
 REASONS: tuple[Reason, ...] = (
     EQUIPPED,
     LAUNCHER,
+    RANKS_UNKNOWN,
     *pod_network.REASONS,
+    *pod_sandbox.REASONS,
     *rdma_device.REASONS,
     *pinned_memory.REASONS,
     *nccl_settings.REASONS,

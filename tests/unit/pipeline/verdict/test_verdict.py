@@ -41,7 +41,21 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
     mpirun = container("main", command=["mpirun", "--hostfile", "/etc/mpi/hostfile", "a"])
     verdict = verdict_on(pod(mpirun))
     assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
-    assert verdict.message == "main only launches ranks; its workers use RDMA"
+    assert verdict.message == (
+        "main only launches ranks (mpirun --hostfile in its command); its workers use RDMA"
+    )
+
+
+def test_a_launcher_may_run_its_ranks_itself() -> None:
+    """Without hosts and without a fabric by name, nobody can tell."""
+    verdict = verdict_on(pod(container("main", command=["mpirun", "-np", "4", "a"])))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "RanksUnknown")
+    assert verdict.message == (
+        "main launches ranks (mpirun in its command); if they run here, set rdma.lab/fabric"
+    )
+    named = {"rdma.lab/fabric": "v100-ib"}
+    here = pod(container("main", command=["mpirun", "-np", "4", "a"]), annotations=named)
+    assert judged(here) == ("yes", "Equipped")
 
 
 def test_a_pod_without_targets_has_no_rdma() -> None:

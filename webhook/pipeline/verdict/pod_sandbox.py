@@ -1,0 +1,27 @@
+"""The sandbox: whether the pod's container runtime lets a container reach RDMA devices at all."""
+
+from __future__ import annotations
+
+from webhook.decision.outcome import Reason, Verdict
+from webhook.pipeline.verdict.seen import Seen
+from webhook.pod.runtime_class import runs_in_gvisor, runs_in_kata
+
+GVISOR = Reason("GvisorSandbox", "gVisor's kernel has no RDMA devices.", rdma="no")
+KATA = Reason(
+    "KataSandbox",
+    "In a Kata virtual machine only a NIC that is passed through works.",
+    rdma="unsure",
+)
+REASONS = (GVISOR, KATA)
+
+
+def judge(seen: Seen) -> Verdict | None:
+    """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
+    name = seen.pod["spec"].get("runtimeClassName")
+    if runs_in_gvisor(seen.pod):
+        message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
+        return Verdict.of(GVISOR, message)
+    if runs_in_kata(seen.pod):
+        message = f"runtimeClassName {name} is Kata, where only a NIC that is passed through works"
+        return Verdict.of(KATA, message)
+    return None
