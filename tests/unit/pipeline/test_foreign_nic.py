@@ -135,6 +135,14 @@ def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) 
     assert decide_on(launcher, WHERE).warnings == ()
 
 
+def test_a_launchers_own_fabric_outweighs_its_libraries() -> None:
+    """An image made for EFA may run on another fabric; a variable that chooses EFA may not."""
+    library = container(command=["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"])
+    assert found(pod(library), Requests(fabric="v100-ib")) == ""
+    chosen = container(command=[*MPIRUN, "-x", "FI_PROVIDER=efa", "x"])
+    assert found(pod(chosen), Requests(fabric="v100-ib")) != ""
+
+
 def test_the_user_knows_better() -> None:
     """A fabric's name and no devices say that the NIC is that fabric's; either alone does not."""
     manifest = pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))

@@ -90,7 +90,9 @@ def _by_variable(scope: Scope) -> str:
         if found:
             return f"{found} in container {target.name} means {_NIC}"
     for launcher in scope.launchers:
-        found = _chosen_network(scope, launcher.path) or _efa(scope, launcher.path)
+        found = _chosen_network(scope, launcher.path)
+        if scope.requests.fabric is None:  # a library of EFA says less than the user does
+            found = found or _efa(scope, launcher.path)
         if found:
             return f"{found} in container {launcher.name} means {_NIC}"
     return ""
