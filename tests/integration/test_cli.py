@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from webhook.config import EXAMPLE
+
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -44,6 +46,10 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 """
 
 
+#: Formats that are applied to a cluster are refused without them.
+FABRICS = ("-c", str(EXAMPLE))
+
+
 def command(*arguments: str) -> list[str]:
     """Return the command line of a separate process."""
     return [sys.executable, "-m", "webhook", *arguments]
@@ -66,7 +72,7 @@ def pod(tmp_path: Path) -> str:
 def test_a_preview_loads_nothing_of_a_server(pod: str, output: str) -> None:
     """A preview loads no module of the server, which keeps a cold preview under 0.6 s."""
     done = subprocess.run(
-        [sys.executable, "-c", SHOW_MODULES, "preview", "-o", output, pod],
+        [sys.executable, "-c", SHOW_MODULES, "preview", *FABRICS, "-o", output, pod],
         capture_output=True,
         check=True,
         text=True,
@@ -103,7 +109,7 @@ NONSENSE = {
 def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
     """Any input gets an answer, or one line that says what is wrong."""
     content = NONSENSE[name]
-    done = run("preview", "--enable", "-o", "yaml", "-", input=content)
+    done = run("preview", *FABRICS, "--enable", "-o", "yaml", "-", input=content)
     assert done.returncode in (0, 1, 2)
     assert b"Traceback" not in done.stderr
     assert b"internal error" not in done.stderr
