@@ -106,6 +106,14 @@ def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
     assert chosen(manifest) == Selection(launchers=(here,))
 
 
+def test_ranks_that_want_no_device_are_left_out_beside_others() -> None:
+    """A second call finds the others' device, and must come to the same targets."""
+    none = container("a", command=MPIRUN, resources=amounts({"rdma/v100": "0"}))
+    both = pod(none, container("b", command=MPIRUN))
+    assert chosen(both, FABRIC) == Selection((app("b", 1),))
+    assert chosen(pod(none), FABRIC) == Selection((app("a")._replace(rdma=("rdma/v100",)),))
+
+
 def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
     """The ranks of the pod are in other pods, as far as anything tells."""
     manifest = pod(

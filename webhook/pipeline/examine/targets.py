@@ -99,11 +99,17 @@ def _launchers(
 
 
 def _ranks(pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests) -> Selection:
-    """Tell launchers from containers that run the ranks themselves, and say on which fabric."""
+    """Tell launchers from containers that run the ranks themselves, and say on which fabric.
+
+    A container that requests 0 of an RDMA resource wants none: it is left out beside others, as it
+    is once the others have theirs.
+    """
     if requests.fabric is None or any(one.elsewhere for one in launchers):
         return Selection(launchers=launchers)
     running = {one.path for one in launchers}
-    return Selection(tuple(_target(*pair) for pair in pairs if pair[0].path in running))
+    own = [pair for pair in pairs if pair[0].path in running]
+    wanting = [pair for pair in own if not pair[1].rdma]
+    return Selection(tuple(_target(*pair) for pair in wanting or own))
 
 
 def _target(container: Container, usage: Usage) -> Target:
