@@ -24,7 +24,7 @@ FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 BESIDE_FAULTS := tests/e2e/certs tests/e2e/live/test_configuration.py
 
 # The packages below config do no I/O, so every branch is tested.
-PURE := pod fabric shelltext mpi decision mutations pipeline admission
+PURE := pod machine fabric shelltext mpi decision mutations pipeline admission
 comma := ,
 PURE_PACKAGES := $(subst $() ,$(comma),$(PURE:%=webhook.%))
 PURE_FILES := $(subst $() ,$(comma),$(PURE:%=webhook/%/*))
@@ -126,7 +126,7 @@ mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (
 		$(if $(ALL),--all) $(if $(MINUTES),--minutes $(MINUTES)) $(MUTATE)
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
-	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config \
+	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/machine \
 		tests/unit/app/test_operation_page.py
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's

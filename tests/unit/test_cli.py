@@ -132,7 +132,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name a command: serve, preview, check-config, certs, schema, completion"),
+        ([], "name a command: serve, preview, why, check-config, certs, schema, completion"),
         (["previw"], "(did you mean preview?)"),
         (
             ["preview", "--enabled", "pod.yaml"],

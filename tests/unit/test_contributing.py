@@ -54,6 +54,7 @@ def test_links_lead_to_files(page: Path) -> None:
         "an output format",
         "a kind that is watched in the cluster",
         "a reason",
+        "a new cause: a line that a library logs",
         "a rule on the fabrics file",
         "a command",
     ],

@@ -19,6 +19,7 @@ _USAGE = 2
 COMMANDS = {
     "serve": "run the webhook",
     "preview": "show what would happen to pods, and why",
+    "why": "say whether a pod has RDMA, and what to do if not",
     "check-config": "check a fabrics file",
     "certs": "show certificates, or exchange the CA",
     "schema": "print a JSON Schema",

@@ -1,4 +1,4 @@
-"""`rdma-webhook schema`: print the JSON Schema of the fabrics file or of the JSON output."""
+"""`rdma-webhook schema`: print the JSON Schema of the fabrics file, or of a JSON output."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import argparse
 from webhook.cli.output import write
 from webhook.config.schema import schema_text
 from webhook.render.json_form import form_schema
+from webhook.why.why_json import why_schema
+
+_SCHEMAS = {"fabrics": schema_text, "form": form_schema, "why": why_schema}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -14,13 +17,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "what",
         nargs="?",
-        choices=("fabrics", "form"),
+        choices=tuple(_SCHEMAS),
         default="fabrics",
-        help="fabrics: the fabrics file (default); form: the answer of preview -o json",
+        help="fabrics: the fabrics file (default); form: the answer of preview -o json; why: that "
+        "of why -o json",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one of the schemas."""
-    write(form_schema() if arguments.what == "form" else schema_text())
+    write(_SCHEMAS[arguments.what]())
     return 0

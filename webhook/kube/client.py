@@ -18,7 +18,12 @@ from typing import Any
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
-from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.config import (
+    ConfigException,
+    list_kube_config_contexts,
+    load_incluster_config,
+    load_kube_config,
+)
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
@@ -39,10 +44,11 @@ BROKEN = (ApiException, HTTPError, OSError)
 class Client:
     """An API server, accessed with a service account or a kubeconfig."""
 
-    def __init__(self, kubeconfig: Path | None = None) -> None:
+    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
         """Use the service account that is mounted into this pod, or a kubeconfig.
 
-        Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
+        `context` is one of the kubeconfig (default: its current one). Nothing is sent yet. Raises
+        ClusterError if the credentials cannot be read.
         """
         configuration = Configuration()
         # KUBECONFIG may list several files.
@@ -54,7 +60,7 @@ class Client:
                 load_incluster_config(configuration)  # type: ignore[no-untyped-call]
             else:
                 load_kube_config(  # type: ignore[no-untyped-call]
-                    str(kubeconfig), client_configuration=configuration
+                    str(kubeconfig), context=context, client_configuration=configuration
                 )
         except Exception as error:
             where = kubeconfig or "the service account"
@@ -104,7 +110,7 @@ class Client:
         """
         answer = self.open(method, path, body, content_type, query=query)
         try:
-            return answer.status, _parsed(answer.read())  # type: ignore[no-untyped-call]
+            return answer.status, parsed(answer.read())  # type: ignore[no-untyped-call]
         except BROKEN as error:
             raise self.unreachable(error) from error
 
@@ -141,6 +147,21 @@ class Client:
         return ClusterError(f"cannot reach the API server {host}: {_why(error)}")
 
 
+def context_namespace(kubeconfig: Path, context: str | None = None) -> str:
+    """Return the namespace of a context, as kubectl does: `default` if it names none.
+
+    Raises ClusterError if the kubeconfig cannot be read.
+    """
+    try:
+        contexts, current = list_kube_config_contexts(  # type: ignore[no-untyped-call]
+            str(kubeconfig)
+        )
+        found = [one for one in contexts if one["name"] == context] if context else [current]
+        return str(found[0]["context"].get("namespace") or "default") if found else "default"
+    except Exception as error:
+        raise ClusterError(f"cannot connect by {kubeconfig}: {_unreadable(error)}") from error
+
+
 def _unreadable(error: Exception) -> str:
     """Return why credentials cannot be read, without content that the client's text may quote.
 
@@ -153,7 +174,8 @@ def _unreadable(error: Exception) -> str:
     return f"not in the form of a kubeconfig ({type(error).__name__})"
 
 
-def _parsed(body: bytes) -> Object:
+def parsed(body: bytes) -> Object:
+    """Return the object in an answer, {} for anything else."""
     try:
         found: Any = json.loads(body)
     except ValueError:

@@ -1,0 +1,401 @@
+"""`rdma-webhook why` names the cause that was planted in each live pod, and what it may not read.
+
+The pods are made by real controllers, where a controller makes such pods.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cluster.install import CONFIGURATION, DEPLOYMENT, Webhook
+from tests.cluster.node import NAME as REAL
+from tests.e2e.asking import ENABLE, Document, apply, namespace, once, workload
+from tests.e2e.installed.space import Space
+from tests.waiting import until
+from webhook.cli import main
+from webhook.why.why_json import why_schema
+
+VALIDATOR = Draft202012Validator(json.loads(why_schema()))
+V100 = "nvidia.com/v100"
+PRODUCT = "nvidia.com/gpu.product"
+#: What NCCL writes; no GPU is here, so the containers write it themselves.
+WROTE = """\
+echo 'n:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA'
+exec sleep infinity"""
+FELL_BACK = """\
+echo 'n:1:1 [0] NCCL INFO NET/IB : No device found.'
+echo 'n:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0'
+exec sleep infinity"""
+
+
+class Answer(NamedTuple):
+    """What the command answered."""
+
+    code: int
+    out: str
+    err: str
+
+
+def why(space: Space, *arguments: str, kubeconfig: Path | None = None) -> Answer:
+    """Run the command in this process, as the administrator or with another kubeconfig."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    access = ("--kubeconfig", str(kubeconfig or space.cluster.kubeconfig), "-n", space.name)
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(["why", *access, *arguments])
+    return Answer(code, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def explained(space: Space, *arguments: str, **how: Any) -> Document:
+    """Return the explanation of one pod, as JSON."""
+    answer = why(space, "-o", "json", *arguments, **how)
+    form = json.loads(answer.out)
+    VALIDATOR.validate(form)
+    (found,) = form["pods"]
+    assert answer.code == (0 if found["well"] else 1)
+    assert isinstance(found, dict)
+    return found
+
+
+def texts(found: Document, chapter: str = "") -> str:
+    """Return the answer and all sentences, or those of a chapter."""
+    told = [
+        f"{one['code']}: {one['text']} > {one['remedy']}"
+        for each in found["chapters"]
+        if not chapter or each["name"] == chapter
+        for one in each["sentences"]
+    ]
+    return "\n".join(told if chapter else [found["answer"]["text"], *told])
+
+
+def job(space: Space, name: str, pod: Document, **metadata: Any) -> Document:
+    """Return a Job that makes such a pod."""
+    template = {"metadata": {"annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
+    made = workload("Job", space.name, once(template), **{"name": name, **metadata})
+    made["spec"]["backoffLimit"] = 0
+    return made
+
+
+def pod_of(space: Space, name: str) -> str:
+    """Wait for the pod of a Job, and return its name."""
+    found: list[str] = []
+
+    def there() -> bool:
+        names = space.kubectl("get", "pods", f"--selector=job-name={name}", "--output=name")
+        found[:] = names.split()
+        return bool(found)
+
+    until(there)
+    return found[0].removeprefix("pod/")
+
+
+def other_space(space: Space, suffix: str, **labels: str) -> Space:
+    """Make another namespace with these labels."""
+    made = Space(space.cluster, f"{space.name}-{suffix}", space.image)
+    document = namespace(made.name, None)
+    document["metadata"]["labels"] = labels
+    apply(made.cluster, document)
+    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def planted(space: Space) -> Iterator[dict[str, str]]:
+    """Let Jobs make a pod for each cause; return the pods' names."""
+    gpu = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    products = {"key": PRODUCT, "operator": "In", "values": ["Tesla-V100-X", "NVIDIA-A100-X"]}
+    both = {"nodeSelectorTerms": [{"matchExpressions": [products]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": both}}
+    none = {"resources": {"limits": {V100: "1", "rdma/none": "1"}}}
+    pods = {
+        "misspelt": space.pod("x", V100, {"rdma.lab/enabled": "true"}),
+        "no-fabric": space.pod("x", container=gpu),
+        "ambiguous": space.pod("x", container=gpu, affinity=affinity),
+        "non-root": space.pod("x", V100, container={"securityContext": {"runAsUser": 1000}}),
+        "disabled": space.pod(
+            "x", V100, container={"env": [{"name": "NCCL_IB_DISABLE", "value": "1"}]}
+        ),
+        "nowhere": space.pod("x", container=none),
+        "taken": space.pod("x", V100, {ENABLE: "true", "rdma.lab/devices": "64"}),
+        "oom": space.pod(
+            "x",
+            container={
+                "command": ["tail", "/dev/zero"],
+                "resources": {"limits": {V100: "1", "memory": "32Mi"}},
+            },
+            annotations={ENABLE: "true", "rdma.lab/memory-limit": "keep"},
+        ),
+        "no-image": space.pod("x", V100, container={"image": "lab.invalid/none:1"}),
+        "well": space.pod("x", V100, container={"command": ["/bin/sh", "-c", WROTE]}),
+        "fell-back": space.pod("x", V100, container={"command": ["/bin/sh", "-c", FELL_BACK]}),
+    }
+    jobs = [job(space, name, pod) for name, pod in pods.items()]
+    jobs.append(job(space, "elsewhere", space.pod("x", V100, {}), annotations={ENABLE: "true"}))
+    space.create(*jobs)
+    yield {name: pod_of(space, name) for name in (*pods, "elsewhere")}
+    space.kubectl("delete", "jobs", "--all", "--wait=false")
+
+
+@pytest.mark.parametrize(
+    ("cause", "rdma", "says"),
+    [
+        (
+            "misspelt",
+            "no",
+            [
+                (
+                    "No RDMA, since the webhook was not called: 'rdma.lab/enabled' in "
+                    "metadata.annotations means nothing (did you mean rdma.lab/enable?)"
+                ),
+                "under metadata.annotations of the pod template of Job misspelt",
+            ],
+        ),
+        (
+            "elsewhere",
+            "no",
+            ["in Job elsewhere: rdma.lab/enable stands in metadata.annotations of Job elsewhere"],
+        ),
+        (
+            "no-fabric",
+            "no",
+            ["No RDMA: nothing in the pod or its namespace says which fabric (FabricUnknown)."],
+        ),
+        (
+            "ambiguous",
+            "no",
+            ["No RDMA: what the pod says fits several fabrics: name one with rdma.lab/fabric"],
+        ),
+        (
+            "non-root",
+            "unsure",
+            [
+                "RDMA over v100-ib is not certain: IPC_LOCK does not help a target",
+                "NonRoot: IPC_LOCK does nothing for a user other than root",
+            ],
+        ),
+        ("disabled", "no", ["No RDMA: the user's NCCL_IB_DISABLE=1 turns RDMA off"]),
+    ],
+)
+def test_decisions(
+    space: Space, planted: dict[str, str], cause: str, rdma: str, says: list[str]
+) -> None:
+    """Why the webhook could not equip a pod, or was not called for it."""
+    found = explained(space, planted[cause])
+    assert found["rdma"] == rdma
+    assert found["owners"] == [f"Job {cause}"]
+    for sentence in says:
+        assert sentence in texts(found)
+
+
+def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
+    """What the webhook reported to the Job is told with its pod."""
+    pod = planted["ambiguous"]
+    until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "now"))
+
+
+def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> None:
+    """The pod is pending, and no node offers what it requests."""
+    pod = planted["nowhere"]
+    until(lambda: "rdma/none" in texts(explained(space, pod), "now"))
+    found = explained(space, pod)
+    assert found["rdma"] == "unsure"
+    assert "ResourceUnknown" in found["answer"]["code"]
+    sentence = "The pod is pending on rdma/none: no node of the cluster offers it."
+    assert sentence in texts(found, "now")
+
+
+def test_a_resource_that_is_taken(space: Space, planted: dict[str, str]) -> None:
+    """The pod is pending, and a node offers the resource, but not enough of it."""
+    pod = planted["taken"]
+    until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "now"))
+    found = explained(space, pod)
+    assert (found["rdma"], found["well"]) == ("yes", False)
+    sentence = f"The pod is pending on rdma/rdma_v100: {REAL} offer it, but have too little free"
+    assert sentence in texts(found, "now")
+
+
+def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, str]) -> None:
+    """It is said which limit, and that registered memory counts."""
+    pod = planted["oom"]
+    until(lambda: "OOMKilled" in texts(explained(space, pod), "now"))
+    found = explained(space, pod)
+    assert found["well"] is False
+    assert "used more memory than its limit of 32Mi" in texts(found, "now")
+
+
+def test_an_image_that_is_not_there(space: Space, planted: dict[str, str]) -> None:
+    """It is said which container waits, and why."""
+    pod = planted["no-image"]
+    until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "now"))
+
+
+def test_a_namespace_without_the_label(space: Space) -> None:
+    """It is said how to label it."""
+    other = other_space(space, "plain")
+    other.create(job(other, "train", other.pod("x", V100)))
+    found = explained(other, pod_of(other, "train"))
+    assert found["rdma"] == "no"
+    assert found["answer"]["text"] == (
+        f"No RDMA, since the webhook was not called: namespace {other.name} does not have the "
+        f'label {ENABLE}: "true".'
+    )
+    assert f"namespace {other.name} {ENABLE}=true" in found["answer"]["remedy"]
+    other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
+
+
+def test_a_pod_created_before_the_label(space: Space) -> None:
+    """The times of both are told."""
+    other = other_space(space, "late")
+    other.create(job(other, "train", other.pod("x", V100)))
+    pod = pod_of(other, "train")
+    time.sleep(1.1)  # times of the API server have whole seconds
+    other.cluster.kubectl("label", "namespace", other.name, f"{ENABLE}=true")
+    found = explained(other, pod)
+    created = other.get(pod)["metadata"]["creationTimestamp"]
+    assert found["answer"]["code"] == "CreatedBeforeLabel"
+    assert f"was created at {created}, before namespace {other.name} got" in texts(found)
+    other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
+
+
+def test_pod_security_that_refuses_the_capability(space: Space) -> None:
+    """The namespace's level is the reason."""
+    level = {"pod-security.kubernetes.io/enforce": "baseline"}
+    other = other_space(space, "baseline", **{ENABLE: "true"}, **level)
+    other.create(job(other, "train", other.pod("x", V100)))
+    found = explained(other, pod_of(other, "train"))
+    assert found["rdma"] == "unsure"
+    sentence = "PodSecurity: The namespace enforces a Pod Security level that refuses IPC_LOCK."
+    assert sentence in texts(found, "done")
+    other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
+
+
+def test_what_was_denied(space: Space) -> None:
+    """A pod that was never created: its controller's event says why."""
+    annotations = {ENABLE: "true", "rdma.lab/fabric": "nowhere"}
+    space.create(job(space, "denied", space.pod("x", V100, annotations)))
+    space.event("denied", "FailedCreate")
+    answer = why(space, "denied-abcde")
+    assert answer.code == 2
+    assert f"there is no pod denied-abcde in namespace {space.name}; Job denied could" in answer.err
+    assert "nowhere" in answer.err
+
+
+def test_a_pod_that_is_well(space: Space, planted: dict[str, str]) -> None:
+    """The log shows RDMA, and a shell in the container finds no device, since none is here."""
+    space.started(planted["well"])
+    found = explained(space, planted["well"], "--logs", "--exec")
+    assert (found["rdma"], found["well"]) == ("yes", True)
+    assert "The pod is equipped for RDMA over v100-ib" in texts(found)
+    assert "The log of container main shows RDMA, with GPUDirect RDMA." in texts(found, "log")
+    assert "In container main, no process has an RDMA device open." in texts(found, "processes")
+
+
+def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
+    """Admission could not know; the log does, and names the cause."""
+    space.started(planted["fell-back"])
+    assert explained(space, planted["fell-back"])["rdma"] == "yes"
+    found = explained(space, planted["fell-back"], "--logs")
+    assert found["rdma"] == "no"
+    assert "No RDMA in use: the log shows TCP sockets" in texts(found)
+    assert "NoDeviceFound: NCCL found no RDMA device" in texts(found, "log")
+
+
+def test_what_would_be_decided_today(
+    webhook: Webhook, space: Space, planted: dict[str, str]
+) -> None:
+    """From the Job's template, with the fabrics of the installation, it is the same."""
+    found = explained(space, planted["well"], "-c", str(webhook.fabrics))
+    assert "SameToday: The same, from the template of Job well: equipped" in texts(found, "today")
+
+
+@pytest.fixture(scope="module")
+def researcher(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the kubeconfig of an account that may only read pods."""
+    space.kubectl("create", "serviceaccount", "researcher")
+    space.kubectl("create", "role", "pods", "--verb=get", "--resource=pods")
+    space.kubectl(
+        "create", "rolebinding", "pods", "--role=pods",
+        f"--serviceaccount={space.name}:researcher",
+    )  # fmt: skip
+    token = space.kubectl("create", "token", "researcher").strip()
+    raw = ("config", "view", "--raw", "--minify", "--output=json")
+    config = json.loads(space.cluster.kubectl(*raw))
+    cluster = config["clusters"][0]["cluster"]
+    if path := cluster.pop("certificate-authority", ""):
+        authority = (space.cluster.directory / path).read_bytes()
+        cluster["certificate-authority-data"] = b64encode(authority).decode()
+    config["users"] = [{"name": "u", "user": {"token": token}}]
+    context = {"cluster": config["clusters"][0]["name"], "user": "u"}
+    config["contexts"] = [{"name": "c", "context": context}]
+    config["current-context"] = "c"
+    file = tmp_path_factory.mktemp("researcher") / "config"
+    file.write_text(json.dumps(config))
+    return file
+
+
+def test_with_the_right_to_read_pods_only(
+    space: Space, planted: dict[str, str], researcher: Path
+) -> None:
+    """The answer is the same; what may not be read is said, one line each."""
+    flags = ("--logs", "--exec")
+    found = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
+    assert "the user's NCCL_IB_DISABLE=1 turns RDMA off" in texts(found)
+    lacking = texts(found, "lacking")
+    assert f"You may not read the events of Pod {planted['disabled']}." in lacking
+    assert "You may not read Job disabled." in lacking
+    unseen = explained(space, planted["misspelt"], kubeconfig=researcher)
+    assert unseen["answer"]["code"] == "AnnotationMisspelt"
+    assert "You may not read mutatingwebhookconfigurations." in texts(unseen, "lacking")
+
+
+def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researcher: Path) -> None:
+    """Why a container could not be looked into is said."""
+    space.started(planted["well"])
+    found = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
+    assert "Container main could not be looked into: " in texts(found, "processes")
+    assert "pods/exec" in texts(found, "processes")
+    assert "You may not read the log of container main." in texts(found, "lacking")
+
+
+def test_a_pod_that_may_not_be_read(space: Space, researcher: Path) -> None:
+    """Without that right there is no answer."""
+    answer = why(Space(space.cluster, "default", ""), "train", kubeconfig=researcher)
+    assert (answer.code, answer.out) == (2, "")
+    assert "you may not read pod train in namespace default" in answer.err
+
+
+def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
+    """Under failurePolicy Ignore the pod is created as it is; it is the last test of this file."""
+    patch = '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"%s"}]'
+    cluster = space.cluster
+    cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Ignore'}")
+    webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
+    webhook.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=300s")
+    try:
+        created: list[str] = []
+
+        def unpatched() -> bool:
+            # The API server may take a moment to learn of the new policy.
+            name = f"missed-{len(created)}"
+            created.append(name)
+            space.create(job(space, name, space.pod("x", V100)))
+            return "rdma.lab/status" not in str(space.get(pod_of(space, name)))
+
+        until(unpatched)
+        found = explained(space, pod_of(space, created[-1]))
+        assert found["rdma"] == "no"
+        assert found["answer"]["code"] == "DidNotAnswer"
+        assert "the webhook did not answer when the pod was created" in texts(found)
+    finally:
+        cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Fail'}")
+        webhook.kubectl("scale", DEPLOYMENT, "--replicas=2")
+        webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")

@@ -1,0 +1,262 @@
+"""`rdma-webhook why` on files, and with an API server over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.integration.kubeconfig import KUBECONFIG
+from tests.unit.why.pods import ASKED, OWNED, configuration, job, live, namespace, status, unseen
+from webhook.cli import main
+from webhook.config import EXAMPLE
+from webhook.machine.causes import TRANSPORTS
+from webhook.why.why_json import why_schema
+
+VALIDATOR = Draft202012Validator(json.loads(why_schema()))
+
+
+def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+    """Run the command in this process; return exit code, output and errors."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr("sys.stdin", given)
+        patch.setenv("COLUMNS", "100")
+        patch.delenv("KUBECONFIG", raising=False)
+        code = main(["why", *arguments])
+    return code, out.buffer.getvalue().decode(), err.getvalue()
+
+
+def form(*arguments: str, **how: Any) -> tuple[int, dict[str, Any]]:
+    """Run the command with -o json; return the exit code and the answer."""
+    code, out, _ = run(*arguments, "-o", "json", **how)
+    answer = json.loads(out)
+    VALIDATOR.validate(answer)
+    return code, answer
+
+
+def written(folder: Path, *objects: dict[str, Any]) -> str:
+    """Write objects as kubectl prints them, and return the file's name."""
+    file = folder / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return str(file)
+
+
+def test_a_pod_that_is_equipped(tmp_path: Path) -> None:
+    """Exit code 0."""
+    code, answer = form("-f", written(tmp_path, live()))
+    assert code == 0
+    assert [pod["rdma"] for pod in answer["pods"]] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [live(status("no", "FabricUnknown")), live(status("unsure", "MemlockUnknown")), unseen()],
+)
+def test_a_pod_that_is_not(tmp_path: Path, pod: dict[str, Any]) -> None:
+    """Exit code 1, also if one of several is not."""
+    assert run("-f", written(tmp_path, pod))[0] == 1
+    assert run("-f", written(tmp_path, live(), pod))[0] == 1
+
+
+def test_standard_input() -> None:
+    """YAML from kubectl, by a pipe."""
+    text = json.dumps(live(status("none", "Launcher")))
+    code, out, err = run("-f", "-", stdin=text)
+    assert (code, err) == (0, "")
+    assert out.startswith("Pod lab/train-0\n  ✔ The pod needs no RDMA of its own: ")
+
+
+def test_several_files(tmp_path: Path) -> None:
+    """What one file says about a namespace holds for the pods of another."""
+    pods = written(tmp_path, unseen())
+    (tmp_path / "ns.json").write_text(json.dumps(namespace({})))
+    _, answer = form("-f", pods, "-f", str(tmp_path / "ns.json"))
+    assert answer["pods"][0]["answer"]["code"] == "NamespaceNotLabelled"
+
+
+def test_codes() -> None:
+    """Exit code 0; several codes and JSON."""
+    code, out, _ = run("FabricAmbiguous", "NoDeviceFound")
+    assert code == 0
+    assert out.startswith("FabricAmbiguous\n  The pod has no RDMA")
+    assert "\n\nNoDeviceFound\n  log: NCCL found no RDMA device" in out
+    code, answer = form("EnvFrom")
+    assert code == 0
+    assert [row["part"] for row in answer["codes"][0]["rows"]] == ["env", "hcoll", "nvlink"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no pod and no code: name one"),
+        (["FabricAmbigous"], "did you mean FabricAmbiguous"),
+        (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
+        (["train", "--kubeconfig", "missing"], "there is no kubeconfig missing: name one"),
+        (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod: name one of"),
+        (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect by "),
+    ],
+    ids=str,
+)
+def test_wrong_usage(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """Exit code 2, and one line that says what would be right."""
+    file = tmp_path / "config"
+    file.write_text(KUBECONFIG % 9)
+    given = [one.replace("{kubeconfig}", str(file)) for one in arguments]
+    code, out, err = run(*given)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a: b", "[1]", "{", "kind: Job\napiVersion: batch/v1", "\x00", "kind: List\nitems: x"],
+)
+def test_nonsense(text: str) -> None:
+    """A file without a pod is refused with a hint at what is wanted."""
+    code, out, err = run("-f", "-", stdin=text)
+    assert (code, out) == (2, "")
+    assert err.startswith("rdma-webhook: error: ")
+
+
+def test_a_workload_is_no_pod(tmp_path: Path) -> None:
+    """It is said which command takes it."""
+    _, _, err = run("-f", written(tmp_path, job()))
+    assert "no pod in it: give what kubectl get pod -o yaml prints" in err
+    assert "rdma-webhook preview" in err
+
+
+def test_fabrics(tmp_path: Path) -> None:
+    """With -c, what would be decided today."""
+    gpu: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
+    pods = written(tmp_path, live(metadata=OWNED), job(asked=ASKED, **gpu))
+    _, answer = form("-f", pods, "-c", str(EXAMPLE))
+    (chapter,) = (one for one in answer["pods"][0]["chapters"] if one["name"] == "today")
+    assert chapter["sentences"][0]["code"] == "SameToday"
+
+
+class Server(ThreadingHTTPServer):
+    """An API server with these objects; it refuses what is not there."""
+
+    daemon_threads = True
+
+    def __init__(self, objects: dict[str, Any]) -> None:
+        self.objects = objects
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        """Answer with an object, a text or a Status."""
+        path = self.path.partition("?")[0]
+        self.server.asked.append(self.path)
+        found = self.server.objects.get(path)
+        body = found.encode() if isinstance(found, str) else json.dumps(
+            found or {"kind": "Status", "message": f"cannot get {path}"}
+        ).encode()  # fmt: skip
+        self.send_response(200 if found is not None else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+LAB = "/api/v1/namespaces/lab"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Serve a pod of the namespace lab; its kubeconfig is `config`."""
+    with Server({f"{LAB}/pods/train-0": live()}) as made:
+        text = KUBECONFIG % made.server_address[1]
+        (tmp_path / "config").write_text(
+            text.replace("{cluster: c, user: u}", "{cluster: c, user: u, namespace: lab}")
+        )
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+def test_the_namespace_of_the_context(tmp_path: Path, server: Server) -> None:
+    """It is the default, as for kubectl; -n and --context choose others."""
+    access = ("--kubeconfig", str(tmp_path / "config"))
+    assert run("train-0", *access)[0] == 0
+    assert run("pod/train-0", *access, "--context", "x")[0] == 0
+    code, _, err = run("train-0", *access, "-n", "other")
+    assert code == 2
+    assert "you may not read pod train-0 in namespace other" in err
+    assert server.asked[-1] == "/api/v1/namespaces/other/pods/train-0"
+
+
+def test_rights_that_are_lacking(tmp_path: Path, server: Server) -> None:
+    """Each is told, and nothing else is lost."""
+    server.objects[f"{LAB}/pods/train-0"] = unseen(metadata=OWNED)
+    code, out, err = run("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
+    assert (code, err) == (1, "")
+    end = out[out.index("What could not be read") :].splitlines()
+    assert [line.strip(" ·") for line in end[1:]] == [
+        "You may not read the kinds of batch/v1.",
+        "You may not read namespace lab.",
+        "You may not read mutatingwebhookconfigurations.",
+        "You may not read the events of Pod train-0.",
+    ]
+
+
+def test_logs_of_the_cluster(tmp_path: Path, server: Server) -> None:
+    """The log decides whether RDMA is in use."""
+    states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
+    server.objects[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    server.objects[f"{LAB}/pods/train-0/log"] = f"hello\n{TRANSPORTS[1].example}\n"
+    code, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
+    (pod,) = answer["pods"]
+    assert (code, pod["rdma"], pod["answer"]["code"]) == (1, "no", "SocketsInUse")
+    assert f"{LAB}/pods/train-0/log?container=main&limitBytes=4194304" in server.asked
+
+
+def test_exec_without_the_right(tmp_path: Path, server: Server) -> None:
+    """Why a container could not be looked into is said."""
+    states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
+    server.objects[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--exec")
+    (chapter,) = (one for one in answer["pods"][0]["chapters"] if one["name"] == "processes")
+    (sentence,) = chapter["sentences"]
+    assert sentence["code"] == "NotLookedInto"
+    assert "403" in sentence["text"]
+
+
+def test_why_it_was_not_called(tmp_path: Path, server: Server) -> None:
+    """With the right to read them, the namespace and the webhook's configuration decide."""
+    server.objects |= {
+        f"{LAB}/pods/train-0": unseen(),
+        LAB: namespace(),
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {
+            "items": [configuration("Ignore")]
+        },
+        f"{LAB}/events": {"items": []},
+    }
+    _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"))
+    assert answer["pods"][0]["answer"]["code"] == "DidNotAnswer"
+    assert "lacking" not in [one["name"] for one in answer["pods"][0]["chapters"]]
+
+
+def test_a_code_that_may_be_a_pod(tmp_path: Path, server: Server) -> None:
+    """A word without capitals is a pod; if there is none, the code is offered."""
+    assert server.objects
+    code, _, err = run("launcher", "--kubeconfig", str(tmp_path / "config"))
+    assert code == 2
+    assert "for the reason code: rdma-webhook why Launcher" in err

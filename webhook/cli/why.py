@@ -1,0 +1,188 @@
+"""`rdma-webhook why`: say whether a pod has RDMA, why or why not, and what to do."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from webhook.cli.common_options import add_form
+from webhook.cli.output import colour, say, unreadable, width, write, write_json
+from webhook.cli.stdin import read_stdin
+from webhook.config.load import load_fabrics
+from webhook.errors import DocumentError
+from webhook.fabric.records import Fabrics
+from webhook.why.answer import explain_pod
+from webhook.why.codes import Explained, explained, is_code
+from webhook.why.collector import Collector, NoPodError, Wanted
+from webhook.why.explanation import Explanation
+from webhook.why.from_objects import gathered_from, objects_of
+from webhook.why.gathered import Gathered
+from webhook.why.why_json import code_form, why_form
+from webhook.why.why_text import code_text, why_text
+from webhook.yamltext.documents import DOCUMENT_LIMITS, read_documents
+
+_WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
+_PODS = ("pod/", "pods/", "po/")
+_EXAMPLES = """examples:
+  rdma-webhook why train-0-abcde -n lab        a pod of the cluster
+  rdma-webhook why train-0-abcde --logs        and what NCCL and UCX wrote
+  kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
+  rdma-webhook why FabricAmbiguous             what a reason code means
+
+exit codes: 0 each pod has RDMA, or is a launcher, and nothing keeps it from running (for codes:
+always), 1 not, or not certain, 2 usage, or something that cannot be read
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `why`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("words", nargs="*", metavar="POD|CODE", help="a pod's name, or a reason code")
+    add(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        dest="files",
+        metavar="FILE",
+        help="pods as kubectl get -o yaml or json printed them, or -; may be repeated",
+    )
+    add("-n", "--namespace", help="the pods' namespace (default: the context's)")
+    add("--kubeconfig", type=Path, metavar="FILE", help="default: as kubectl does")
+    add("--context", metavar="NAME", help="a context of the kubeconfig (default: the current one)")
+    add("--logs", action="store_true", help="search the logs for what NCCL and UCX wrote")
+    add(
+        "--exec",
+        action="store_true",
+        dest="look",
+        help="run a shell in the containers, to see whether processes hold registered memory",
+    )
+    add(
+        "-c",
+        "--config",
+        metavar="FABRICS",
+        help="a fabrics file: also say what would be decided today",
+    )
+    add_form(command)
+
+
+class _Found(NamedTuple):
+    """What there is to print."""
+
+    codes: list[Explained]
+    pods: list[Explanation]
+    unreadable: bool
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain the pods and codes, and return the exit code."""
+    words: list[str] = arguments.words
+    if not words and not arguments.files:
+        raise DocumentError("no pod and no code: name one (see rdma-webhook why --help)")
+    # A pod's name has no capitals, and a code begins with one.
+    codes = [explained(word) for word in words if word != word.lower()]
+    pods = [word for word in words if word == word.lower()]
+    fabrics = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
+    gathered, failed = _gathered(arguments, pods, fabrics)
+    found = _Found(codes, [explain_pod(one) for one in gathered], failed)
+    if found.codes or found.pods:
+        _print(found, arguments.output)
+    if found.unreadable:
+        return _UNREADABLE
+    return _WELL if all(one.well for one in found.pods) else _NOT_WELL
+
+
+def _gathered(
+    arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
+) -> tuple[list[Gathered], bool]:
+    """Return what is known about all pods, and whether something could not be read."""
+    found: list[Gathered] = []
+    failed = False
+    if arguments.files:
+        objects = [item for name in arguments.files for item in _objects(name)]
+        found += gathered_from(objects, arguments.namespace or "default", fabrics)
+        if not found:
+            raise DocumentError(_no_pod(arguments.files))
+    collector, namespace = _collector(arguments, fabrics) if pods else (None, "")
+    for word in pods:
+        assert collector is not None
+        try:
+            found.append(collector.collect(namespace, _name(word)))
+        except NoPodError as error:
+            say("error", f"{error}{_maybe_code(word)}")
+            failed = True
+    return found, failed
+
+
+def _name(word: str) -> str:
+    """Return the name in `pod/NAME`; DocumentError for another kind."""
+    for prefix in _PODS:
+        word = word.removeprefix(prefix)
+    if "/" in word:
+        kind, _, name = word.partition("/")
+        raise DocumentError(
+            f"{word!r:.80} is not a pod: name one of the pods of {kind} {name} (kubectl get pods)"
+        )
+    return word
+
+
+def _maybe_code(word: str) -> str:
+    if not is_code(word):
+        return ""
+    return f"; for the reason code: rdma-webhook why {explained(word).code}"
+
+
+def _no_pod(files: list[str]) -> str:
+    names = ", ".join(files)
+    return (
+        f"{names}: no pod in it: give what kubectl get pod -o yaml prints; for what would happen "
+        f"to the pods of a workload: rdma-webhook preview"
+    )
+
+
+def _objects(name: str) -> Iterator[dict[str, object]]:
+    try:
+        if name == "-":
+            documents = read_documents(read_stdin(DOCUMENT_LIMITS.octets + 1))
+        else:
+            with Path(name).open("rb") as file:
+                documents = read_documents(file.read(DOCUMENT_LIMITS.octets + 1), name)
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None
+    for document in documents:
+        yield from objects_of(document.value)
+
+
+def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
+    """Return what reads the cluster, and the namespace of the pods."""
+    from webhook.kube.client import Client, context_namespace  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    kubeconfig = _kubeconfig(arguments.kubeconfig)
+    client = Client(kubeconfig, arguments.context)
+    namespace = arguments.namespace or context_namespace(kubeconfig, arguments.context)
+    wanted = Wanted(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
+    return Collector(ApiReads(client), PodAccess(client), wanted), namespace
+
+
+def _kubeconfig(given: Path | None) -> Path:
+    """Return the kubeconfig that kubectl would use."""
+    if given is not None:
+        return given
+    if variable := os.environ.get("KUBECONFIG"):
+        return Path(variable)
+    return Path.home() / ".kube" / "config"
+
+
+def _print(found: _Found, form: str) -> None:
+    if form == "json":
+        write_json({**why_form(found.pods), "codes": [code_form(one) for one in found.codes]})
+        return
+    codes = [code_text(one, width=width(), colour=colour()) for one in found.codes]
+    pods = [why_text(found.pods, width=width(), colour=colour())] if found.pods else []
+    write("\n".join((*codes, *pods)))

@@ -1,0 +1,353 @@
+"""What NCCL, UCX, Open MPI and perftest write into a log, what it means, and what to do about it.
+
+This is the only table of these texts: `rdma-webhook why --logs` searches for them, and
+docs/troubleshooting.md is made from it. Every row has a line as the program writes it, which a test
+reads, and the source of the text.
+
+    transport  which network carries the traffic; `rdma` says whether that is RDMA
+    setting    something in the environment turns RDMA off
+    slower     RDMA works, but not as fast as it could
+    trouble    something fails
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Sort = Literal["transport", "setting", "slower", "trouble"]
+
+
+class Cause(NamedTuple):
+    """One kind of line, and what it tells."""
+
+    code: str
+    sort: Sort
+    #: A part of every such line; it makes the search fast.
+    clue: str
+    #: The whole of what identifies the line, where the clue alone is not enough.
+    pattern: re.Pattern[str] | None
+    #: A line as the program writes it.
+    example: str
+    #: What it means, as a sentence.
+    means: str
+    #: What to do, as a sentence; "" if nothing is wrong.
+    remedy: str
+    source: str
+    #: For a transport: whether it is RDMA. None for a network that is not known here.
+    rdma: bool | None = None
+
+    def fits(self, line: str) -> bool:
+        """Return whether a line of a log is of this kind."""
+        if self.clue not in line:
+            return False
+        return self.pattern is None or self.pattern.search(line) is not None
+
+
+#: Networks of NCCL that are RDMA: its own, and the plugins of HPC-X, libfabric and Google.
+_NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
+_NET_IB = "nccl, src/transport/net_ib"
+_NCCL_ENV = "NCCL documentation, Environment Variables"
+_TEXT = "Run it again with NCCL_DEBUG=INFO"
+
+TRANSPORTS = (
+    Cause(
+        "ChannelsOverRdma", "transport", "via NET/",
+        re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
+        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
+        "NCCL's channels to other machines run over RDMA.",
+        "", "nccl, src/transport/net.cc", rdma=True,
+    ),
+    Cause(
+        "ChannelsOverSockets", "transport", "via NET/Socket", None,
+        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
+        "NCCL's channels to other machines run over TCP sockets, not over RDMA.",
+        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "libibverbs). If there is none, run it again with NCCL_DEBUG=INFO.",
+        "nccl, src/transport/net.cc", rdma=False,
+    ),
+    Cause(
+        "NetworkIsRdma", "transport", "Using network ",
+        re.compile(rf"Using network {_NCCL_RDMA}\b"),
+        "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
+        "NCCL chose an RDMA network for its traffic to other machines.",
+        "", "nccl, src/plugin/net.cc", rdma=True,
+    ),
+    Cause(
+        "NetworkIsSocket", "transport", "Using network Socket", None,
+        "node-0:152:386 [0] NCCL INFO Using network Socket",
+        "NCCL chose TCP sockets for its traffic to other machines.",
+        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "libibverbs).",
+        "nccl, src/plugin/net.cc", rdma=False,
+    ),
+    Cause(
+        "UcxOverRdma", "transport", "cfg#",
+        re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
+        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
+        "inter-node cfg#3 tag(rc_mlx5/mlx5_0:1)",
+        "UCX's connections to other machines run over RDMA.",
+        "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
+    ),
+    Cause(
+        "UcxOverTcp", "transport", "cfg#",
+        re.compile(
+            r"inter-node cfg#\d{1,6} (?!.{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/)"
+            r".{0,400}?\btcp/"
+        ),
+        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
+        "inter-node cfg#3 tag(tcp/eth0)",
+        "UCX's connections to other machines run over TCP.",
+        "Check that UCX_TLS, if it is set, contains rc, and that UCX_NET_DEVICES names an RDMA "
+        "device of this machine (mlx5_0:1).",
+        "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
+    ),
+)  # fmt: skip
+
+SETTINGS = (
+    Cause(
+        "IbDisabledByEnvironment", "setting", "NCCL_IB_DISABLE set by environment to",
+        re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
+        "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
+        "NCCL_IB_DISABLE turns RDMA off.",
+        "Remove the variable: look in the container's env, in envFrom, in the image and in "
+        "nccl.conf.",
+        _NCCL_ENV,
+    ),
+    Cause(
+        "NetSetByEnvironment", "setting", "NCCL_NET set by environment to",
+        re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
+        "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
+        "NCCL_NET makes NCCL use TCP sockets.",
+        "Remove the variable: look in the container's env, in envFrom, in the image and in "
+        "nccl.conf.",
+        _NCCL_ENV,
+    ),
+)  # fmt: skip
+
+SLOWER = (
+    Cause(
+        "GpuDirectOff", "slower", "GPU Direct RDMA Disabled for",
+        re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
+        "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        "NCCL uses RDMA, but each message goes through the host's memory, since the NIC cannot "
+        "read the GPU's.",
+        "Ask whoever runs the node whether nvidia-peermem is loaded, or DMA-BUF available. If "
+        "the line gives a distance, the GPU and the NIC are on different PCIe switches, and "
+        "nothing is wrong.",
+        _NET_IB,
+    ),
+)  # fmt: skip
+
+TROUBLES = (
+    Cause(
+        "NoDeviceFound", "trouble", "NET/IB : No device found", None,
+        "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
+        "NCCL found no RDMA device, and goes on over TCP sockets without an error.",
+        "If /dev/infiniband is missing in the container, it has no RDMA resource. If it is "
+        "there, NCCL_IB_HCA may name no device that exists, or the image may lack "
+        "ibverbs-providers.",
+        _NET_IB,
+    ),
+    Cause(
+        "LibraryMissing", "trouble", "Failed to open libibverbs.so", None,
+        "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
+        "The image has no libibverbs, so NCCL goes on over TCP sockets without an error.",
+        "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
+        "nccl, src/misc/ibvwrap.cc",
+    ),
+    Cause(
+        "ProviderMissing", "trouble", "no userspace device-specific driver found", None,
+        "libibverbs: Warning: no userspace device-specific driver found for "
+        "/sys/class/infiniband_verbs/uverbs0",
+        "The image has libibverbs, but not the part of it for this NIC.",
+        "Add ibverbs-providers (or rdma-core) to the image.",
+        "rdma-core, libibverbs/init.c",
+    ),
+    Cause(
+        "RegistrationRefused", "trouble", "Cannot allocate memory",
+        re.compile(
+            r"\bibv_(?:reg_\w{1,20}|create_\w{1,20})\b.{0,200}Cannot allocate memory"
+            r"(?! : Please set max locked memory)"
+        ),
+        "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
+        "Cannot allocate memory",
+        "The kernel refused to register memory: it exceeds the limit on locked memory "
+        "(ulimit -l), and the process may not exceed it.",
+        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
+        "has LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
+        "linux, drivers/infiniband/core/umem.c",
+    ),
+    Cause(
+        "MemlockTooSmall", "trouble", "Please set max locked memory", None,
+        "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
+        "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
+        "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
+        "UCX could not register memory: the limit on locked memory is too small, and the process "
+        "may not exceed it.",
+        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
+        "has LimitMEMLOCK=infinity.",
+        "openucx/ucx, src/uct/ib/base",
+    ),
+    Cause(
+        "PerftestNoMemory", "trouble", "Couldn't allocate MR", None,
+        "Couldn't allocate MR",
+        "perftest could not register memory.",
+        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
+        "has LimitMEMLOCK=infinity.",
+        "linux-rdma/perftest, src/perftest_resources.c",
+    ),
+    Cause(
+        "LockedMemoryOpenMpi", "trouble", "trying to allocate some locked memory",
+        re.compile(r"OpenFabrics|locked memory"),
+        "initialize while trying to allocate some locked memory.  This typically can",
+        "Open MPI could not register memory: the limit on locked memory is too small.",
+        "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
+        "has LimitMEMLOCK=infinity.",
+        "open-mpi/ompi, help-mpi-btl-openib.txt",
+    ),
+    Cause(
+        "PeerMemoryMissing", "trouble", "Bad address",
+        re.compile(r"\bibv_reg_\w{1,20}\b.{0,200}Bad address"),
+        "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
+        "Bad address",
+        "The NIC cannot register the GPU's memory.",
+        "Ask whoever runs the node to load nvidia-peermem, or for a driver with DMA-BUF.",
+        "linux-rdma/perftest, issue 126",
+    ),
+    Cause(
+        "PortDown", "trouble", "state is Down",
+        re.compile(r"Port number \d{1,3} state is Down"),
+        "Port number 1 state is Down",
+        "The port of that RDMA device is down.",
+        "Use another device of the node (ibstat shows which are Active), and report the port to "
+        "whoever runs the node.",
+        "linux-rdma/perftest, src/perftest_resources.c",
+    ),
+    Cause(
+        "DeviceNotFound", "trouble", "not found",
+        re.compile(r"\bIB device [\w.-]{1,64} not found"),
+        "IB device mlx5_bond_0 not found",
+        "The container has no RDMA device with that name.",
+        "Name a device that the container has: ls /sys/class/infiniband shows those of the node, "
+        "and /dev/infiniband has those that the RDMA resource brings.",
+        "linux-rdma/perftest, src/perftest_resources.c",
+    ),
+    Cause(
+        "NoRdmaDevice", "trouble", "Unable to find the Infiniband/RoCE device", None,
+        "Unable to find the Infiniband/RoCE device",
+        "The container has no RDMA device that perftest can use.",
+        "Request the RDMA resource of the fabric; without it, the devices are listed but cannot "
+        "be opened.",
+        "linux-rdma/perftest, src/perftest_resources.c",
+    ),
+    Cause(
+        "QueuePairRefused", "trouble", "odify",
+        re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
+        "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
+        "error Invalid argument",
+        "Two machines could not connect: on RoCE, the GID does not belong to this network "
+        "namespace, or NCCL_IB_GID_INDEX is that of another machine.",
+        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
+        "or newer, and do not set NCCL_IB_GID_INDEX. On InfiniBand: check that both machines are "
+        "on one fabric.",
+        "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
+    ),
+    Cause(
+        "CompletionError", "trouble", "Got completion from peer", None,
+        "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
+        "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
+        "A transfer over RDMA failed: with error 12, the other machine did not answer in time.",
+        "Read the log of the other rank first: it may have ended. If it runs, both may use "
+        "devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE without "
+        "flow control). Error 4 is a defect of GPUDirect on the node.",
+        _NET_IB,
+    ),
+    Cause(
+        "MixedLinkTypes", "trouble", "Try selecting NICs of only one link type", None,
+        "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
+        "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
+        "using NCCL_IB_HCA",
+        "InfiniBand and Ethernet devices were mixed.",
+        "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), the same for all "
+        "pods of the job.",
+        _NET_IB,
+    ),
+    Cause(
+        "PeerClosed", "trouble", "Connection closed by remote peer", None,
+        "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
+        "remote peer node-1<35396>",
+        "Another rank ended, and this one only noticed.",
+        "Read the log of the rank that the line names: the cause is there. A frequent one is a "
+        "pod of the job without IPC_LOCK.",
+        "nccl, src/misc/socket.cc",
+    ),
+    Cause(
+        "CrashInProxy", "trouble", "ncclProxyServiceUDS", None,
+        "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
+        "NCCL crashed after another of its calls had failed.",
+        "Read the NCCL WARN lines above, on all ranks: memory that could not be registered "
+        "(IPC_LOCK missing) has ended like this.",
+        "a published report on vLLM over InfiniBand",
+    ),
+    Cause(
+        "SystemError", "trouble", "unhandled system error", None,
+        "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
+        "A system call of NCCL failed; this line does not say which.",
+        f"Read the NCCL WARN lines above. If there are none: {_TEXT[0].lower()}{_TEXT[1:]}.",
+        "nccl, src/init.cc",
+    ),
+    Cause(
+        "PeerFailedFirst", "trouble", "Couldn't read remote address", None,
+        "ethernet_read_keys: Couldn't read remote address",
+        "The other side of perftest ended first.",
+        "Read the output of the other side: the cause is there.",
+        "linux-rdma/perftest, src/perftest_communication.c",
+    ),
+    Cause(
+        "NoSocketInterface", "trouble", "no socket interface found", None,
+        "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
+        "NCCL_SOCKET_IFNAME names no network interface that is there.",
+        "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove it.",
+        "nccl, src/bootstrap.cc",
+    ),
+    Cause(
+        "SharedMemoryTooSmall", "trouble", "/dev/shm/nccl-",  # noqa: S108
+        re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
+        "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
+        "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
+        "The volume at /dev/shm is too small: it has 64 MiB by default.",
+        "Mount an emptyDir of medium Memory at /dev/shm, or ask for `sharedMemory` in the "
+        "fabrics file.",
+        "NCCL documentation, Troubleshooting",
+    ),
+    Cause(
+        "UcxDeviceMissing", "trouble", "is not available, please use one or more of",
+        re.compile(r"network device '[^']{1,80}' is not available"),
+        "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
+        "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
+        "UCX_NET_DEVICES names a device that the container does not have.",
+        "Name one of the devices that the line lists; if it lists no mlx5 device, the container "
+        "has no RDMA device.",
+        "openucx/ucx, src/ucp/core/ucp_context.c",
+    ),
+    Cause(
+        "UcxNothingUsable", "trouble", "no usable transports/devices", None,
+        "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
+        "transports/devices (asked tcp on network:mlx5_0:1)",
+        "UCX_NET_DEVICES and UCX_TLS together leave UCX nothing to use.",
+        "Add the pod's interface to UCX_NET_DEVICES (mlx5_0:1,eth0), since UCX applies it to TCP "
+        "too, or remove both variables.",
+        "openucx/ucx, src/ucp/core/ucp_context.c",
+    ),
+    Cause(
+        "OtherLauncher", "trouble", "unrecognized argument",
+        re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
+        "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
+        "mpirun is that of MPICH or Intel MPI, and got an option of Open MPI.",
+        "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
+        "MPICH 5.0 and Intel MPI 2021.18, run",
+    ),
+)  # fmt: skip
+
+CAUSES: tuple[Cause, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *TROUBLES)

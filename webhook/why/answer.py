@@ -1,0 +1,109 @@
+"""The answer: whether the pod has RDMA, and the chapters that explain it.
+
+What was seen at work (registered memory, NCCL's channels) is stronger than the status, which says
+only what admission could see.
+"""
+
+from __future__ import annotations
+
+from webhook.why.asked import rdma_requests, tell_asked
+from webhook.why.called import tell_called
+from webhook.why.codes import CODE_ROWS, CODES
+from webhook.why.done import tell_done
+from webhook.why.explanation import Chapter, Explanation, Level, Sentence
+from webhook.why.gathered import Gathered, PodStatus, title
+from webhook.why.now import tell_now
+from webhook.why.remedies import REMEDIES
+from webhook.why.today import tell_today
+from webhook.why.witnesses import tell_log, tell_processes, witnessed
+
+_LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
+
+
+def explain_pod(gathered: Gathered) -> Explanation:
+    """Explain why a pod has RDMA, or has not."""
+    called = tell_called(gathered)
+    rdma, answer = _answer(gathered, called)
+    chapters = {
+        "asked": tuple(tell_asked(gathered)),
+        "called": (called,),
+        "done": tuple(tell_done(gathered)),
+        "now": tuple(tell_now(gathered)),
+        "processes": tuple(tell_processes(gathered)),
+        "log": tuple(tell_log(gathered)),
+        "today": tuple(tell_today(gathered)),
+        "lacking": tuple(Sentence("NotRead", "fact", text) for text in gathered.lacking),
+    }
+    return Explanation(
+        namespace=gathered.home,
+        pod=gathered.name,
+        owners=tuple(map(title, gathered.owners)),
+        rdma=rdma,
+        answer=answer,
+        chapters=tuple(Chapter(name, told) for name, told in chapters.items() if told),
+    )
+
+
+def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
+    """Return the answer as a word and as a sentence."""
+    seen, witness = witnessed(gathered)
+    status = gathered.status if called.code == "Called" else None
+    if seen and (status is None or status.rdma != seen):
+        return seen, _by_witness(seen, witness, status)
+    if status is not None:
+        return status.rdma, _by_status(status)
+    own = rdma_requests(gathered)
+    if own:
+        text = (
+            f"RDMA is not certain: the webhook was not called, but the pod requests {own[0]} "
+            "itself. Whether it has all else that it needs is not checked."
+        )
+        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+    if called.level == "unsure":
+        text = f"RDMA is not certain. {called.text}"
+        return "unsure", Sentence(called.code, "unsure", text, called.remedy)
+    reason = called.text.removeprefix("No: ")
+    text = f"No RDMA, since the webhook was not called: {reason}"
+    return "no", Sentence(called.code, "problem", text, called.remedy)
+
+
+def _by_status(status: PodStatus) -> Sentence:
+    code = status.because
+    over = f" over {status.fabric}" if status.fabric else ""
+    starts = {
+        "yes": f"The pod is equipped for RDMA{over}",
+        "no": "No RDMA",
+        "unsure": f"RDMA{over} is not certain",
+        "none": "The pod needs no RDMA of its own",
+    }
+    text = f"{starts[status.rdma]}: {_when(code)} ({code})."
+    remedy = REMEDIES.get(code, "")
+    return Sentence(code or "Status", _LEVELS[status.rdma], text, remedy)
+
+
+def _when(code: str) -> str:
+    if code not in CODES:
+        return "this version of rdma-webhook does not know why"
+    sentence = next(row.when for row in CODE_ROWS if row.code == code).removesuffix(".")
+    # An acronym stays as it is.
+    return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
+
+
+def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
+    """Say what was seen at work, where admission said something else, or nothing."""
+    said = {
+        "yes": "admission said that it is equipped",
+        "no": "admission said no",
+        "unsure": "admission could not be certain",
+        "none": "admission took it for a launcher",
+    }
+    texts = {
+        "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
+        "RdmaInUse": "RDMA is in use, by the log",
+        "SocketsInUse": "No RDMA in use: the log shows TCP sockets",
+        "MixedTransports": "RDMA is in use in part: the log shows TCP sockets too",
+    }
+    before = said[status.rdma] if status is not None else "the webhook was not called"
+    text = f"{texts[witness]} ({before})."
+    remedy = "" if seen == "yes" else "The section on the log below says why, if it is known."
+    return Sentence(witness, _LEVELS[seen], text, remedy)

@@ -1,0 +1,312 @@
+"""Read a cluster for what there is to know about one pod.
+
+Only the right to read the pod is needed. What else may not be read is left out, with a sentence,
+and nothing is read that the explanation does not need.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from webhook.errors import ClusterError, WebhookError
+from webhook.fabric.records import Fabrics
+from webhook.kube.requests import Query, RefusedError
+from webhook.machine.log_lines import read_log
+from webhook.pod.manifest import at
+from webhook.why.called import controller_reference
+from webhook.why.from_objects import MOST_OWNERS, in_order, webhooks_in
+from webhook.why.gathered import (
+    ContainerLog,
+    ContainerProcesses,
+    Gathered,
+    Item,
+    PinnedProcess,
+    WebhookSetup,
+    items_at,
+    number_at,
+    title,
+    word_at,
+)
+
+_FORBIDDEN, _NOT_FOUND = 403, 404
+#: Bytes of a log: NCCL and UCX write what matters at the start, and what failed at the end.
+HEAD, TAIL_LINES = 4 << 20, 3000
+_PAGE = 500
+#: Finds the processes that have an RDMA device open; only `ls` is not part of the shell itself.
+SCRIPT = """\
+command -v ls >/dev/null || { echo no-ls; exit 0; }
+hidden=0
+for p in /proc/[0-9]*; do
+  if ! seen=$(ls -l "$p/fd" 2>/dev/null); then
+    [ -d "$p/fd" ] && hidden=$((hidden + 1))
+    continue
+  fi
+  case $seen in *"/dev/infiniband/uverbs"*)
+    name=? pin=0
+    while read -r key value rest; do
+      case $key in Name:) name=$value ;; VmPin:) pin=$value ;; esac
+    done <"$p/status"
+    echo "process ${p#/proc/} $pin $name" ;;
+  esac
+done
+echo "hidden $hidden"
+"""
+
+
+class Wanted(NamedTuple):
+    """What to collect besides what can be read as an object."""
+
+    processes: bool = False
+    logs: bool = False
+    fabrics: Fabrics | None = None
+
+
+class ObjectReads(Protocol):
+    """Reads of objects; RefusedError if the API server refuses, ClusterError if it is silent."""
+
+    def get(self, path: str, query: Query) -> Item:
+        """Return an object, or a page of a list."""
+
+
+class PodReads(Protocol):
+    """Reads of what is inside a pod; raises as `ObjectReads` does."""
+
+    def log(self, path: str, query: Query, most: int) -> str:
+        """Return at most `most` bytes of a log."""
+
+    def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
+        """Run a command in a container, and return its output."""
+
+
+class NoPodError(WebhookError):
+    """There is no such pod, or it cannot be read."""
+
+
+class Collector:
+    """Collects what is known about pods, one after the other."""
+
+    def __init__(self, reads: ObjectReads, inside: PodReads, wanted: Wanted) -> None:
+        self._reads = reads
+        self._inside = inside
+        self._wanted = wanted
+        self._lacking: list[str] = []
+
+    def collect(self, namespace: str, name: str) -> Gathered:
+        """Collect what is known about a pod; NoPodError if it cannot be read itself."""
+        self._lacking = []
+        pod = self._pod(namespace, name)
+        owners = self._owners(pod, namespace)
+        bare = Gathered(pod=pod)
+        seen = bare.status is not None
+        wanted = self._wanted
+        return Gathered(
+            pod=pod,
+            owners=owners,
+            namespace=None if seen and not wanted.fabrics else self._namespace(namespace),
+            webhooks=None if seen else self._webhooks(),
+            events=self._events(namespace, (pod, *owners)),
+            nodes=self._nodes() if _is_pending(pod) else None,
+            processes=self._processes(bare, namespace) if wanted.processes else None,
+            logs=self._logs(bare, namespace) if wanted.logs else None,
+            fabrics=wanted.fabrics,
+            lacking=tuple(self._lacking),
+        )
+
+    def _pod(self, namespace: str, name: str) -> Item:
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        try:
+            return {"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})}
+        except RefusedError as error:
+            if error.code == _NOT_FOUND:
+                raise NoPodError(self._absent(namespace, name)) from None
+            if error.code == _FORBIDDEN:
+                message = f"you may not read pod {name} in namespace {namespace}"
+                raise NoPodError(message) from None
+            raise
+
+    def _absent(self, namespace: str, name: str) -> str:
+        """Say that a pod is not there, and why its controller may have failed to create it."""
+        told = f"there is no pod {name} in namespace {namespace}"
+        found = self._list(f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE)
+        for event in reversed(found or []):
+            owner = word_at(event, ("involvedObject", "name"))
+            if owner and name.startswith(owner):
+                kind = word_at(event, ("involvedObject", "kind"))
+                return f"{told}; {kind} {owner} could not create a pod: {event.get('message')}"
+        return f"{told} (kubectl get pods -n {namespace} lists those that are there)"
+
+    def _owners(self, pod: Item, namespace: str) -> tuple[Item, ...]:
+        found: list[Item] = []
+        item = pod
+        while len(found) < MOST_OWNERS and (reference := controller_reference(item)):
+            owner = self._owner(reference, namespace)
+            if owner is None:
+                break
+            found.append(owner)
+            item = owner
+        return tuple(found)
+
+    def _owner(self, reference: Item, namespace: str) -> Item | None:
+        version, kind = word_at(reference, ("apiVersion",)), word_at(reference, ("kind",))
+        name = word_at(reference, ("name",))
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        known = self._try(root, f"the kinds of {version}")
+        for resource in items_at(known, ("resources",)):
+            if resource.get("kind") == kind and "/" not in word_at(resource, ("name",)):
+                if not resource.get("namespaced"):
+                    return None  # the Node of a mirror pod
+                path = f"{root}/namespaces/{namespace}/{resource.get('name')}/{name}"
+                found = self._try(path, f"{kind} {name}")
+                return found and {**found, "apiVersion": version, "kind": kind}
+        return None
+
+    def _namespace(self, namespace: str) -> Item | None:
+        return self._try(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
+
+    def _webhooks(self) -> tuple[WebhookSetup, ...] | None:
+        path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+        found = self._list(path, "mutatingwebhookconfigurations", {})
+        return None if found is None else webhooks_in(found)
+
+    def _events(self, namespace: str, about: tuple[Item, ...]) -> tuple[Item, ...] | None:
+        path = f"/api/v1/namespaces/{namespace}/events"
+        found: list[Item] = []
+        for one in about:
+            kind, name = word_at(one, ("kind",)), word_at(one, ("metadata", "name"))
+            selector = f"involvedObject.kind={kind},involvedObject.name={name}"
+            events = self._list(path, f"the events of {title(one)}", {"fieldSelector": selector})
+            if events is None:
+                return None
+            found.extend(events)
+        return in_order(found)
+
+    def _nodes(self) -> tuple[Item, ...] | None:
+        """Read name, labels and allocatable resources of all nodes."""
+        found = self._list("/api/v1/nodes", "nodes", {})
+        if found is None:
+            return None
+        return tuple(
+            {
+                "metadata": {
+                    "name": word_at(node, ("metadata", "name")),
+                    "labels": at(node, ("metadata", "labels")) or {},
+                },
+                "status": {"allocatable": at(node, ("status", "allocatable")) or {}},
+            }
+            for node in found
+        )
+
+    def _processes(self, bare: Gathered, namespace: str) -> tuple[ContainerProcesses, ...]:
+        found: list[ContainerProcesses] = []
+        for name in _running(bare.pod):
+            if at(bare.pod, ("spec", "hostPID")) is True:
+                problem = "with hostPID, the processes of other pods would count too"
+                found.append(ContainerProcesses(name, problem=problem))
+                continue
+            try:
+                command = ["/bin/sh", "-c", SCRIPT]
+                said = self._inside.run(namespace, bare.name, name, command)
+            except ClusterError as error:
+                problem = f"{_said(error)} (it takes the right to pods/exec, and a shell)"
+                found.append(ContainerProcesses(name, problem=problem))
+            else:
+                found.append(read_processes(name, said))
+        return tuple(found)
+
+    def _logs(self, bare: Gathered, namespace: str) -> tuple[ContainerLog, ...]:
+        found: list[ContainerLog] = []
+        for status in items_at(bare.pod, ("status", "containerStatuses")):
+            name = word_at(status, ("name",))
+            runs = (False, True) if number_at(status, ("restartCount",)) else (False,)
+            for previous in runs:
+                text = self._log(bare, namespace, name, previous=previous)
+                if text is not None:
+                    found.append(ContainerLog(name, read_log(text), previous))
+        return tuple(found)
+
+    def _log(self, bare: Gathered, namespace: str, name: str, *, previous: bool) -> str | None:
+        """Return the start of a log, and its end if the start is not all."""
+        path = f"/api/v1/namespaces/{namespace}/pods/{bare.name}/log"
+        query = {"container": name, "limitBytes": str(HEAD)}
+        if previous:
+            query["previous"] = "true"
+        try:
+            text = self._inside.log(path, query, HEAD)
+            if len(text.encode(errors="replace")) >= HEAD:
+                rest = {**query, "tailLines": str(TAIL_LINES)}
+                text = f"{text}\n{self._inside.log(path, rest, HEAD)}"
+        except ClusterError as error:
+            self._lack(f"the log of container {name}", error)
+            return None
+        return text
+
+    def _list(self, path: str, what: str, query: Query) -> list[Item] | None:
+        found: list[Item] = []
+        page: dict[str, str] = {**query, "limit": str(_PAGE)}
+        while True:
+            answer = self._try(path, what, page)
+            if answer is None:
+                return None
+            found.extend(items_at(answer, ("items",)))
+            after = word_at(answer, ("metadata", "continue"))
+            if not after:
+                return found
+            page = {**page, "continue": after}
+
+    def _try(self, path: str, what: str, query: Query | None = None) -> Item | None:
+        """Return an object; if it cannot be read, note that and return None."""
+        try:
+            return self._reads.get(path, query or {})
+        except ClusterError as error:
+            self._lack(what, error)
+            return None
+
+    def _lack(self, what: str, error: ClusterError) -> None:
+        code = error.code if isinstance(error, RefusedError) else 0
+        if code == _FORBIDDEN:
+            sentence = f"You may not read {what}."
+        elif code == _NOT_FOUND:
+            sentence = f"{what[0].upper()}{what[1:]}: not there any more."
+        else:
+            sentence = f"{what[0].upper()}{what[1:]}: {_said(error)}."
+        if sentence not in self._lacking:
+            self._lacking.append(sentence)
+
+
+_FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
+
+
+def _said(error: ClusterError) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".")
+
+
+def _is_pending(pod: Item) -> bool:
+    return word_at(pod, ("status", "phase")) == "Pending"
+
+
+def _running(pod: Item) -> list[str]:
+    """List the containers that run now."""
+    return [
+        word_at(status, ("name",))
+        for status in items_at(pod, ("status", "containerStatuses"))
+        if at(status, ("state", "running")) is not None
+    ]
+
+
+def read_processes(container: str, said: str) -> ContainerProcesses:
+    """Read what SCRIPT printed in a container."""
+    pinned: list[PinnedProcess] = []
+    hidden: Any = None
+    for line in said.splitlines():
+        words = line.split(maxsplit=3)
+        if words[:1] == ["process"] and len(words) == 4 and words[2].isdigit():  # noqa: PLR2004
+            pinned.append(PinnedProcess(int(words[1]), words[3], int(words[2])))
+        elif words[:1] == ["hidden"]:
+            hidden = words[-1]
+    if hidden is None:
+        why = "it has no ls" if "no-ls" in said else f"it answered {said.strip()!r:.120}"
+        return ContainerProcesses(container, problem=why)
+    if hidden != "0" and not pinned:
+        problem = f"{hidden} of its processes belong to another user, and cannot be looked at"
+        return ContainerProcesses(container, problem=problem)
+    return ContainerProcesses(container, tuple(pinned))
