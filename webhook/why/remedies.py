@@ -57,6 +57,15 @@ REMEDIES: dict[str, str] = {
     "MemlockUnknown": (
         f"{_ROOT} If the nodes do that already, the fabrics file should say `memlock: unlimited`."
     ),
+    "RanksUnknown": (
+        "Say it: rdma.lab/containers names the container if its own ranks use RDMA; a launcher of "
+        "other pods needs nothing."
+    ),
+    "GvisorSandbox": "Remove runtimeClassName, or choose a class that is not gVisor.",
+    "KataSandbox": (
+        "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual machines get a "
+        "NIC of their own."
+    ),
     "NcclNetSocket": "Remove NCCL_NET=Socket from the container's env.",
     "NcclNetPlugin": (
         "Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name."
