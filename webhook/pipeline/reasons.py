@@ -8,7 +8,7 @@ from __future__ import annotations
 from webhook.decision.annotations import INVALID_ANNOTATION
 from webhook.decision.bounds import POD_TOO_LARGE
 from webhook.decision.outcome import Reason
-from webhook.mutations.env.user_values import IB_DISABLED, NET_SOCKET
+from webhook.mutations.env.user_values import USER_REASONS
 from webhook.pipeline.examine import HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
@@ -73,7 +73,13 @@ SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.la
 VERDICT_REASONS = tuple(
     dict.fromkeys(
         reason
-        for reason in (*VERDICTS, *DECISION_REASONS, HOST_NETWORK_MISSING, IB_DISABLED, NET_SOCKET)
+        for reason in (
+            *VERDICTS,
+            *DECISION_REASONS,
+            HOST_NETWORK_MISSING,
+            *USER_REASONS,
+            *SURROUNDINGS,
+        )
         if reason.rdma is not None
     )
 )

@@ -9,7 +9,9 @@ from webhook.pod.manifest import flag
 from webhook.pod.networking import istio_sidecar, lacks_cluster_dns
 from webhook.pod.volumes import infiniband_volumes, mounted_path
 
-ISTIO = Reason("IstioSidecar", "Istio's proxy takes over the TCP connections between ranks.")
+ISTIO = Reason(
+    "IstioSidecar", "Istio's proxy takes over the TCP connections between ranks.", rdma="unsure"
+)
 HOST_DNS = Reason(
     "HostNetworkDNS",
     "With hostNetwork, names of Services resolve by dnsPolicy: ClusterFirstWithHostNet only.",

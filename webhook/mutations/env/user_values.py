@@ -16,13 +16,17 @@ OTHER_FABRIC = Reason(
     "OtherFabricsValue", "The value is that of another fabric, or of the other network; it stays."
 )
 HCA_ELSEWHERE = Reason(
-    "NcclIbHcaElsewhere", "NCCL_IB_HCA selects no device of the fabric: NCCL would use sockets."
+    "NcclIbHcaElsewhere",
+    "NCCL_IB_HCA selects no device of the fabric: NCCL would use sockets.",
+    rdma="no",
 )
 IB_DISABLED = Reason("NcclIbDisabled", "The user's NCCL_IB_DISABLE=1 turns RDMA off.", rdma="no")
 NET_SOCKET = Reason("NcclNetSocket", "The user's NCCL_NET=Socket turns RDMA off.", rdma="no")
 UCX_TLS = Reason("UcxTlsWithoutRdma", "The user's UCX_TLS leaves no RDMA transport.")
 NIXL = Reason(
-    "NixlWithoutRdma", "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX."
+    "NixlWithoutRdma",
+    "The user's UCX_TLS leaves no RDMA transport to NIXL, which uses UCX.",
+    rdma="no",
 )
 #: The names that the functions below look at, besides those of the fabric.
 _TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})

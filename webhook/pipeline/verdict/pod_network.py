@@ -6,7 +6,9 @@ from webhook.decision.outcome import Reason, Verdict
 from webhook.fabric.records import Fabric
 from webhook.mutations.networks import MUTATION as NETWORKS
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
+from webhook.pipeline.surroundings import ISTIO
 from webhook.pipeline.verdict.seen import Seen
+from webhook.pod.networking import istio_sidecar
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
@@ -31,8 +33,20 @@ _MOVED = frozenset({"sr-iov", "host-device"})
 def judge(seen: Seen) -> Verdict | None:
     """Return what is wrong with the pod's network, None if nothing is."""
     fabric = seen.fabric
-    if fabric is None:
+    return (_of_mode(seen, fabric) if fabric is not None else None) or _of_sidecar(seen)
+
+
+def _of_sidecar(seen: Seen) -> Verdict | None:
+    scope = seen.scope
+    sidecar = istio_sidecar(seen.pod, scope.containers, scope.namespace.labels or {})
+    if not sidecar:
         return None
+    # Short, since a warning is cut after 120 characters.
+    message = f'Istio ({sidecar}) proxies TCP: sidecar.istio.io/inject: "false"'
+    return Verdict.of(ISTIO, message)
+
+
+def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
     if seen.standing.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)

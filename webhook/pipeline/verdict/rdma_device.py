@@ -9,9 +9,9 @@ from webhook.decision.resources import is_rdma
 from webhook.decision.scope import Target
 from webhook.fabric.records import Fabric
 from webhook.pipeline.verdict.seen import Seen
-from webhook.pod.manifest import at, items, mapping
+from webhook.pod.manifest import mapping
 from webhook.pod.quantity import is_zero
-from webhook.pod.volumes import VOLUMES, mount_at
+from webhook.pod.volumes import mounted_path
 
 DEVICE_MISSING = Reason("DeviceMissing", "A target requests no RDMA device.", rdma="no")
 HOST_PATH = Reason(
@@ -35,8 +35,6 @@ NOT_OFFERED = Reason(
     "ResourceNotOffered", "No node of the fabric offers the RDMA resource now.", rdma="unsure"
 )
 REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN, NO_NODES, NOT_OFFERED)
-
-_DEVICES = "/dev/infiniband"
 
 
 def judge(seen: Seen, target: Target) -> Verdict | None:
@@ -65,11 +63,11 @@ def _requested(seen: Seen, target: Target) -> list[str]:
         **mapping(seen.pod, (*path, "limits")),
     }
     fabrics = seen.scope.fabrics
-    return [
+    return sorted(
         name
         for name, amount in amounts.items()
         if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
-    ]
+    )
 
 
 def _without_fabric(seen: Seen, target: Target, own: list[str]) -> Verdict:
@@ -85,8 +83,9 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
     """Say why a target has no device."""
     if seen.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    if _sees_host_devices(seen, target):
-        message = f"{target.name} has {_DEVICES} by hostPath alone: request the fabric's resource"
+    path = mounted_path(seen.pod, target.path, seen.infiniband_volumes)
+    if path:
+        message = f"{target.name} has {path} by hostPath alone: request the fabric's resource"
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         why = "only app containers do"
@@ -97,14 +96,6 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
     else:
         why = f"fabric {fabric.name} has no resources, and the container is not privileged"
     return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")
-
-
-def _sees_host_devices(seen: Seen, target: Target) -> bool:
-    mount = mount_at(seen.pod, target.path, _DEVICES)
-    return mount is not None and any(
-        volume.get("name") == mount.get("name") and at(volume, ("hostPath",)) is not None
-        for volume in items(seen.pod, VOLUMES)
-    )
 
 
 def _inhabited(seen: Seen, fabric: Fabric) -> Verdict | None:

@@ -11,6 +11,7 @@ from webhook.decision.scope import Scope, Target
 from webhook.fabric.records import Fabric
 from webhook.pipeline.examine import Examined, Standing
 from webhook.pod.manifest import PodManifest, flag
+from webhook.pod.volumes import infiniband_volumes
 
 
 class Seen(NamedTuple):
@@ -21,13 +22,21 @@ class Seen(NamedTuple):
     standing: Standing
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
+    #: Its volumes that show RDMA devices of the node: name → the node's path.
+    infiniband_volumes: dict[str, str]
 
     @classmethod
     def of(cls, draft: Draft, examined: Examined) -> Seen:
         """Return what is seen of a pod after all mutations."""
-        inventory = examined.inventory
-        scope, standing = examined.scope, examined.standing
-        return cls(draft.pod, scope, standing, tuple(draft.outcomes), inventory)
+        pod = draft.pod
+        return cls(
+            pod,
+            examined.scope,
+            examined.standing,
+            tuple(draft.outcomes),
+            examined.inventory,
+            infiniband_volumes(pod),
+        )
 
     @property
     def fabric(self) -> Fabric | None:

@@ -48,6 +48,28 @@ def test_the_own_transport_is_fine(values: dict[str, str]) -> None:
     assert judged(pod(gpu(env=env(**values)))) == EQUIPPED
 
 
+@pytest.mark.parametrize("value", ["mlx5_9", "=mlx5_2:1", "^mlx5"])
+def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
+    """NCCL then finds no device, and uses sockets; a device of the fabric is enough."""
+    verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert verdict.message == (
+        f"trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0,mlx5_1"
+    )
+    assert judged(pod(gpu(env=env(NCCL_IB_HCA="mlx5_1,mlx5_9")))) == EQUIPPED
+
+
+def test_nixl_needs_an_rdma_transport() -> None:
+    """It moves data by UCX; where NCCL carries the traffic, UCX_TLS does not matter."""
+    tcp = env(UCX_TLS="tcp")
+    verdict = verdict_on(pod(gpu(env=tcp, command=["serve", "--backend", "nixl"])))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NixlWithoutRdma")
+    assert verdict.message == (
+        "trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport: remove it"
+    )
+    assert judged(pod(gpu(env=tcp))) == EQUIPPED
+
+
 def test_what_env_from_holds_is_not_seen() -> None:
     """A ConfigMap may set NCCL_IB_DISABLE."""
     source = [{"configMapRef": {"name": "site"}}]

@@ -56,3 +56,14 @@ def test_networks_that_could_not_be_added_are_missed() -> None:
     skipped = pod(annotations={"rdma.lab/skip": "networks"})
     assert judged(skipped, where) == ("unsure", "NetworksNotAdded")
     assert judged(pod(gpu(), annotations={NETWORKS: "lab/net"}), where) == EQUIPPED
+
+
+def test_istios_proxy_may_keep_ranks_apart() -> None:
+    """It takes over TCP, by which ranks meet; where more is wrong, that is said."""
+    label = {"sidecar.istio.io/inject": "true"}
+    verdict = verdict_on(pod(labels=label))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "IstioSidecar")
+    assert verdict.message == (
+        'Istio (label sidecar.istio.io/inject) proxies TCP: sidecar.istio.io/inject: "false"'
+    )
+    assert judged(pod(labels=label), context(on("host-network")))[1] == "HostNetworkMissing"

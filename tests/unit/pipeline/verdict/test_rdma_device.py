@@ -136,3 +136,9 @@ def test_a_fabric_without_nodes_is_not_certain() -> None:
     named = {"rdma.lab/fabric": "v100-ib"}
     for one in (pod(annotations=named), pod(gpu(**PRIVILEGED), annotations=named)):
         assert judged(one, context(inventory=other)) == ("unsure", "FabricWithoutNodes")
+
+
+def test_of_several_unknown_resources_the_first_by_name_is_told() -> None:
+    """A template and the API server list them in different orders."""
+    two = {"limits": {"rdma/other": "1"}, "requests": {"rdma/b": "1", "rdma/other": "1"}}
+    assert verdict_on(pod(container(resources=two))).message.startswith("trainer requests rdma/b,")
