@@ -214,6 +214,19 @@ def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy:
     assert found.remedy.endswith(".")
 
 
+def test_the_template_to_edit() -> None:
+    """It is that of the outermost owner, since a controller would undo a change to an inner one."""
+    outer = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "set"},
+    }
+    outer["spec"] = {"replicatedJobs": [{"template": job()["spec"]}]}
+    for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
+        found = called(live({}, metadata=OWNED), owners=owners)
+        assert "of the pod template of JobSet set, and create" in found.remedy
+
+
 def test_an_annotation_that_came_later() -> None:
     """An annotation on a pod that exists has no effect, which its managedFields show."""
     fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,8 +85,8 @@ def listed(*items: Any) -> dict[str, Any]:
 
 BATCH = {
     "resources": [
-        {"name": "jobs", "kind": "Job", "namespaced": True},
         {"name": "jobs/status", "kind": "Job", "namespaced": True},
+        {"name": "jobs", "kind": "Job", "namespaced": True},
     ]
 }
 
@@ -203,6 +205,17 @@ def test_owners_of_owners() -> None:
     assert [one["kind"] for one in collect(FakeCluster(answers)).owners] == ["Job", "JobSet"]
 
 
+def test_events_in_order() -> None:
+    """The newest is last, whatever the API server's order and the form of their times."""
+    events = [
+        event("C", "", lastTimestamp="2026-11-22T10:00:03Z"),
+        event("A", "", lastTimestamp=None, eventTime="2026-11-22T10:00:01.5Z"),
+        event("B", "", lastTimestamp=None, metadata={"creationTimestamp": "2026-11-22T10:00:02Z"}),
+    ]
+    found = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
+    assert [one["reason"] for one in found.events or ()] == ["A", "B", "C"]
+
+
 def test_a_node_is_no_owner() -> None:
     """The mirror pod of a static pod is owned by its node, which has no template."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "controller": True}
@@ -227,8 +240,9 @@ def test_a_pod_that_is_not_there() -> None:
 def test_a_pod_that_could_not_be_created() -> None:
     """Its controller's event says why."""
     failed = event("FailedCreate", "denied: no fabric", "Job", "train")
+    other = event("FailedCreate", "another Job's", "Job", "other")
     with pytest.raises(NoPodError) as caught:
-        collect(FakeCluster({f"{LAB}/events": listed(failed)}))
+        collect(FakeCluster({f"{LAB}/events": listed(failed, other)}))
     assert str(caught.value) == (
         "there is no pod train-0 in namespace lab; Job train could not create a pod: denied: no "
         "fabric"
@@ -311,6 +325,17 @@ def test_the_script_runs() -> None:
     assert "process " not in said.stdout
 
 
+def test_the_script_finds_who_has_a_device_open(tmp_path: Path) -> None:
+    """A process is found by what it has open; this file stands for a device, which is not here."""
+    device = tmp_path / "dev" / "infiniband" / "uverbs0"
+    device.parent.mkdir(parents=True)
+    with device.open("w"):
+        said = subprocess.run(["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True)
+    found = read_processes("main", said.stdout)
+    assert [(one.pid, one.kibibytes) for one in found.pinned] == [(os.getpid(), 0)]
+    assert found.pinned[0].name
+
+
 def test_logs() -> None:
     """The log of each container is read, and that before a restart as well."""
     api = FakeCluster(
@@ -336,8 +361,8 @@ def test_long_logs() -> None:
 
 
 def test_logs_that_may_not_be_read() -> None:
-    """That is said."""
-    api = FakeCluster(everything(running()), log=RefusedError(403, "no"))
+    """That is said once of each container."""
+    api = FakeCluster(everything(running(restarts=1)), log=RefusedError(403, "no"))
     found = collect(api, logs=True)
     assert found.logs == ()
     assert found.lacking == (

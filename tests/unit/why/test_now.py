@@ -199,6 +199,20 @@ def test_events() -> None:
     assert [one.remedy[:10] for one in found] == ["", "Correct wh", "Do what th"]
 
 
+def test_many_events() -> None:
+    """The newest six are told."""
+    events = tuple(event(f"Reason{number}", "x") for number in range(8))
+    assert codes(explain(live(), events=events), "now")[1:] == [
+        f"Reason{number}" for number in range(2, 8)
+    ]
+
+
+def test_the_last_end_counts() -> None:
+    """How a container ended now is told, and not how it ended before its restart."""
+    _, found = now(of_main(state=ended(1), lastState=ended(137, "OOMKilled"), restartCount=1))
+    assert found.code == "ContainerFailed"
+
+
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": "x", "containerStatuses": [1]}])
 def test_any_shape(status: object) -> None:
     """A file may contain anything."""
