@@ -15,7 +15,7 @@ from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
-from webhook.cli.common_options import add_form
+from webhook.cli.common_options import add_form, kubeconfig_of
 from webhook.cli.installation_options import add_names
 from webhook.cli.output import fail, say, write_json, write_lines
 
@@ -114,9 +114,7 @@ def _installation(arguments: argparse.Namespace) -> Installation:
 
 def _kubeconfig(arguments: argparse.Namespace) -> Path | None:
     """Return the kubeconfig that kubectl would use; None in a pod without one."""
-    if arguments.kubeconfig is not None:
-        given: Path = arguments.kubeconfig
-        return given
-    if variable := os.environ.get("KUBECONFIG"):
-        return Path(variable)
-    return None if os.environ.get(IN_CLUSTER) else Path.home() / ".kube" / "config"
+    given: Path | None = arguments.kubeconfig
+    if given is None and not os.environ.get("KUBECONFIG") and os.environ.get(IN_CLUSTER):
+        return None
+    return kubeconfig_of(given)

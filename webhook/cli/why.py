@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.common_options import add_form
+from webhook.cli.common_options import add_form, kubeconfig_of
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config.load import load_fabrics
@@ -163,20 +162,11 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
     from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    kubeconfig = _kubeconfig(arguments.kubeconfig)
+    kubeconfig = kubeconfig_of(arguments.kubeconfig)
     client = Client(kubeconfig, arguments.context)
     namespace = arguments.namespace or context_namespace(kubeconfig, arguments.context)
     wanted = Wanted(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
     return Collector(ApiReads(client), PodAccess(client), wanted), namespace
-
-
-def _kubeconfig(given: Path | None) -> Path:
-    """Return the kubeconfig that kubectl would use."""
-    if given is not None:
-        return given
-    if variable := os.environ.get("KUBECONFIG"):
-        return Path(variable)
-    return Path.home() / ".kube" / "config"
 
 
 def _print(found: _Found, form: str) -> None:

@@ -20,12 +20,8 @@ from webhook.why.remedies import REMEDIES
 from webhook.workloads.controllers import live_pods
 from webhook.workloads.templates import templates_of
 
-_WORDS = {
-    "yes": "equipped for RDMA",
-    "no": "no RDMA",
-    "unsure": "RDMA not certain",
-    "none": "a launcher, whose workers use RDMA",
-}
+_WORDS = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
+_LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
 
 
 def tell_today(gathered: Gathered) -> Iterator[Sentence]:
@@ -48,21 +44,26 @@ def tell_today(gathered: Gathered) -> Iterator[Sentence]:
 def _compared(gathered: Gathered, source: str, decision: Decision) -> Sentence:
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
-    because, message = verdict.because.code, verdict.message or verdict.because.sentence
-    what = _WORDS[verdict.rdma] if decision.allowed else "denied"
-    fabric = f" over {decision.fabric}" if decision.fabric and verdict.rdma == "yes" else ""
-    status = gathered.status
+    because, status = verdict.because.code, gathered.status
+    level, what = _LEVELS[verdict.rdma], _words(decision)
     remedy = REMEDIES[because]
-    level: Level = "good" if verdict.rdma in ("yes", "none") else "problem"
     if status is None:
-        text = f"If the webhook were called for {source}: {what}{fabric}: {message} ({because})."
+        text = f"If the webhook were called for {source}: {what} ({because})."
         return Sentence("WouldBe", level, text, remedy)
     if (status.rdma, status.because) == (verdict.rdma, because):
-        text = f"The same, from {source}: {what}{fabric} ({because})."
-        return Sentence("SameToday", "fact", text)
-    text = f"From {source}, it would be: {what}{fabric}: {message} ({because})."
+        return Sentence("SameToday", "fact", f"The same, from {source}: {what} ({because}).")
+    text = f"From {source}, it would be: {what} ({because})."
     again = f"Create the pod again to get that. {remedy}".strip()
     return Sentence("OtherToday", level, text, again)
+
+
+def _words(decision: Decision) -> str:
+    """Say what is decided, and why unless the pod is equipped."""
+    verdict = decision.verdict
+    assert verdict is not None
+    if verdict.rdma == "yes":
+        return f"equipped for RDMA over {decision.fabric}"
+    return f"{_WORDS[verdict.rdma] if decision.allowed else 'denied'}: {verdict.message}"
 
 
 def _template(gathered: Gathered) -> tuple[str, PodManifest | None]:

@@ -50,6 +50,10 @@ def test_another_decision() -> None:
     assert "no RDMA: " in worse.text
     assert "(NoTarget)." in worse.text
     assert worse.remedy.startswith("Create the pod again to get that. Request a GPU")
+    known = {**GPU, "securityContext": {"runAsUser": 1000}}
+    unsure = today(live(metadata=OWNED), owners=(job(asked=ASKED, **known),))
+    assert unsure.level == "unsure"
+    assert "it would be: RDMA not certain: " in unsure.text
 
 
 def test_a_pod_that_was_not_seen() -> None:
@@ -58,7 +62,7 @@ def test_a_pod_that_was_not_seen() -> None:
     found = today(pod, namespace=namespace({}))
     assert found.code == "WouldBe"
     assert found.text.startswith(
-        "If the webhook were called for this pod: equipped for RDMA over v100-ib: "
+        "If the webhook were called for this pod: equipped for RDMA over v100-ib (Equipped)."
     )
     assert today(live({}, limits={"nvidia.com/v100": "1"})).code == "WouldBe"
 
