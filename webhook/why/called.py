@@ -225,9 +225,10 @@ def _not_answered(gathered: Gathered) -> Iterator[Sentence]:
             f"{gathered.home} --show-labels), and {_AGAIN}."
         )
         yield _no("NotCalled", text, remedy)
-        return
-    text = (
-        "No: the pod has the annotation and its namespace the label, but it was created before "
-        "one of them, or before the webhook."
-    )
-    yield _no("CreatedEarlier", text, f"{_AGAIN[0].upper()}{_AGAIN[1:]}: it will be seen now.")
+    else:
+        text = (
+            "No: the pod has the annotation and its namespace the label, but it was created before "
+            "one of them, or before the webhook."
+        )
+        again = f"{_AGAIN[0].upper()}{_AGAIN[1:]}: it will be seen now."
+        yield _no("CreatedEarlier", text, again)

@@ -174,6 +174,17 @@ def test_a_container_that_exceeded_its_limit() -> None:
     assert "rdma.lab/memory-limit" in found.remedy
 
 
+def test_an_init_container_that_exceeded_its_limit() -> None:
+    """Its limit is found where init containers are; one that has none is not given another's."""
+    ends = [{"name": "setup", "state": ended(137, "OOMKilled")}]
+    for limit, says in (("1Gi", "its limit of 1Gi"), ("", "the node ran out of memory")):
+        setup = {"name": "setup", "resources": {"limits": {"memory": limit} if limit else {}}}
+        pod = live(initContainerStatuses=ends)
+        pod["spec"]["initContainers"] = [{"name": "other"}, setup]
+        _, found = now(pod)
+        assert says in found.text
+
+
 def test_a_container_that_completed() -> None:
     """It is not a problem."""
     pod = live(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])

@@ -137,6 +137,19 @@ def test_a_list_with_all_that_is_known() -> None:
     assert found.webhooks is None
 
 
+def test_an_owner_that_is_not_in_the_list() -> None:
+    """Only what is in the list is known; without any event in it, events are not known."""
+    (found,) = gathered_from([unseen(metadata=OWNED), namespace()], "default", None)
+    assert (found.owners, found.events, found.nodes) == ((), None, None)
+
+
+def test_owners_in_a_circle() -> None:
+    """They end after some steps."""
+    owned = {**job(), "metadata": {"name": "train", **OWNED}}
+    (found,) = gathered_from([unseen(metadata=OWNED), owned], "default", None)
+    assert len(found.owners) == 5
+
+
 def test_typed_lists() -> None:
     """The items of a PodList have no kind; a pod without a namespace gets the given one."""
     pod = live()
