@@ -162,9 +162,9 @@ def _untold(patch: pytest.MonkeyPatch) -> None:
 
 
 def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
-    def wrong(annotations: Any, outcomes: Any, **more: Any) -> str:
-        more["fabric"] = f"{more['fabric']} {'x' * _seen[-1]}"
-        return render(annotations, outcomes, **more)
+    def wrong(annotations: Any, outcomes: Any, whole: Any, known: Any) -> str:
+        fabric = f"{whole.fabric} {'x' * _seen[-1]}"
+        return render(annotations, outcomes, whole._replace(fabric=fabric), known)
 
     decide = pipeline._decide
     _seen = [0]
