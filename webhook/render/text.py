@@ -24,7 +24,7 @@ from webhook.render.ways import OPTIONS, Ways
 _STYLES: dict[Status, str] = {
     "applied": "green",
     "already": "cyan",
-    "skipped": "yellow",
+    "skipped": "dim",
     "warned": "yellow",
     "failed": "bold red",
 }
@@ -144,7 +144,9 @@ def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
         yield [
             Span("" if row.mutation == previous else row.mutation),
             Span(", ".join(containers)),
-            Span(f"{row.status} !" if row.warns else row.status, _STYLES[row.status]),
+            Span(f"{row.status} !", "yellow")
+            if row.warns
+            else Span(row.status, _STYLES[row.status]),
             Span(row.message),
         ]
         previous = row.mutation
