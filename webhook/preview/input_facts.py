@@ -19,7 +19,7 @@ _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
 
 def is_fact(value: Mapping[str, Any]) -> bool:
     """Return whether a document is such an object itself."""
-    return value.get("kind") in KINDS
+    return _kind(value) in KINDS
 
 
 def with_input_facts(
@@ -48,7 +48,7 @@ def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if is_fact(value):
         yield value
         return
-    items = value.get("items") if value.get("kind") in _LISTS else None
+    items = value.get("items") if _kind(value) in _LISTS else None
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict):
             continue
@@ -56,6 +56,12 @@ def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         typed = {"kind": str(value["kind"]).removesuffix("List"), **item}
         if is_fact(typed):
             yield typed
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    """Return the kind of an object; "" if it is no text."""
+    kind = value.get("kind")
+    return kind if isinstance(kind, str) else ""
 
 
 def _named(item: Mapping[str, Any]) -> str:
