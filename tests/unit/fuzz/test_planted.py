@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from time import thread_time
 from typing import Any
 
@@ -148,7 +149,7 @@ def _other_order(patch: pytest.MonkeyPatch) -> None:
         first = next(iter(self.pod["spec"]))
         value = self.pod["spec"][first]
         self.remove(("spec", first))
-        self.set(("spec", first), value)
+        self.set(("spec", first), deepcopy(value))
 
     patch.setattr(Draft, "append", wrong)
 

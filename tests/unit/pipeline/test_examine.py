@@ -117,7 +117,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).standing.message == (
         "no fabric claims example.com/h200 in container trainer: "
-        "a GPU must be in a fabric's gpuResources"
+        "if it is a GPU, its fabric's gpuResources must list it"
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, decide_on, env, gpu, pod
+from tests.builders import V100, amounts, container, context, decide_on, env, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.pipeline.examine import examine
@@ -149,3 +149,16 @@ def test_the_user_knows_better() -> None:
     assert found(manifest, Requests(fabric="v100-ib", devices=0)) == ""
     for requests in (Requests(fabric="v100-ib"), Requests(devices=0)):
         assert found(manifest, requests) == "vpc.amazonaws.com/efa in container trainer is"
+
+
+def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
+    """Then it is not certain that it has no RDMA; an init container's NIC says nothing."""
+    nic = container(resources=amounts({"nvidia.com/mlnxnics": "1"}))
+    decision = decide_on(pod(nic))
+    assert (decision.reason.code, decision.fabric) == ("ForeignNIC", None)
+    assert decision.verdict is not None
+    assert (decision.verdict.rdma, decision.verdict.message) == (
+        "unsure",
+        "nvidia.com/mlnxnics in container trainer is a NIC that no fabric claims",
+    )
+    assert decide_on(pod(container("a"), initContainers=[nic])).reason.code == "NoTarget"

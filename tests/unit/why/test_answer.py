@@ -73,8 +73,8 @@ IDLE = ContainerProcesses("main")
             "Launcher",
             "good",
             (
-                "The pod needs no RDMA of its own: the pod only launches ranks; the pods of its "
-                "workers use RDMA (Launcher)."
+                "The pod needs no RDMA of its own: the pod only starts work in other pods, whose "
+                "own verdicts count (Launcher)."
             ),
         ),
     ],

@@ -111,7 +111,7 @@ def examine(
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
     )
-    foreign = "" if selection.why else foreign_nic(scope, pairs)
+    foreign = foreign_nic(scope, pairs)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
@@ -125,7 +125,8 @@ def examine(
 def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreign: str) -> Standing:
     """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
     if selection.why is not None:
-        return Standing(Needs.NOTHING, selection.why, selection.message)
+        nothing = (FOREIGN_NIC, foreign) if foreign else (selection.why, selection.message)
+        return Standing(Needs.NOTHING, *nothing)
     if foreign:
         why, not_needed = (FOREIGN_NIC, None) if scope.targets else (None, FOREIGN_NIC)
         return Standing(Needs.NIC, why, foreign, not_needed=not_needed)

@@ -53,12 +53,15 @@ Pairs = list[tuple[Container, Usage]]
 def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
 
-    `pairs` are its containers and what each requests; only targets and launchers count.
+    `pairs` are its containers and what each requests. Only targets and launchers count; in a pod
+    without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
         return ""
     chosen = {target.path for target in scope.targets}
     chosen.update(launcher.path for launcher in scope.launchers)
+    if not chosen:
+        chosen.update(container.path for container, _ in pairs if container.kind == "app")
     for container, usage in pairs:
         if usage.foreign and container.path in chosen:
             return f"{usage.foreign[0]} in container {container.name} is {_NIC}"

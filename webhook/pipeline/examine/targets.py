@@ -10,7 +10,7 @@ from typing import NamedTuple
 from webhook.decision.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
 from webhook.decision.claims import claims_of
 from webhook.decision.outcome import Denial, Reason
-from webhook.decision.resources import Usage, is_foreign, unclaimed
+from webhook.decision.resources import Usage, unclaimed
 from webhook.decision.scope import Launcher, Target
 from webhook.fabric.records import Fabrics
 from webhook.fabric.variables import site_names
@@ -149,13 +149,11 @@ def _nothing(apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
     for container, _ in apps:
         for name in unclaimed(container.manifest, fabrics):
-            return Selection(why=NO_TARGET, message=_of_no_fabric(name, container, fabrics))
+            return Selection(why=NO_TARGET, message=_of_no_fabric(name, container))
     why = GPU_BY_CLAIM if by_claim else NO_TARGET
     return Selection(why=why, message=why.sentence)
 
 
-def _of_no_fabric(name: str, container: Container, fabrics: Fabrics) -> str:
+def _of_no_fabric(name: str, container: Container) -> str:
     where = f"{name} in container {container.name}"
-    if is_foreign(name, fabrics.foreign_resources):
-        return f"{where} is a NIC that no fabric claims"
-    return f"no fabric claims {where}: a GPU must be in a fabric's gpuResources"
+    return f"no fabric claims {where}: if it is a GPU, its fabric's gpuResources must list it"

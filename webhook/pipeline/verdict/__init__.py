@@ -33,7 +33,7 @@ EQUIPPED = Reason(
     "Equipped", "Device, memory, network and environment are right for RDMA.", rdma="yes"
 )
 LAUNCHER = Reason(
-    "Launcher", "The pod only launches ranks; the pods of its workers use RDMA.", rdma="none"
+    "Launcher", "The pod only starts work in other pods, whose own verdicts count.", rdma="none"
 )
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
@@ -69,7 +69,8 @@ def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
             message = f"{one.name} launches ranks ({one.evidence}); if they run here, set {FABRIC}"
             return Verdict.of(RANKS_UNKNOWN, message)
     names = ", ".join(one.name for one in launchers)
-    message = f"{names} only launches ranks ({launchers[0].evidence}); its workers use RDMA"
+    by = launchers[0].evidence
+    message = f"{names} only starts work in other pods ({by}): their verdicts count"
     return Verdict.of(LAUNCHER, message)
 
 

@@ -42,7 +42,8 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
     verdict = verdict_on(pod(mpirun))
     assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
     assert verdict.message == (
-        "main only launches ranks (mpirun --hostfile in its command); its workers use RDMA"
+        "main only starts work in other pods (mpirun --hostfile in its command): "
+        "their verdicts count"
     )
 
 
