@@ -154,12 +154,15 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_
     return found
 
 
-def _unclaimed(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> str:
-    """Name a GPU, or else an RDMA resource, of the pod that no fabric claims; "" if none."""
+def _unclaimed(pairs: list[tuple[Container, Usage]]) -> str:
+    """Name a GPU, or else an RDMA resource, of a pod in which nothing names a fabric; "" if none.
+
+    So no fabric claims it.
+    """
     for container, usage in pairs:
-        for name in (*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))):
-            if name not in fabrics.by_gpu and name not in fabrics.by_resource:
-                return f"no fabric claims {name} in container {container.name}"
+        names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
+        if names:
+            return f"no fabric claims {names[0]} in container {container.name}"
     return ""
 
 
@@ -185,7 +188,7 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        what = _unclaimed(pairs, fabrics) or "nothing says which fabric"
+        what = _unclaimed(pairs) or "nothing says which fabric"
         return _unknown(f"{what}: name one with {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
     message = f"{naming[0].says} fits {several}: name one with {FABRIC}"

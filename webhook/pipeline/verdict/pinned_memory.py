@@ -30,17 +30,14 @@ def judge(seen: Seen, target: Target) -> Verdict | None:
     why = _why_inert(seen, target)
     if not why:
         return None
-    match seen.scope.fabrics.defaults.memlock:
-        case "unlimited":
-            return None
-        case "unknown":
-            message = f"{target.name} {why}: only nodes with memlock raised let it register memory"
-            return Verdict.of(MEMLOCK_UNKNOWN, message)
-        case "limited":
-            message = f"{target.name} {why}, and the nodes limit memlock"
-            return Verdict.of(MEMLOCK_LIMITED, message)
-        case "nri":
-            return _by_annotation(seen, target, why)
+    memlock = seen.scope.fabrics.defaults.memlock
+    if memlock == "unknown":
+        message = f"{target.name} {why}: only nodes with memlock raised let it register memory"
+        return Verdict.of(MEMLOCK_UNKNOWN, message)
+    if memlock == "limited":
+        message = f"{target.name} {why}, and the nodes limit memlock"
+        return Verdict.of(MEMLOCK_LIMITED, message)
+    return _by_annotation(seen, target, why) if memlock == "nri" else None
 
 
 def _by_annotation(seen: Seen, target: Target, why: str) -> Verdict | None:
