@@ -22,7 +22,7 @@ from webhook.kube.events import Creates, EventApi, Warned, warning_event
 from webhook.pod.owner_references import OwnerReference
 
 REASON = "NoRDMA"
-#: Events that wait to be created; more are lost, and counted.
+#: Events that wait to be created; more are lost, and the log says so.
 PENDING = 1000
 #: Events that are remembered as told, so that the API server is not asked again for each pod.
 REMEMBERED = 4096

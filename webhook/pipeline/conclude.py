@@ -20,6 +20,7 @@ from webhook.pipeline.reasons import (
     VERDICT_REASONS,
 )
 from webhook.pipeline.status import Known, Whole, render
+from webhook.pipeline.surroundings import Surroundings
 from webhook.pipeline.verdict import judge
 from webhook.pod.manifest import PodManifest, mapping
 
@@ -60,7 +61,7 @@ def left_alone(
     )
 
 
-def conclude(draft: Draft, examined: Examined) -> Decision:
+def conclude(draft: Draft, examined: Examined, around: Surroundings) -> Decision:
     """Make the decision from a draft, with its status; deny the pod if a mutation failed."""
     scope, standing = examined.scope, examined.standing
     outcomes = tuple(draft.outcomes)
@@ -70,7 +71,7 @@ def conclude(draft: Draft, examined: Examined) -> Decision:
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
     used = None if standing.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    verdict = judge(draft, examined)
+    verdict = judge(draft, examined, around)
     whole = Whole(verdict, fabric, standing.why, config_hash)
     _write_status(draft, scope.annotations, whole)
     return Decision(

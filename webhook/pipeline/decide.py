@@ -65,9 +65,9 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     _note_request(draft, examined.scope, examined.standing)
     for sentence in examined.misdirected:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    note_surroundings(draft, examined.scope)
+    around = note_surroundings(draft, examined.scope)
     _mutate(draft, examined.scope, examined.standing)
-    return conclude(draft, examined)
+    return conclude(draft, examined, around)
 
 
 def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:

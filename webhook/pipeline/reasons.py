@@ -28,6 +28,8 @@ from webhook.pipeline.verdict import REASONS as VERDICTS
 
 PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
 ALREADY_PATCHED = Reason("AlreadyPatched", "Everything is in place; nothing was left to change.")
+#: The reasons of decisions for which all mutations ran.
+WHOLE = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
 INVALID_POD = Reason(
     "InvalidPod", "A field has a type or value that the API server refuses.", rdma="no"

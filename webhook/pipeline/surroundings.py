@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Scope
@@ -22,11 +26,23 @@ HOST_PATH = Reason(
 SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-def note_surroundings(draft: Draft, scope: Scope) -> None:
-    """Warn of a sidecar, of DNS in the host's network, and of devices by hostPath."""
+class Surroundings(NamedTuple):
+    """What was found around a pod's containers."""
+
+    #: The evidence that Istio puts its proxy into the pod; "" if there is none.
+    sidecar: str = ""
+    #: The volumes that show RDMA devices of the node: name → the node's path.
+    infiniband_volumes: Mapping[str, str] = MappingProxyType({})
+
+
+def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
+    """Warn of a sidecar, of DNS in the host's network, and of devices by hostPath.
+
+    Return what was found, for the verdict.
+    """
     pod = scope.original
     if not scope.targets and not scope.launchers:
-        return
+        return Surroundings()
     sidecar = istio_sidecar(pod, scope.containers, scope.namespace.labels or {})
     if sidecar:
         message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
@@ -40,3 +56,4 @@ def note_surroundings(draft: Draft, scope: Scope) -> None:
         if where and not flag(pod, (*target.path, "securityContext", "privileged")):
             message = f"hostPath {where} shows devices; only those of a plugin's resource open"
             draft.warned(target.name, HOST_PATH, message)
+    return Surroundings(sidecar, shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from webhook.pod.manifest import PodManifest, at, items, text
@@ -59,7 +59,7 @@ def infiniband_volumes(pod: PodManifest) -> dict[str, str]:
     return shown
 
 
-def mounted_path(pod: PodManifest, path: Path, shown: dict[str, str]) -> str:
+def mounted_path(pod: PodManifest, path: Path, shown: Mapping[str, str]) -> str:
     """Return the node's path of the first of some volumes that a container mounts; "" if none."""
     names = (str(mount.get("name")) for mount in items(pod, (*path, "volumeMounts")))
     return next((shown[name] for name in names if name in shown), "")

@@ -6,15 +6,8 @@ from typing import NamedTuple
 
 from webhook.decision.outcome import Decision, Outcome, Rdma
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
-from webhook.pipeline.reasons import (
-    ALREADY_PATCHED,
-    NOT_OPTED_IN,
-    PATCHED,
-)
+from webhook.pipeline.reasons import NOT_OPTED_IN, WHOLE
 from webhook.render.report import Preview
-
-#: Decisions for which all mutations ran.
-_WHOLE = frozenset({PATCHED.code, ALREADY_PATCHED.code})
 
 
 class Headline(NamedTuple):
@@ -41,7 +34,7 @@ class Barrier(NamedTuple):
 
 def barrier_of(decision: Decision) -> Barrier:
     """Return why mutations were held back: the decision's reason, or a missing hostNetwork."""
-    if decision.reason.code not in _WHOLE:
+    if decision.reason not in WHOLE:
         return Barrier(decision.reason.code, decision.message)
     held = [one for one in decision.outcomes if one.reason.code == HOST_NETWORK_MISSING.code]
     if not any(one.status == "skipped" for one in held):

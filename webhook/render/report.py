@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from webhook.decision.outcome import Decision, PatchOp
 from webhook.pipeline.admission_warnings import sentences
-from webhook.pipeline.reasons import ALREADY_PATCHED, PATCHED
+from webhook.pipeline.reasons import WHOLE
 from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path, dotted
 from webhook.visible import visible
@@ -142,6 +142,6 @@ def _said(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", preview.hint
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        why = None if decision.reason in (PATCHED, ALREADY_PATCHED) else decision.reason
+        why = None if decision.reason in WHOLE else decision.reason
         found = sentences(decision.verdict, why, decision.message, decision.outcomes)
         yield from (("warning", one) for one in dict.fromkeys(found))

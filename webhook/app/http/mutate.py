@@ -34,7 +34,7 @@ from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.refusal import RequestError
 from webhook.app.state import State
-from webhook.app.writes.owners import TellOwner
+from webhook.app.writes.owners import TellOwner, tell_nobody
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.defect import defect
@@ -93,7 +93,7 @@ class Mutate:
         metrics: Metrics,
         log: Log,
         decide: Decide,
-        tell_owner: TellOwner | None = None,
+        tell_owner: TellOwner = tell_nobody,
     ) -> None:
         self._state = state
         self._metrics = metrics
@@ -205,8 +205,7 @@ class Mutate:
                 duration_ms=took,
                 traceparent=trace,
             )
-            if self._tell_owner is not None:
-                self._tell_owner(request, decision)
+            self._tell_owner(request, decision)
 
 
 def _check(scope: asgi.Scope, headers: Headers) -> None:

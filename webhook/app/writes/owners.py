@@ -20,7 +20,7 @@ def tell_owner_by(options: ServeOptions, log: Log, environment: Mapping[str, str
     """Return a function that tells owners; it does nothing outside a pod."""
     reporter = environment.get(POD["name"], "")
     if not reporter:
-        return _tell_nobody
+        return tell_nobody
     events = OwnerEvents(
         reporter,
         lambda: events_client(options.kubeconfig),
@@ -49,5 +49,5 @@ def to_tell(request: AdmissionRequest, decision: Decision) -> list[WithoutRdma]:
     ]
 
 
-def _tell_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
+def tell_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
     """Do nothing: the status and the metrics report it."""

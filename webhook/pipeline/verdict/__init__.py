@@ -20,6 +20,7 @@ from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason, Verdict
 from webhook.decision.scope import Launcher, Target
 from webhook.pipeline.examine import Examined
+from webhook.pipeline.surroundings import Surroundings
 from webhook.pipeline.verdict import (
     nccl_settings,
     pinned_memory,
@@ -50,11 +51,11 @@ _PARTS: tuple[Callable[[Seen, Target], Verdict | None], ...] = (
 )
 
 
-def judge(draft: Draft, examined: Examined) -> Verdict:
+def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
     """Judge a pod that has been examined, and that the mutations have changed."""
     scope, standing = examined.scope, examined.standing
     if scope.targets:
-        return _worst(_problems(Seen.of(draft, examined))) or Verdict.of(
+        return _worst(_problems(Seen.of(draft, examined, around))) or Verdict.of(
             EQUIPPED, EQUIPPED.sentence
         )
     if scope.launchers:

@@ -8,7 +8,6 @@ from webhook.mutations.networks import MUTATION as NETWORKS
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
 from webhook.pipeline.surroundings import ISTIO
 from webhook.pipeline.verdict.seen import Seen
-from webhook.pod.networking import istio_sidecar
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
@@ -37,8 +36,7 @@ def judge(seen: Seen) -> Verdict | None:
 
 
 def _of_sidecar(seen: Seen) -> Verdict | None:
-    scope = seen.scope
-    sidecar = istio_sidecar(seen.pod, scope.containers, scope.namespace.labels or {})
+    sidecar = seen.around.sidecar
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.

@@ -83,7 +83,7 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
     """Say why a target has no device."""
     if seen.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    path = mounted_path(seen.pod, target.path, seen.infiniband_volumes)
+    path = mounted_path(seen.pod, target.path, seen.around.infiniband_volumes)
     if path:
         message = f"{target.name} has {path} by hostPath alone: request the fabric's resource"
         return Verdict.of(HOST_PATH, message)

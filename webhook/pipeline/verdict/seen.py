@@ -10,8 +10,8 @@ from webhook.decision.outcome import Outcome
 from webhook.decision.scope import Scope, Target
 from webhook.fabric.records import Fabric
 from webhook.pipeline.examine import Examined, Standing
+from webhook.pipeline.surroundings import Surroundings
 from webhook.pod.manifest import PodManifest, flag
-from webhook.pod.volumes import infiniband_volumes
 
 
 class Seen(NamedTuple):
@@ -22,21 +22,13 @@ class Seen(NamedTuple):
     standing: Standing
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
-    #: Its volumes that show RDMA devices of the node: name → the node's path.
-    infiniband_volumes: dict[str, str]
+    around: Surroundings
 
     @classmethod
-    def of(cls, draft: Draft, examined: Examined) -> Seen:
+    def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
         """Return what is seen of a pod after all mutations."""
-        pod = draft.pod
-        return cls(
-            pod,
-            examined.scope,
-            examined.standing,
-            tuple(draft.outcomes),
-            examined.inventory,
-            infiniband_volumes(pod),
-        )
+        scope, standing, inventory = examined.scope, examined.standing, examined.inventory
+        return cls(draft.pod, scope, standing, tuple(draft.outcomes), inventory, around)
 
     @property
     def fabric(self) -> Fabric | None:
