@@ -102,7 +102,7 @@ def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None
         line.append(Span(f": {because}"))
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
     more = [preview.hint, _if_called(preview)]
-    if barrier.message not in because:
+    if not not_opted_in(preview) and barrier.message not in because:
         more.append(barrier.message)
     for sentence in filter(None, more):
         sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)

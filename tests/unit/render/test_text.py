@@ -57,6 +57,7 @@ def test_a_pod_that_did_not_ask_is_told_how_to() -> None:
         '  ○ not opted in: add rdma.lab/enable: "true" to metadata.annotations,'
         " or ask what if with --enable"
     )
+    assert lines[2] == ""  # nothing else is said about it
     assert lines[-1] == "1 pod: 1 not opted in"
 
 
