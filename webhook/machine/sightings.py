@@ -12,6 +12,17 @@ from typing import Literal, NamedTuple
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 #: The states of an RDMA port, as ibstat spells them.
 PortState = Literal["Down", "Initializing", "Armed", "Active"]
+#: The physical states of an RDMA port, as ibstat spells them.
+PhysicalState = Literal[
+    "No state change",
+    "Sleep",
+    "Polling",
+    "Disabled",
+    "PortConfigurationTraining",
+    "LinkUp",
+    "LinkErrorRecovery",
+    "PhyTest",
+]
 
 
 class Line(NamedTuple):
@@ -53,8 +64,7 @@ class PortSighting(NamedTuple):
     #: Whether the network interface is up, which is not the state of the RDMA port.
     netdev_up: bool | None = None
     state: PortState | None = None
-    #: As shown: LinkUp, Polling, Disabled, ...
-    physical_state: str | None = None
+    physical_state: PhysicalState | None = None
     link_layer: LinkLayer | None = None
     #: The rate as shown, in Gb/s; meaningless while the port is not Active.
     rate_gbps: float | None = None
@@ -74,6 +84,8 @@ class PortSighting(NamedTuple):
     node_guid: str | None = None
     port_guid: str | None = None
     lid: int | None = None
+    #: The MTU that RDMA uses on the port now, in bytes: 1024, 4096.
+    mtu: int | None = None
     #: Whether it is a virtual function.
     virtual: bool | None = None
 
@@ -141,9 +153,9 @@ class GidSighting(NamedTuple):
     port: int
     #: The index of the GID in the table, from 0.
     gid_index: int
-    #: As shown: eight groups of four hexadecimal digits.
+    #: Eight groups of four lower-case hexadecimal digits, also where the tool shortens them.
     gid: str
-    #: "v1" or "v2"; None on InfiniBand.
+    #: "v1" or "v2"; None on InfiniBand, and where the tool does not say.
     version: str | None = None
     netdev: str | None = None
 
@@ -169,11 +181,13 @@ class CounterSighting(NamedTuple):
     """A counter of a port."""
 
     origin: Origin
-    device: str
+    #: None where the tool knows the port only by its `lid` (perfquery).
+    device: str | None
     port: int
     #: As sysfs names it: symbol_error, link_downed, port_rcv_errors, ...
     counter: str
     value: int
+    lid: int | None = None
 
 
 #: memlock      LimitMEMLOCK of containerd: bytes as a number, or "infinity"
@@ -183,10 +197,7 @@ class CounterSighting(NamedTuple):
 #: kernel       uname -r
 #: product      the machine, as DMI names it: "NVIDIA DGXH100"
 #: hostname     as `hostname` prints it
-#: rdma-ports   devices as ls -l /sys/class/infiniband lists them, separated by blanks
-Setting = Literal[
-    "memlock", "netns", "driver", "peermem", "kernel", "product", "hostname", "rdma-ports"
-]
+Setting = Literal["memlock", "netns", "driver", "peermem", "kernel", "product", "hostname"]
 
 
 class SettingSighting(NamedTuple):
