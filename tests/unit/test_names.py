@@ -14,12 +14,13 @@ FILES = tuple(path for top in ("webhook", "certs") for path in (ROOT / top).rglo
 #: Modules here are named after the command, endpoint or mutation that they serve, so these names
 #: may occur again.
 FACES = ("webhook/cli", "webhook/app/http", "webhook/mutations")
-#: Functions that every module of a command, of a mutation, of a format or of the verdict defines.
+#: Functions that every module of a table defines.
 IN_TABLES = {
     "add_arguments": "webhook/cli/",
     "judge": "webhook/pipeline/verdict/",
     "run": "webhook/cli/",
     "mutate": "webhook/mutations/",
+    "read": "webhook/machine/readers/",
     "write": "webhook/preview/formats/",
 }
 

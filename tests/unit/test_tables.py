@@ -17,6 +17,7 @@ import pytest
 
 import webhook.cli
 import webhook.config.rules
+import webhook.machine.readers
 import webhook.mutations
 import webhook.preview.formats
 import webhook.workloads.controllers
@@ -26,6 +27,7 @@ from webhook.cli import serve
 from webhook.cli.parser import parser
 from webhook.config.rules import RULES
 from webhook.decision import annotations as keys_of_pods
+from webhook.machine.readers import READERS
 from webhook.mutations import MUTATIONS
 from webhook.preview.formats import FORMATS, SERVED
 from webhook.workloads.controllers import CONTROLLERS
@@ -77,6 +79,12 @@ def test_every_controller_is_registered() -> None:
     written = [module.CONTROLLER for module in found if not module.__name__.endswith(".workload")]
     assert len(written) == len(CONTROLLERS)
     assert all(one in CONTROLLERS for one in written)
+
+
+def test_every_reader_is_registered() -> None:
+    """Every file of webhook/machine/readers with a TOOL is in READERS."""
+    written = [one for one in modules(webhook.machine.readers) if hasattr(one, "TOOL")]
+    assert list(READERS) == sorted(written, key=lambda one: str(one.__name__))
 
 
 def test_each_kind_has_one_controller() -> None:

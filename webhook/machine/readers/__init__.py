@@ -1,0 +1,50 @@
+"""Read the output of tools, recognised by what they write, one file for each tool.
+
+Each file has TOOL, as one types it, and `read`, which takes only lines that are certainly its own
+and never assumes what a tool did not show: docstrings show the format, and name its source.
+`READERS` is the one table of them. A tool's lines may be cut, or stand between those of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from webhook.machine.readers import (
+    ibdev2netdev,
+    rdma_link,
+)
+from webhook.machine.sightings import Line, Reading
+
+
+class Reader(Protocol):
+    """What a file of this package offers."""
+
+    #: The tool as one types it: "rdma link".
+    TOOL: str
+
+    def read(self, lines: Sequence[Line]) -> Reading:
+        """Take what is certainly this tool's, in a time that grows with the length of the lines.
+
+        A value that cannot be read is None, and its line is not taken.
+        """
+
+
+READERS: tuple[Reader, ...] = (
+    ibdev2netdev,
+    rdma_link,
+)
+
+
+def read(lines: Sequence[Line]) -> Reading:
+    """Let every reader take its lines; what it found is in the order of the lines.
+
+    Lines that no reader took are those of unknown tools and those with a value that nobody
+    understands: whoever shows a reading shows these, too.
+    """
+    readings = [reader.read(lines) for reader in READERS]
+    sightings = [one for reading in readings for one in reading.sightings]
+    return Reading(
+        tuple(sorted(sightings, key=lambda one: one.origin.line)),
+        frozenset().union(*(reading.taken for reading in readings)),
+    )
