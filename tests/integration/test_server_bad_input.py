@@ -36,7 +36,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "utf-16": (review().decode().encode("utf-16"), 400, "the body is not UTF-8: byte 0"),
     "10 MiB": (b" " * (10 << 20), 413, "the body is larger than 8388608 bytes"),
     "deep": (b"[" * 100_000, 400, "the body is not JSON: depth limit exceeded"),
-    "many": (_object(b"[" + b"[]," * 1_000_000 + b"[]]"), 413, "the body holds more than"),
+    "many": (_object(b"[" + b"[]," * 1_000_000 + b"[]]"), 413, "the body contains more than"),
 }
 PASSED: dict[str, tuple[bytes, str]] = {
     "delete": (review(operation="DELETE", object=None), "request.operation is 'DELETE'"),

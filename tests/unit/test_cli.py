@@ -249,7 +249,7 @@ def test_a_last_block_without_line_break_keeps_its_string(shell: Shell, text: st
             pod.value["spec"]["containers"][0]["args"]
             == before.value["spec"]["containers"][0]["args"]
         )
-        assert "written anew" not in answer.out + answer.err
+        assert "rewritten without" not in answer.out + answer.err
     shell.file("pod.yaml", text.replace('"true"', '"false"'))
     both = preview(shell, "-o", "yaml", "pod.yaml", "service.yaml").out
     pod, _ = read_documents(both)
@@ -293,8 +293,8 @@ def test_yaml_says_where_comments_are_lost(shell: Shell) -> None:
     answer = preview(shell, "-o", "yaml", "alias.yaml")
     assert answer.code == 0
     assert answer.err == (
-        "rdma-webhook: warning: alias.yaml:1: written anew, without its comments and layout: in "
-        "line 9 the anchor &some stands where the patch edits, and its aliases would change too\n"
+        "rdma-webhook: warning: alias.yaml:1: rewritten without its comments and layout, since "
+        "in line 9 the patch edits below the anchor &some, and its aliases would change too\n"
     )
 
 
@@ -401,7 +401,7 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
         ("a: [", "document 1, line 1"),
         (f"{SERVICE}---\n\n- 1\n", "document 2, line 6"),
         ("hello", "document 1, line 1"),
-        ("replicas: 3\n", "document 1, line 1: no Kubernetes object"),
+        ("replicas: 3\n", "document 1, line 1: not a Kubernetes object"),
         ("{", "line 1"),
         ("a: \x00", "line 1"),
     ],
@@ -437,7 +437,7 @@ def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
         2,
         "",
         (
-            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file: "
+            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file, not a workload: "
             "give it with -c, or use check-config\n"
         ),
     )
@@ -524,7 +524,7 @@ def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
     """No API server has such a namespace, so no fact about it would count."""
     answer = preview(shell, "-n", "A_B", "pod.yaml")
     assert (answer.code, answer.out) == (2, "")
-    assert "'A_B' is not the name of a namespace: at most 63 lower case letters" in answer.err
+    assert "'A_B' is not the name of a namespace: at most 63 lowercase letters" in answer.err
 
 
 def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
@@ -543,8 +543,8 @@ def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
     assert decision["called"] is True
     assert "ResourceQuota q counts limits.memory" in json.dumps(decision["outcomes"])
     assert form["notes"] == [
-        "Namespace default: counts as a fact about the cluster",
-        "ResourceQuota q: counts as a fact about the cluster",
+        "Namespace default: used as a fact about the cluster",
+        "ResourceQuota q: used as a fact about the cluster",
     ]
 
 
@@ -557,10 +557,10 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
     form = json.loads(preview(shell, "-o", "json", "pod.yaml", "list.json").out)
     assert form["decisions"][0]["called"] is False
     assert form["notes"][:2] == [
-        "Namespace default: counts as a fact about the cluster",
+        "Namespace default: used as a fact about the cluster",
         (
-            "Namespace x: does not count as a fact: metadata.labels must be a mapping, but is a "
-            "list ([])"
+            "Namespace x: not used as a fact about the cluster: metadata.labels must be a "
+            "mapping, but is a list ([])"
         ),
     ]
 

@@ -22,8 +22,8 @@ _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl -n rdma-webhook get configmap rdma-webhook-fabrics -o yaml | rdma-webhook check-config -
 
-exit codes: 0 valid, 1 invalid (with --strict also where something is odd),
-2 usage or a file that cannot be read
+exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warnings),
+2 wrong usage, or a file that cannot be read
 """
 
 
@@ -46,7 +46,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.epilog = _EXAMPLES
     add = command.add_argument
     add_files(command, "a fabrics file, a ConfigMap that holds one, or - for standard input")
-    add("--strict", action="store_true", help="warnings make the file invalid too")
+    add("--strict", action="store_true", help="treat warnings as errors")
     add_form(command)
 
 
@@ -87,7 +87,7 @@ def _data(given: str) -> bytes:
         return read_file(Path(given), LIMITS)
     content = read_stdin(LIMITS.octets + 1)
     if len(content) > LIMITS.octets:
-        raise refused(_STDIN, f"is larger than {LIMITS.octets:,} bytes")
+        raise refused(_STDIN, f"is larger than {LIMITS.octets:,} bytes, the maximum")
     return content
 
 

@@ -43,9 +43,13 @@ def _only_text(data: dict[str, Any], document: LocatedData, name: str) -> tuple[
         return next(iter(likely.items()))
     line = document.line(("data",))
     if not likely:
-        raise refused(name, "is a ConfigMap without a text under data", line)
+        raise refused(name, "is a ConfigMap, but its data has no fabrics file", line)
     keys = listed(list(likely), most=5)
-    raise refused(name, f"is a ConfigMap with several files ({keys}): give one of them", line)
+    raise refused(
+        name,
+        f"is a ConfigMap with several files ({keys}): save one of them, and give that file",
+        line,
+    )
 
 
 def _indentation(held: str, text: str, above: int) -> int | None:

@@ -40,9 +40,9 @@ def explain(error: ErrorDetails) -> str:
     elif kind == "value_error":
         said = str(context["error"])
     elif "ge" in context:
-        said = f"{shown(value)} is too small: at least {context['ge']}"
+        said = f"{shown(value)} is too small: the minimum is {context['ge']}"
     elif "le" in context:
-        said = f"{shown(value)} is too large: at most {context['le']}"
+        said = f"{shown(value)} is too large: the maximum is {context['le']}"
     else:
         said = _wrong_type(kind, value)
     return said
@@ -123,21 +123,21 @@ def intended(place: tuple[int | str, ...]) -> str:
 
 def _wrong_type(kind: str, value: object) -> str:
     if kind == "string_type" and value is None:
-        return 'has no value: write "" for an empty one'
+        return 'has no value: write "" for an empty string'
     if kind == "dict_type" and isinstance(value, list) and (written := _as_mapping(value)):
         return f"must be a mapping, not a list: write {written}"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
         return f"{shown(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
     if kind == "model_type" and isinstance(value, list):
-        return "a list must be a mapping of the fields below it: leave out the dash"
+        return "must be a mapping of its fields, not a list: leave out the dash"
     wanted = {
         "string_type": "a string",
         "bool_type": "true or false",
         "int_type": "a whole number, without quotes",
         "list_type": "a list, each item on a line that begins with `- `, or as [a, b]",
         "dict_type": "a mapping of names to values",
-        "model_type": "a mapping of the fields below it",
+        "model_type": "a mapping of its fields",
     }[kind]
     return f"{shown(value)} must be {wanted}"
 
@@ -198,8 +198,8 @@ def _unknown(place: tuple[int | str, ...]) -> str:
     if written := misread_key(word):
         return f"unknown field: {written}"
     if elsewhere:
-        return f"unknown field: it belongs into {_parent(elsewhere[0]) or 'the top level'}"
-    return f"unknown field{meant(word, known) or ': known are ' + ', '.join(known)}"
+        return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'the top level'}"
+    return f"unknown field{meant(word, known) or ': the fields here are ' + ', '.join(known)}"
 
 
 def _description(place: tuple[int | str, ...]) -> str:

@@ -21,7 +21,7 @@ from webhook.yamltext.tree import TextLimits
 KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")
 #: Enough for 10,000 nodes, which with their images take about 150 MB.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
-_HOW = "give what `kubectl get ns,limitrange,quota,node -A -o yaml` prints"
+_HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"
 
 
 def load_facts(path: File) -> Facts:
@@ -30,11 +30,11 @@ def load_facts(path: File) -> Facts:
     text = decode(read_file(path, _LIMITS), name)
     found = [item for data in _documents(text, name) for item in _objects(data, name)]
     if not found:
-        raise refused(name, f"holds no object: {_HOW}")
+        raise refused(name, f"contains no objects: {_HOW}")
     try:
         return Facts.from_objects(found)
     except ShapeError as error:
-        raise refused(name, f"holds an object that no cluster has: {error}") from None
+        raise refused(name, f"contains an invalid object: {error}") from None
 
 
 def _documents(text: str, name: str) -> Iterator[Any]:
@@ -58,15 +58,15 @@ def _objects(data: Any, name: str) -> Iterator[dict[str, Any]]:
         yield data
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
-        raise refused(name, f"holds {_what(data, kind)}: {_HOW}")
+        raise refused(name, f"contains {_what(data, kind)}: {_HOW}")
     items = data.get("items")
     if not isinstance(items, list):
-        raise refused(name, f"holds a {kind} whose items are {shown(items)}: {_HOW}")
+        raise refused(name, f"contains a {kind} whose items are {shown(items)}: {_HOW}")
     for item in items:
         # The items of a typed list have no kind.
         of = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
         if of not in KINDS:
-            raise refused(name, f"holds {_what(item, of)}: {_HOW}")
+            raise refused(name, f"contains {_what(item, of)}: {_HOW}")
         yield {**item, "kind": of}
 
 

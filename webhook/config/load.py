@@ -116,15 +116,21 @@ def _only_document(held: Held) -> LocatedData:
         document for document in parse_yaml(text, name, LIMITS, shift) if document.data is not None
     ]
     if not documents:
-        raise refused(name, f"is empty: begin with apiVersion: {API_VERSION} and kind: {KIND}")
+        raise refused(
+            name, f"is empty: a fabrics file begins with apiVersion: {API_VERSION} and kind: {KIND}"
+        )
     if len(documents) > 1:
-        raise refused(name, "holds several documents: one is read", documents[1].first_line)
+        raise refused(
+            name,
+            "contains several documents: a fabrics file is one document",
+            documents[1].first_line,
+        )
     document = documents[0]
     if not isinstance(document.data, dict):
         raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
     listed = document.data.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
-        what = f"holds {len(listed):,} fabrics: at most {MOST_FABRICS:,} are read"
+        what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
         raise refused(name, what, document.line(("fabrics",)))
     return document
 

@@ -46,14 +46,17 @@ def _whole(value: object) -> TypeGuard[int]:
 def _count(value: object) -> object:
     if value == "per-gpu" or (_whole(value) and 1 <= value <= _MOST):
         return value
-    raise ValueError(f"{value!r:.80} is neither a whole number from 1 to {_MOST} nor per-gpu")
+    raise ValueError(f"{value!r:.80} must be a whole number from 1 to {_MOST}, or per-gpu")
 
 
 def _partition_key(value: object) -> int:
     number = int(value, 16) if isinstance(value, str) and _HEX.fullmatch(value) else value
     if _whole(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
         return number & _PARTITION
-    raise ValueError(f"{value!r:.80} is no partition key: 1 to 0x7fff, such as 0x8001 or 0x0001")
+    raise ValueError(
+        f"{value!r:.80} is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
+        "the membership bit"
+    )
 
 
 def _list_of_one(value: object) -> object:
@@ -121,47 +124,50 @@ class DefaultsEntry(Entry):
     """What holds for every pod that opted in."""
 
     fabric: Text | None = None
-    """Name of the fabric of pods that give no evidence at all; null: such pods are ambiguous."""
+    """Name of the fabric for pods that give no evidence of theirs. null: such pods are
+    ambiguous."""
 
     memory_limit: MemoryPolicy = "drop"
     """What happens to `limits.memory` of the targets: `drop` removes it, except from containers
     with MIG slices or a shared GPU, whose nodes are shared; `keep` leaves it, `keep-guaranteed`
-    leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` goes
-    before."""
+    leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` takes
+    precedence."""
 
     hcoll: Literal["auto", "env", "off"] = "auto"
-    """How Open MPI's hcoll is switched off: `env` by `OMPI_MCA_coll_hcoll_enable=0`, `auto` also
-    by `-mca coll_hcoll_enable 0` after a launcher that provably is Open MPI's, `off` not at all."""
+    """How Open MPI's hcoll is switched off: `env` sets `OMPI_MCA_coll_hcoll_enable=0`; `auto` also
+    adds `-mca coll_hcoll_enable 0` after a launcher that is provably Open MPI's; `off` leaves hcoll
+    as it is."""
 
     config_files: Literal["auto", "always", "never"] = "auto"
-    """Whether NCCL's settings are also put into `/etc/nccl.conf`, which reaches processes that ssh
-    starts: `auto` where a container needs it."""
+    """Whether NCCL's settings are also written to `/etc/nccl.conf`, which processes that ssh starts
+    read too: `auto` does so where a container needs it."""
 
     on_ambiguous: Literal["skip", "deny"] = "skip"
-    """What happens to a pod that fits several fabrics: `skip` does only what every fabric needs
-    and says so, `deny` refuses the pod."""
+    """What happens to a pod that fits several fabrics: `skip` makes only the changes that every
+    fabric needs, and says so; `deny` rejects the pod."""
 
     pod_security: Literal["skip", "deny"] = "skip"
     """What happens in a namespace that enforces Pod Security `baseline` or `restricted`, where
-    IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` refuses the pod."""
+    IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` rejects the pod with a message
+    that says so."""
 
     memlock: Literal[Memlock, "default"] = "unknown"
     """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
     `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
     has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose
-    annotations are then added to such pods. With the last two, nothing needs to be said, and
-    `podSecurity: deny` refuses no pod. `default` is the former name of `unknown`."""
+    annotations are then added to such pods. With `unlimited` and `nri`, such pods get no warning,
+    and `podSecurity: deny` rejects none. `default` is the former name of `unknown`."""
 
 
 class NvlinkEntry(Entry):
     """NVLink between pods on one node, `rdma.lab/nvlink: share`."""
 
     allow_namespaces: list[Text] = _always([])
-    """Namespaces whose privileged pods may share NVLink; nobody else can."""
+    """Namespaces whose privileged pods may share NVLink; pods elsewhere may not."""
 
 
 class ForeignNicsEntry(Entry):
-    """NICs that no fabric uses, besides the built-in list: their pods get no RDMA of ours."""
+    """NICs that no fabric uses, besides the built-in list: their pods get no device from us."""
 
     resources: list[Text] = _always([])
     """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
@@ -171,7 +177,7 @@ class ForeignNicsEntry(Entry):
 
 
 class MatchEntry(Entry):
-    """How a pod or a node is known to belong to the fabric."""
+    """What shows that a pod or a node belongs to the fabric."""
 
     gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
     """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
@@ -181,8 +187,8 @@ class MatchEntry(Entry):
     `-SHARED` and `-MIG-...` are cut off the node's value before it is compared."""
 
     node_labels: dict[str, Globs] = _always({})
-    """Node label key to globs, one of which the node's value matches; case matters. All keys must
-    match."""
+    """Globs for each node label key: the node's value must match one of them, for all keys. Case
+    matters."""
 
 
 class ResourceEntry(Entry):
@@ -195,24 +201,25 @@ class ResourceEntry(Entry):
     """Devices per container: a whole number, or `per-gpu` for as many as its GPUs need."""
 
     gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
-    """With `per-gpu`: how many GPUs share one device; rounded up, at least one device."""
+    """With `per-gpu`: how many GPUs share one device. The number of devices is rounded up."""
 
     devices_per_gpu: Annotated[int, Field(ge=1, le=64)] = 1
     """With `per-gpu`, instead of `gpusPerDevice`: how many devices each GPU has, e.g. 2 where there
     are two NICs beside each GPU."""
 
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
-    """With `per-gpu`: no more devices than this per container."""
+    """With `per-gpu`: the most devices per container."""
 
     aliases: list[Text] = _always([])
-    """Names that users or tools write for this resource, e.g. `rdma/hca`; renamed to `name`."""
+    """Other names that users or tools write for this resource, e.g. `rdma/hca`. In a pod, they are
+    replaced by `name`."""
 
     network: Text | None = None
     """Multus network `[namespace/]name[@interface]`, appended once per device."""
 
 
 class QosEntry(Entry):
-    """Quality of service, as the switches are set up; what is absent is not written."""
+    """Quality of service, as the switches are set up; an absent field writes no variable."""
 
     traffic_class: Annotated[int | None, Field(ge=0, le=255)] = None
     """IP traffic class of RoCE packets (DSCP times 4): NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS,
@@ -225,9 +232,9 @@ class QosEntry(Entry):
     """Traffic class of NCCL's control messages (NCCL 2.22.3 or newer): NCCL_IB_FIFO_TC."""
 
     gid_index: Annotated[int | None, Field(ge=0, le=255)] = None
-    """GID table index, for NCCL older than 2.26 (newer ones choose by themselves; 2.21 to 2.25 do
-    too, but fail where a pod's table has gaps): NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX,
-    NVSHMEM_IB_GID_INDEX, MC_GID_INDEX."""
+    """GID table index: NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, NVSHMEM_IB_GID_INDEX, MC_GID_INDEX.
+    Only for NCCL older than 2.26: newer versions find the index (2.21 to 2.25 do too, but fail
+    where a pod's table has gaps)."""
 
     pkey: PartitionKey | None = None
     """InfiniBand partition key, with or without the membership bit, e.g. `0x8001`: UCX_IB_PKEY.
@@ -235,16 +242,16 @@ class QosEntry(Entry):
 
 
 class FabricEntry(Entry):
-    """One fabric: what its nodes look like, and what a pod needs to use it."""
+    """One fabric: how its nodes are recognized, and what a pod needs to use it."""
 
     name: Text
-    """Name, as in the annotation `rdma.lab/fabric`: lower case letters, digits and `-`."""
+    """Name, as in the annotation `rdma.lab/fabric`: lowercase letters, digits and `-`."""
 
     match: MatchEntry = _always(MatchEntry())
     """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
-    """How a pod gets at the devices: `shared-device` (the RDMA shared device plugin),
+    """How a pod gets the devices: `shared-device` (the RDMA shared device plugin),
     `host-network` (pods that have hostNetwork themselves), `sr-iov` (a virtual function each),
     `host-device` (a whole device each)."""
 
@@ -252,26 +259,26 @@ class FabricEntry(Entry):
     """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
 
     inject_resources: bool = True
-    """`false`: another injector requests the resources; here they are only evidence."""
+    """`false`: another webhook or the user requests the resources; here they only show which pods
+    belong to the fabric."""
 
     link_layer: LinkLayer = "InfiniBand"
     """`InfiniBand`, or `Ethernet` for RoCE."""
 
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
-    """Rate of one device in Gb/s, for people: pods do not see it, and nothing is checked against
-    it."""
+    """Rate of one device in Gb/s, for information: it is not written into pods, and not checked."""
 
     hcas: list[Text] = _always([])
     """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its
     nodes. Rail and plane are for NCCL 2.30 or newer; UCX and NVSHMEM get name and port."""
 
     exclude_hcas: list[Text] = _always([])
-    """Instead of `hcas`: all devices but these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
-    takes no exclusion before version 1.21, chooses by itself."""
+    """Instead of `hcas`: all devices except these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
+    cannot exclude devices before version 1.21, chooses by itself."""
 
     hca_prefixes: list[Text] = _always([])
-    """Instead of `hcas`: devices whose names begin so, where names differ between nodes (`ibp`).
-    For NCCL, and a single one for NVSHMEM; UCX chooses by itself."""
+    """Instead of `hcas`, where names differ between nodes: prefixes of device names (`ibp`). For
+    NCCL, and a single one for NVSHMEM; UCX chooses by itself."""
 
     socket_interface: Text = "eth0"
     """Interface in the pod network that reaches the other pods: NCCL_SOCKET_IFNAME,
@@ -286,23 +293,24 @@ class FabricEntry(Entry):
     """Multus networks `[namespace/]name[@interface]` to append to every pod."""
 
     libraries: list[Library] = _always(["nccl", "ucx", "gloo"])
-    """Libraries whose variables are written. `openmpi`: Open MPI's own TCP connections use
+    """Libraries whose variables are written. With `openmpi`, Open MPI's own TCP connections use
     `socketInterface` alone."""
 
     qos: QosEntry = _always(QosEntry())
     """Quality of service, as the switches are set up."""
 
     shared_memory: Text | None = None
-    """Size of a memory volume at /dev/shm, e.g. `64Gi`; absent: none is added."""
+    """Size of the memory volume to add at /dev/shm, e.g. `64Gi`; without it, none is added."""
 
     pin: Literal["never", "always"] = "never"
-    """`always`: add `nodeSelector` to pods, but for keys that they select on."""
+    """`always` adds `nodeSelector` to pods, except for keys that a pod already selects on."""
 
     node_selector: dict[str, Scalar] = _always({})
     """Node labels that `pin: always` adds."""
 
     env: dict[str, Scalar] = _always({})
-    """Other variables for every target; a name that is written here is not rendered from above."""
+    """Other variables for every target. A variable that is set here replaces the one from the
+    fields above."""
 
 
 class FabricConfiguration(Entry):
@@ -324,4 +332,4 @@ class FabricConfiguration(Entry):
     """NICs that no fabric uses, besides the built-in list."""
 
     fabrics: list[FabricEntry]
-    """The fabrics; `[]` where there is none yet."""
+    """The fabrics; `[]` if there are none yet."""

@@ -29,7 +29,7 @@ _GLOB_BYTES = 253
 
 
 #: What an RFC 1123 label must be.
-LABEL_FORM = "at most 63 lower case letters, digits and -, with no - at either end"
+LABEL_FORM = "at most 63 lowercase letters, digits and -, without a - at either end"
 
 
 def is_dns_label(name: str) -> bool:

@@ -70,9 +70,9 @@ def read_file(path: File, limits: TextLimits) -> bytes:
     except OSError as error:
         raise refused(str(path), f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
-        raise refused(repr(str(path)), f"is no file name: {error}") from None
+        raise refused(repr(str(path)), f"is not a file name: {error}") from None
     if len(content) > limits.octets:
-        raise refused(str(path), f"is larger than {limits.octets:,} bytes")
+        raise refused(str(path), f"is larger than {limits.octets:,} bytes, the maximum")
     return content
 
 
@@ -143,10 +143,12 @@ class _Reading:
         for key_node, value_node in node.pairs:
             key = self._key(key_node)
             if key == "<<" and key_node.plain:
-                self._say(key_node, "merge keys (<<) are not read: repeat what they would merge")
+                self._say(
+                    key_node, "merge keys (<<) are not supported: write the merged fields out"
+                )
             elif key in places:
                 first = self._lines.line(places[key])
-                self._say(key_node, f"{key!r:.80} stands here and on line {first}: remove one")
+                self._say(key_node, f"{key!r:.80} is here and on line {first}: remove one")
             else:
                 places[key] = key_node.start
             data[key] = self._of(value_node)
@@ -161,10 +163,10 @@ class _Reading:
 
     def _key(self, node: YamlNode) -> str:
         if node.kind == "alias":
-            message = f"alias *{node.anchor:.80} cannot be a key: write the word"
+            message = f"alias *{node.anchor:.80} cannot be a key: write the key out"
             raise UnreadableTextError(node.start, message)
         if node.kind != "scalar":
-            message = "a key must be a word, not a list or a mapping"
+            message = "a key must be a string, not a list or a mapping"
             raise UnreadableTextError(node.start, message)
         self._check_tag(node)
         return node.text
@@ -173,7 +175,8 @@ class _Reading:
         tag = node.tag
         if tag is not None and (node.kind != "scalar" or tag not in _STRING_TAGS):
             self._say(
-                node, f"the tag {tag.replace(TAG, '!!'):.80} is not read: write the plain value"
+                node,
+                f"the tag {tag.replace(TAG, '!!'):.80} is not supported: write the plain value",
             )
 
     def _say(self, node: YamlNode, message: str) -> None:
@@ -196,13 +199,16 @@ def _refused(
 def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
     match error:
         case AliasError(inside_itself=True):
-            return f"alias *{error.anchor:.80} stands inside its own anchor"
+            return f"alias *{error.anchor:.80} is inside its own anchor"
         case AliasError():
             return f"alias *{error.anchor:.80} has no anchor before it"
         case OverLimitError(exceeded="nodes"):
-            return f"holds more than {limits.nodes:,} values"
+            return f"contains more than {limits.nodes:,} values, the maximum"
         case OverLimitError(exceeded="octets"):
-            return f"holds more than {limits.octets:,} characters with aliases expanded"
+            return (
+                f"contains more than {limits.octets:,} characters, the maximum, with aliases "
+                "expanded"
+            )
         case OverLimitError(exceeded="depth"):
             return f"is nested deeper than {limits.depth} levels"
         case _:

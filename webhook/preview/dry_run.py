@@ -101,7 +101,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         templates = templates_of(document.value)
         if options.most is not None and len(cases) + len(templates) > options.most:
             raise DocumentError(
-                f"{document.name}: more than {options.most} pods: send fewer at a time"
+                f"{document.name}: more than {options.most} pods: send fewer in one request"
             )
         home = _Home(document, number, OptInHints(document.value))
         found = [_case(home, template, inventory, options) for template in templates]
@@ -130,7 +130,7 @@ def stranger(document: Document, ways: Ways = OPTIONS) -> str | None:
     """
     if document.value.get("kind") == FABRICS_KIND:
         where = f"{document.name}: line {document.line}"
-        return f"{where}: this is a fabrics file: {ways.fabrics_file}"
+        return f"{where}: this is a fabrics file, not a workload: {ways.fabrics_file}"
     return not_kubernetes(document)
 
 
@@ -197,9 +197,11 @@ def _edit(case: _Case) -> Edit:
 
 def _why_held(case: _Case) -> str:
     if case.template.bare:
-        return "only at admission, since the document has no place for the pods' annotations"
+        return (
+            "applied only at admission, since the document has no place for the pods' annotations"
+        )
     name = case.controller.name if case.controller else "the controller"
-    return f"in part only at admission, since {name} writes what is edited"
+    return f"applied in part only at admission, since {name} writes the fields that change"
 
 
 def _unknown_controller(case: _Case) -> str:
@@ -210,8 +212,8 @@ def _unknown_controller(case: _Case) -> str:
     if template.kind == KIND:
         return ""
     return (
-        f"{template.kind} {template.name}: decided on as it is written: if its controller adds a "
-        f"command, labels or variables, the live pod may get another outcome"
+        f"{template.kind} {template.name}: decided as written: if its controller adds a command, "
+        "labels or variables, the live pod may get a different decision"
     )
 
 
@@ -236,7 +238,7 @@ def _called(
         ignored = read_review(document.value).ignored
     except ReviewError as error:
         return False, str(error)
-    return not ignored, ignored or "the document is what the API server sends"
+    return not ignored, ignored or "the document is a request of the API server"
 
 
 def _as_if(pod: PodManifest, *, enable: bool) -> PodManifest:

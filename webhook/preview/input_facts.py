@@ -37,10 +37,10 @@ def with_input_facts(
             try:
                 Facts().extended([item], namespace)
             except ShapeError as error:
-                notes.append(f"{_named(item)}: does not count as a fact: {error}")
+                notes.append(f"{_named(item)}: not used as a fact about the cluster: {error}")
             else:
                 found.append(item)
-                notes.append(f"{_named(item)}: counts as a fact about the cluster")
+                notes.append(f"{_named(item)}: used as a fact about the cluster")
     return (facts.extended(found, namespace) if found else facts), notes
 
 

@@ -72,7 +72,7 @@ def _spec(pod: dict[str, Any]) -> Any:
 
 def _without_containers(place: Place) -> str:
     where = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
-    return f"{place.owner}: {where} is missing: the API server refuses a pod without containers"
+    return f"{place.owner}: {where} is missing: the API server rejects a pod without containers"
 
 
 def _label(where: Path) -> str:
@@ -106,7 +106,7 @@ def _embedded(place: Place) -> Iterator[str]:
                 where = dotted((*place.path[len(place.owner.path) :], key))
                 more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
                 named = ", ".join(kinds[:_MOST_KINDS]) + more
-                yield f"{place.owner} ({where}): a manifest as text ({named}): {_NOT_EDITED}"
+                yield f"{place.owner} ({where}): a manifest stored as text ({named}): {_NOT_EDITED}"
 
 
 def _kinds_with_containers(text: str) -> list[str]:

@@ -88,8 +88,8 @@ def _alike(found: str, wanted: str) -> float:
 
 def _misnamed(place: Path, key: str) -> str:
     if place[-1] == "labels":
-        return f"{key} stands in {dotted(place)}: on a pod it is an annotation{_instead(key)}"
-    return f"{key!r} in {dotted(place)} means nothing{_instead(key)}"
+        return f"{key} is in {dotted(place)}: on a pod it must be an annotation{_instead(key)}"
+    return f"{key!r} in {dotted(place)} has no effect{_instead(key)}"
 
 
 def _elsewhere(value: Any, place: Path, key: str, own: Path | None) -> str:
@@ -97,11 +97,11 @@ def _elsewhere(value: Any, place: Path, key: str, own: Path | None) -> str:
     kind, name = at(around, ("kind",)), at(around, (*_METADATA, "name"))
     owner = " ".join(str(word) for word in (kind, name) if word)
     whose = f" of {owner}" if owner else ""
-    stands = f"{key} stands in {dotted(place)}{whose}"
+    stands = f"{key} is in {dotted(place)}{whose}"
     if own is None:  # the pods' metadata is not in the document
-        return f"{stands}: it counts if the controller copies it to the pods{_instead(key)}"
+        return f"{stands}: it has an effect if the controller copies it to the pods{_instead(key)}"
     where = dotted((*own, "annotations"))
-    return f"{stands}, which reaches no pod: it counts in {where} only{_instead(key)}"
+    return f"{stands}, which no pod gets: write it in {where}{_instead(key)}"
 
 
 def _instead(key: str) -> str:

@@ -86,8 +86,8 @@ def not_kubernetes(document: Document) -> str | None:
     if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
         return None
     return (
-        f"{document.name}: document {document.index + 1}, line {document.line}: no Kubernetes "
-        f"object: it has neither apiVersion and kind nor a pod template"
+        f"{document.name}: document {document.index + 1}, line {document.line}: not a Kubernetes "
+        "object: it has neither apiVersion and kind nor a pod template"
     )
 
 

@@ -17,7 +17,7 @@ _BREAKS = "\n\r\x85\u2028\u2029"
 #: Where only comments and blank lines stand in front of a `%`, it begins a directive.
 _IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
 
-REFUSAL = "directives (%YAML, %TAG and others) are not read: remove the line"
+REFUSAL = "directives (%YAML, %TAG and others) are not supported: remove the line"
 
 
 def directive(text: str) -> int | None:

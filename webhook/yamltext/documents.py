@@ -27,7 +27,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000
 _MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
 _OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_NO_MAPPING = "a Kubernetes object, which is a mapping, is wanted here, but this is {}"
+_NO_MAPPING = "expected a Kubernetes object, which is a mapping, but this is {}"
 _LONGEST_KEY = 100
 _MOST_PROBLEMS = 20  # of one document
 
@@ -97,15 +97,17 @@ def _decoded(data: bytes | str, name: str) -> str:
     try:
         encoded = data.encode() if isinstance(data, str) else data
         if len(encoded) > DOCUMENT_LIMITS.octets:
-            raise DocumentError(f"{name}: longer than 8 MiB, which is not read")
+            raise DocumentError(f"{name}: longer than 8 MiB, the maximum")
         text = data if isinstance(data, str) else data.decode()
     except UnicodeEncodeError as error:
-        raise DocumentError(f"{name}: half a surrogate pair at character {error.start}") from None
+        raise DocumentError(
+            f"{name}: half of a surrogate pair at character {error.start}"
+        ) from None
     except UnicodeDecodeError as error:
         also = ", but UTF-16" if error.object[:2] in _UTF16 else ""
         byte = error.object[error.start]
         raise DocumentError(
-            f"{name}: not UTF-8{also}: byte 0x{byte:02x} at offset {error.start}"
+            f"{name}: not UTF-8{also}: byte 0x{byte:02x} at offset {error.start}: save it as UTF-8"
         ) from None
     return text.removeprefix("\ufeff")
 
@@ -176,8 +178,8 @@ def _problems(
     name: str, index: int, lines: LineIndex, duplicates: list[KeyFound]
 ) -> tuple[str, ...]:
     return tuple(
-        f"{_where(name, index, lines.line(offset))}: the key {_shown(key)} stands there a "
-        f"second time in one mapping; the last one counts"
+        f"{_where(name, index, lines.line(offset))}: the mapping has the key {_shown(key)} "
+        "twice; the last one counts"
         for offset, key in duplicates[:_MOST_PROBLEMS]
     )
 

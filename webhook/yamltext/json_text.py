@@ -37,20 +37,20 @@ def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # an integer of more than 4300 digits
-        raise UnreadableTextError(0, f"a number that cannot be read: {error}") from None
+        raise UnreadableTextError(0, f"a number cannot be read: {error}") from None
     _check_size(value, limits)
     _check_surrogates(text, value)
     return value, _duplicates(text) if repeats else []
 
 
 def _constant(word: str) -> NoReturn:
-    raise UnreadableTextError(0, f"{word} is no number that JSON has")
+    raise UnreadableTextError(0, f"{word} is not a number in JSON")
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if abs(value) == _INFINITE:
-        raise UnreadableTextError(0, f"{digits:.30} is too large a number")
+        raise UnreadableTextError(0, f"{digits:.30} is too large for a number")
     return value
 
 
@@ -59,7 +59,7 @@ def _check_size(value: Any, limits: TextLimits) -> None:
     for _ in range(limits.depth + 1):
         count += len(level)
         if count > limits.nodes:
-            raise UnreadableTextError(0, f"more than {limits.nodes} values are not read")
+            raise UnreadableTextError(0, f"more than {limits.nodes:,} values, the maximum")
         level = [inner for outer in level for inner in _inner(outer)]
         if not level:
             return
@@ -78,7 +78,7 @@ def _check_surrogates(text: str, value: Any) -> None:
         return
     if _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         offset = min(index for index in (text.find("\\ud"), text.find("\\uD")) if index >= 0)
-        raise UnreadableTextError(offset, "half a surrogate pair in a string")
+        raise UnreadableTextError(offset, "half of a surrogate pair in a string")
 
 
 def _duplicates(text: str) -> list[KeyFound]:

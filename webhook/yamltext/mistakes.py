@@ -53,7 +53,7 @@ def hint_on(text: str, error: UnreadableTextError) -> str:
     line_end = text.find("\n", offset)
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it
     if _TEMPLATE.search(text, start, line_end if line_end >= 0 else len(text)):
-        return " (this is a template: render it first, for instance with `helm template`)"
+        return " (this is a template: render it first, for example with `helm template`)"
     if isinstance(error, AliasError) and not error.inside_itself:
         return " (quote a value that begins with *)"
     return ""
@@ -143,7 +143,7 @@ def _template(place: _Place) -> Mistake | None:
         if found := _TEMPLATE.search(line.text):
             close = "}}" if found[0] == "{{" else "%}"
             said = (
-                f"`{found[0]} ... {close}` is a template: render it first, for instance with "
+                f"`{found[0]} ... {close}` is a template: render it first, for example with "
                 "`helm template`"
             )
             return Mistake(line.start + found.start(), said)
@@ -156,7 +156,7 @@ def _tab(place: _Place) -> Mistake | None:
         if line.bare and "\t" in lead:
             return Mistake(line.start + lead.index("\t"), "a tab indents this line: use spaces")
     if place.char == "\t":
-        return Mistake(place.offset, "a tab stands where YAML takes only a space: use a space")
+        return Mistake(place.offset, "a tab is where YAML allows only a space: use a space")
     return None
 
 
@@ -170,7 +170,7 @@ def _odd_space(place: _Place) -> Mistake | None:
 def _odd(char: str) -> str:
     kind = "a no-break space" if char in _NO_BREAK else "a character"
     looks = "a space" if char not in "\u200b\ufeff" else "nothing"
-    return f"{kind} (U+{ord(char):04X}) looks like {looks} and is read as a letter: type it anew"
+    return f"{kind} (U+{ord(char):04X}) looks like {looks} and is read as a letter: replace it"
 
 
 def _open_quote(place: _Place) -> Mistake | None:
@@ -187,7 +187,10 @@ def _open_bracket(place: _Place) -> Mistake | None:
     opened = place.text[place.begun]
     close = _CLOSING.get(opened, "")
     if place.char in ("]", "}"):
-        return Mistake(place.offset, f"{place.char} closes the {opened}: write {close}")
+        return Mistake(
+            place.offset,
+            f"{place.char} does not close the {opened} that opens before it: write {close}",
+        )
     rest = place.text[place.offset :].lstrip()
     if place.begun_line == place.line and rest:
         said = f"a comma is missing here, between two entries of the {opened}...{close}"
@@ -208,7 +211,10 @@ def _extra_bracket(place: _Place) -> Mistake | None:
 def _behind_quote(place: _Place) -> Mistake | None:
     before = place.text[place.line.start : place.offset].rstrip()
     if "expected key" in place.problem and before[-1:] in ('"', "'"):
-        said = f"the value ends at the quote {before[-1]} before this: quote all of it, or nothing"
+        said = (
+            f"the value ends at the quote {before[-1]} before this: quote the whole value, or "
+            "none of it"
+        )
         return Mistake(place.offset, said)
     return None
 
@@ -239,7 +245,7 @@ def _colon(tight: re.Match[str]) -> str:
 def _assigned(found: re.Match[str]) -> str:
     key, _, value = found[0].partition("=")
     written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
-    return f"YAML has a colon between key and value, not `=`: write `{written}`"
+    return f"YAML separates key and value by a colon, not by `=`: write `{written}`"
 
 
 def _second_colon(place: _Place) -> Mistake | None:
@@ -265,7 +271,7 @@ def _below_value(place: _Place) -> Mistake | None:
         return None
     said = (
         f"this line is indented below `{entry[2][:_LONGEST]}`, which has the value "
-        f"{entry[3][:_LONGEST]!r} already: indent both alike"
+        f"{entry[3][:_LONGEST]!r} already: indent both lines by the same width"
     )
     return Mistake(place.line.start + place.line.indent, said)
 
@@ -279,8 +285,8 @@ def _item_among_keys(place: _Place) -> Mistake | None:
     if "block mapping" not in place.context:
         return None
     said = (
-        f"this list item stands among the keys from line {place.number(place.begun or 0)}: indent "
-        "it below its key, or remove the dash"
+        f"this list item is among the keys from line {place.number(place.begun or 0)}: indent it "
+        "below its key, or remove the dash"
     )
     return Mistake(place.offset, said)
 
@@ -341,14 +347,17 @@ def _first_character(place: _Place) -> Mistake | None:
 def _block_header(place: _Place) -> Mistake | None:
     if "comment or line break" not in place.problem or place.begun is None:
         return None
-    said = f"after {place.text[place.begun]} the text begins on the next line: or quote the value"
+    said = (
+        f"after {place.text[place.begun]}, the text begins on the next line: begin it there, or "
+        "quote the value"
+    )
     return Mistake(place.offset, said)
 
 
 def _escape(place: _Place) -> Mistake | None:
     if "escape" not in place.problem:
         return None
-    said = "in double quotes, a backslash begins an escape, and YAML has no such one"
+    said = "a backslash in double quotes begins an escape, and YAML does not have this one"
     return Mistake(place.offset, f"{said}: use single quotes, or two backslashes")
 
 

@@ -60,7 +60,7 @@ def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is
     if text[0] not in _NUMERIC:
         return text
     if text in _NOT_FINITE:
-        raise ValueError(f"{text} is no number that JSON has")
+        raise ValueError(f"{text} is not a number in JSON")
     return _number(text)
 
 

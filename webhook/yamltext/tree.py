@@ -83,8 +83,8 @@ class OverLimitError(UnreadableTextError):
 def _over(limits: TextLimits) -> dict[Limit, str]:
     most = f"{limits.octets >> 20} MiB"
     return {
-        "octets": f"longer than {most} with aliases expanded, which is not read",
-        "nodes": f"more than {limits.nodes} values, with aliases expanded, are not read",
+        "octets": f"longer than {most}, the maximum, with aliases expanded",
+        "nodes": f"more than {limits.nodes:,} values, the maximum, with aliases expanded",
         "depth": f"nested deeper than {limits.depth} levels",
     }
 
@@ -225,10 +225,10 @@ class _Grower:
         node, anchor = YamlNode("alias", event), event.anchor
         target = self._anchors.get(anchor)
         if target is None:
-            message = f"not YAML: no anchor &{anchor} for this alias"
+            message = f"not YAML: the alias *{anchor} has no anchor before it"
             raise AliasError(node.start, message, anchor)
         if target.depth < 0:
-            message = f"the alias *{anchor} stands inside itself"
+            message = f"the alias *{anchor} is inside its own anchor"
             raise AliasError(node.start, message, anchor, inside_itself=True)
         node.children = [target]
         node.size, node.length, node.depth = target.size, target.length, target.depth

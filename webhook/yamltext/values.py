@@ -75,7 +75,7 @@ def _merge(node: YamlNode, value: Any, made: dict[str, Any]) -> None:
     """Add the keys of `<<` that the mapping does not have itself; the first mapping wins."""
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
-            raise UnreadableTextError(node.start, "`<<` merges mappings, and this is none")
+            raise UnreadableTextError(node.start, "`<<` merges mappings, but this is not one")
         for key, inner in source.items():
             made.setdefault(key, inner)
 
@@ -126,5 +126,5 @@ def _scalar(node: YamlNode) -> str | float | bool | None:
         raise UnreadableTextError(node.start, str(error)) from None
     if wanted and type(value) not in wanted:  # a bool is an int to isinstance
         short = (node.tag or "").removeprefix(TAG)
-        raise UnreadableTextError(node.start, f"{node.text!r:.60} is no !!{short}")
+        raise UnreadableTextError(node.start, f"{node.text!r:.60} is not a !!{short}")
     return value

@@ -154,7 +154,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             [
                 (
                     "No RDMA, since the webhook was not called: 'rdma.lab/enabled' in "
-                    "metadata.annotations means nothing (did you mean rdma.lab/enable?)"
+                    "metadata.annotations has no effect (did you mean rdma.lab/enable?)"
                 ),
                 "under metadata.annotations of the pod template of Job misspelt",
             ],
@@ -162,7 +162,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "elsewhere",
             "no",
-            ["in Job elsewhere: rdma.lab/enable stands in metadata.annotations of Job elsewhere"],
+            ["in Job elsewhere: rdma.lab/enable is in metadata.annotations of Job elsewhere"],
         ),
         (
             "no-fabric",

@@ -79,14 +79,23 @@ def test_lines_of_a_quoted_text_are_said_to_be_its_own(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("kind: ConfigMap\n", "map.yaml:1: is a ConfigMap without a text under data"),
-        (HEAD, "map.yaml:4: is a ConfigMap without a text under data"),
-        ("kind: ConfigMap\ndata: {a: 1}\n", "map.yaml:2: is a ConfigMap without a text under data"),
+        ("kind: ConfigMap\n", "map.yaml:1: is a ConfigMap, but its data has no fabrics file"),
+        (HEAD, "map.yaml:4: is a ConfigMap, but its data has no fabrics file"),
+        (
+            "kind: ConfigMap\ndata: {a: 1}\n",
+            "map.yaml:2: is a ConfigMap, but its data has no fabrics file",
+        ),
         (
             HEAD + block(FILE, "a") + block(FILE, "b"),
-            "map.yaml:4: is a ConfigMap with several files (a, b): give one of them",
+            (
+                "map.yaml:4: is a ConfigMap with several files (a, b): save one of them, and "
+                "give that file"
+            ),
         ),
-        (HEAD + "  f: ''\n", 'map.yaml data["f"]: is empty: begin with apiVersion: '),
+        (
+            HEAD + "  f: ''\n",
+            'map.yaml data["f"]: is empty: a fabrics file begins with apiVersion: ',
+        ),
         (HEAD + block("a: 1"), "map.yaml:6: apiVersion: is missing"),
     ],
 )

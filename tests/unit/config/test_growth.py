@@ -61,7 +61,7 @@ def test_aliases_count_as_much_as_they_mean(name: str) -> None:
     """The limits apply to a file with its aliases expanded."""
     _, _, said = judged(hostile.EXPANDING[name])
     assert said.startswith("f.yaml:")
-    assert "holds more than" in said
+    assert "contains more than" in said
 
 
 def test_what_is_not_shown_is_counted() -> None:
@@ -91,11 +91,12 @@ def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
 
 def test_several_rivals_are_told_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
-    same = "too: give both gpuProducts or nodeLabels with one key and different values"
+    same = "too: to tell them apart, give each gpuProducts, or nodeLabels with the same key"
+    same += " and different values"
     told = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert told == [
-        f"nvidia.com/gpu is claimed by fabric 'a' {same}, or set defaults.fabric",
-        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {same}, or set defaults.fabric",
+        f"nvidia.com/gpu is claimed by fabric 'a' {same}; or set defaults.fabric",
+        f"nvidia.com/gpu is claimed by fabric 'a' and 1 more {same}; or set defaults.fabric",
     ]
 
 
@@ -136,7 +137,7 @@ def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
         fabric(pin="always", nodeSelector={"k": "x"}, match={"nodeLabels": {"k": globs}}),
     )
     assert [(severity, path) for severity, path, _ in findings(file)] == [("warning", "fabrics")]
-    assert findings(file)[0][2].startswith("52 different globs with wildcards, of which 50 ")
+    assert findings(file)[0][2].startswith("52 different globs with wildcards, of which only 50 ")
 
 
 def test_a_label_that_no_value_can_have_is_not_searched() -> None:
@@ -175,7 +176,7 @@ def test_a_prefix_is_told_of_one_device_of_another_fabric() -> None:
 )
 def test_directives_are_refused(written: str, line: int) -> None:
     """The parser compares each %TAG with all earlier ones, so it never gets any."""
-    told = f"f.yaml:{line}: directives (%YAML, %TAG and others) are not read: remove the line"
+    told = f"f.yaml:{line}: directives (%YAML, %TAG and others) are not supported: remove the line"
     assert judged(written)[2] == told
 
 
@@ -197,8 +198,8 @@ def test_a_file_is_bounded() -> None:
     values = f"{hostile.ONE}x: [{'a,' * 35_000}]"
     fabrics = hostile.MANY["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
-    assert judged(values)[2] == "f.yaml:5: holds more than 35,000 values"
-    assert judged(fabrics)[2] == "f.yaml:3: holds 4,001 fabrics: at most 4,000 are read"
+    assert judged(values)[2] == "f.yaml:5: contains more than 35,000 values, the maximum"
+    assert judged(fabrics)[2] == "f.yaml:3: has 4,001 fabrics: the maximum is 4,000"
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:

@@ -51,12 +51,12 @@ fabrics:
             "(did you mean InfiniBand?)"
         ),
         (
-            "f.yaml:11: fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin takes "
-            "letters, digits and _ only, such as rdma/rdma_v100"
+            "f.yaml:11: fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin "
+            "accepts only letters, digits and _, such as rdma/rdma_v100"
         ),
         (
-            "f.yaml:12: fabrics[0].resources[0].count: 'many' is neither a whole number from 1 to "
-            "1000 nor per-gpu"
+            "f.yaml:12: fabrics[0].resources[0].count: 'many' must be a whole number from 1 to "
+            "1000, or per-gpu"
         ),
         "f.yaml:15: fabrics[1].hcas: device names differ between pods in mode sr-iov: remove it",
     ]
@@ -226,10 +226,10 @@ fabrics:
         "warning:5: fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
         (
             "warning:6: fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
-            "(which belongs into match.gpuResources)"
+            "(those belong in match.gpuResources)"
         ),
         "error:7: fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
-        "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging",
+        "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses better by itself",
     ]
 
 
@@ -241,7 +241,8 @@ def test_warnings_come_with_the_fabrics() -> None:
             "warning",
             "fabrics[0].resources",
             4,
-            "none: no device gets into the pod, name what the device plugin offers",
+            "is empty, so no device gets into the pod: name the resource that the device "
+            "plugin offers",
         ),
     )
 
@@ -252,20 +253,23 @@ def test_warnings_come_with_the_fabrics() -> None:
         (
             "",
             (
-                "f.yaml: is empty: begin with apiVersion: rdma.lab/v1alpha1 and kind: "
-                "FabricConfiguration"
+                "f.yaml: is empty: a fabrics file begins with apiVersion: rdma.lab/v1alpha1 and "
+                "kind: FabricConfiguration"
             ),
         ),
         (
             "# nothing\n---\n",
             (
-                "f.yaml: is empty: begin with apiVersion: rdma.lab/v1alpha1 and kind:"
-                " FabricConfiguration"
+                "f.yaml: is empty: a fabrics file begins with apiVersion: rdma.lab/v1alpha1 and "
+                "kind: FabricConfiguration"
             ),
         ),
         ("\n- a", "f.yaml:2: is a list, not a mapping"),
         ("fabrics", "f.yaml:1: is 'fabrics', not a mapping"),
-        (HEAD + "fabrics: []\n---\nx: 1", "f.yaml:5: holds several documents: one is read"),
+        (
+            HEAD + "fabrics: []\n---\nx: 1",
+            "f.yaml:5: contains several documents: a fabrics file is one document",
+        ),
         (
             "fabrics: []",
             (
@@ -288,10 +292,10 @@ def test_warnings_come_with_the_fabrics() -> None:
                 "rdma.lab/v1alpha1?)"
             ),
         ),
-        (HEAD, "f.yaml:1: fabrics: is missing: The fabrics; `[]` where there is none yet."),
+        (HEAD, "f.yaml:1: fabrics: is missing: The fabrics; `[]` if there are none yet."),
         (
             HEAD + "fabrics:\n",
-            ("f.yaml:3: fabrics: is missing: The fabrics; `[]` where there is none yet."),
+            ("f.yaml:3: fabrics: is missing: The fabrics; `[]` if there are none yet."),
         ),
         (
             HEAD + "fabrics: {v100: {}}",
@@ -302,11 +306,11 @@ def test_warnings_come_with_the_fabrics() -> None:
         ),
         (
             HEAD + "fabrics: [v100]",
-            ("f.yaml:3: fabrics[0]: 'v100' must be a mapping of the fields below it"),
+            ("f.yaml:3: fabrics[0]: 'v100' must be a mapping of its fields"),
         ),
         (
             HEAD + "fabrics: []\nfabrics: []",
-            ("f.yaml:4: 'fabrics' stands here and on line 3: remove one"),
+            ("f.yaml:4: 'fabrics' is here and on line 3: remove one"),
         ),
     ],
 )
@@ -324,25 +328,25 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
                 "fabrics[0].name",
                 (
                     "is missing: Name, as in the annotation "
-                    "`rdma.lab/fabric`: lower case letters, digits and `-`."
+                    "`rdma.lab/fabric`: lowercase letters, digits and `-`."
                 ),
             ),
         ),
         (
             {"gpuResources": []},
-            ("fabrics[0].gpuResources", "unknown field: it belongs into fabrics[].match"),
+            ("fabrics[0].gpuResources", "unknown field here: it belongs in fabrics[].match"),
         ),
         (
             {"match": {"apiVersion": 1}},
-            ("fabrics[0].match.apiVersion", "unknown field: it belongs into the top level"),
+            ("fabrics[0].match.apiVersion", "unknown field here: it belongs in the top level"),
         ),
         (
             {"qos": {"zzz": None}},
             (
                 "fabrics[0].qos.zzz",
                 (
-                    "unknown field: known are trafficClass, "
-                    "serviceLevel, fifoTrafficClass, gidIndex, pkey"
+                    "unknown field: the fields here are trafficClass, serviceLevel, "
+                    "fifoTrafficClass, gidIndex, pkey"
                 ),
             ),
         ),
@@ -380,7 +384,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
             {"match": [{"gpuProducts": []}]},
             (
                 "fabrics[0].match",
-                "a list must be a mapping of the fields below it: leave out the dash",
+                "must be a mapping of its fields, not a list: leave out the dash",
             ),
         ),
         (
@@ -411,22 +415,25 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
             {"-mode": "sr-iov"},
             ('fabrics[0]["-mode"]', "unknown field: a dash needs a space after it: write `- mode`"),
         ),
-        ({"env": {"A": None}}, ("fabrics[0].env.A", 'has no value: write "" for an empty one')),
+        ({"env": {"A": None}}, ("fabrics[0].env.A", 'has no value: write "" for an empty string')),
         ({"env": {"A": {}}}, ("fabrics[0].env.A", "a mapping must be a string")),
         (
             {"rateGbps": "100"},
             ("fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
         ),
-        ({"rateGbps": 0}, ("fabrics[0].rateGbps", "0 is too small: at least 1")),
+        ({"rateGbps": 0}, ("fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
         (
             {"qos": {"trafficClass": 256}},
-            ("fabrics[0].qos.trafficClass", "256 is too large: at most 255"),
+            ("fabrics[0].qos.trafficClass", "256 is too large: the maximum is 255"),
         ),
         (
             {"qos": {"pkey": "0x8000"}},
             (
                 "fabrics[0].qos.pkey",
-                "'0x8000' is no partition key: 1 to 0x7fff, such as 0x8001 or 0x0001",
+                (
+                    "'0x8000' is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff "
+                    "with the membership bit"
+                ),
             ),
         ),
         (
@@ -439,7 +446,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
                 ),
             ),
         ),
-        ({"hcas": [None]}, ("fabrics[0].hcas[0]", 'has no value: write "" for an empty one')),
+        ({"hcas": [None]}, ("fabrics[0].hcas[0]", 'has no value: write "" for an empty string')),
     ],
 )
 def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:

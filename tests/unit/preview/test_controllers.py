@@ -162,8 +162,8 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
     assert not [op for op in ops if "/command" in op["path"] or "/args" in op["path"]]
     where = "spec.workerGroupSpecs[0].template"
     told = (
-        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {where}: hcoll: in "
-        "part only at admission, since KubeRay writes what is edited"
+        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {where}: hcoll: "
+        "applied in part only at admission, since KubeRay writes the fields that change"
     )
     assert ("note", told) in asides(report)
 
@@ -175,8 +175,8 @@ def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
     _, report = previewed(workload(kind, {"tasks": tasks}))
     word = kind.rpartition(" ")[2]
     told = (
-        f"{word} job: decided on as it is written: if its controller adds a command, labels or "
-        "variables, the live pod may get another outcome"
+        f"{word} job: decided as written: if its controller adds a command, labels or variables, "
+        "the live pod may get a different decision"
     )
     assert report.notes == (told,)
 
@@ -241,7 +241,7 @@ def test_an_annotation_around_a_pod_spec_may_reach_the_pods() -> None:
     hints = {preview.hint for preview in previewed(value)[1].previews}
     where = "metadata.annotations of LLMInferenceService job"
     assert hints == {
-        f"rdma.lab/enable stands in {where}: it counts if the controller copies it to the pods"
+        f"rdma.lab/enable is in {where}: it has an effect if the controller copies it to the pods"
     }
 
 
@@ -255,7 +255,7 @@ def test_a_pod_spec_is_edited_except_for_annotations() -> None:
     assert "nccl.conf" not in rewritten.text
     assert "NCCL_IB_HCA" in rewritten.text
     where = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
-    why = "only at admission, since the document has no place for the pods' annotations"
+    why = "applied only at admission, since the document has no place for the pods' annotations"
     assert ("note", f"{where}: config-files: {why}") in asides(report)
 
 

@@ -188,7 +188,7 @@ def test_documents_are_counted_over_all_inputs() -> None:
 
 def test_what_is_no_kubernetes_object_is_refused() -> None:
     """The error is one line with the document and the line."""
-    with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: no Kubernetes "):
+    with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: not a Kubernetes "):
         report_on(f"{SERVICE}---\nreplicas: 3\n")
 
 
@@ -209,9 +209,7 @@ def test_a_fabrics_file_is_refused() -> None:
 def test_a_repeated_key_is_noted() -> None:
     """A strict reader would reject it; the API server drops one of the two."""
     (note,) = report_on(POD.replace("  name: one\n", "  name: one\n  name: two\n")).notes
-    assert note.startswith(
-        "input.yaml: document 1, line 5: the key name stands there a second time"
-    )
+    assert note.startswith("input.yaml: document 1, line 5: the mapping has the key name twice")
 
 
 def both(**options: Any) -> tuple[list[Document], Report]:

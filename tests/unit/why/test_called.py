@@ -85,7 +85,7 @@ def test_a_pod_with_a_status() -> None:
             {},
             "AnnotationMisspelt",
             (
-                "'rdma.lab/enabled' in metadata.annotations means nothing (did you mean "
+                "'rdma.lab/enabled' in metadata.annotations has no effect (did you mean "
                 "rdma.lab/enable?)"
             ),
             "",
@@ -94,7 +94,7 @@ def test_a_pod_with_a_status() -> None:
             live({}, metadata={"labels": ASKED}),
             {},
             "AnnotationMisspelt",
-            "No: rdma.lab/enable stands in metadata.labels: on a pod it is an annotation.",
+            "No: rdma.lab/enable is in metadata.labels: on a pod it must be an annotation.",
             "",
         ),
         (
@@ -102,9 +102,9 @@ def test_a_pod_with_a_status() -> None:
             {"owners": (job(ASKED),)},
             "AnnotationMisspelt",
             (
-                "No: in Job train: rdma.lab/enable stands in metadata.annotations of Job "
+                "No: in Job train: rdma.lab/enable is in metadata.annotations of Job "
                 "train, which "
-                "reaches no pod"
+                "no pod gets"
             ),
             "under metadata.annotations of the pod template of Job train",
         ),

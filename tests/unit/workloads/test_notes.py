@@ -36,7 +36,7 @@ def made(kind: str, spec: Any, name: str = "m", **metadata: str) -> dict[str, An
 def test_missing_containers_are_noted(spec: Any) -> None:
     """They are not an error for the preview, but the API server rejects such a pod."""
     assert notes_of(made("Pod", spec)) == [
-        "Pod m: spec.containers is missing: the API server refuses a pod without containers"
+        "Pod m: spec.containers is missing: the API server rejects a pod without containers"
     ]
 
 
@@ -123,7 +123,9 @@ def test_a_manifest_written_as_text_is_told(kinds: list[str], named: str) -> Non
     value = made("ConfigMap", {}, namespace="lab")
     value["data"] = {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"}
     where = 'data["job.yaml"]'
-    assert notes_of(value) == [f"ConfigMap lab/m ({where}): a manifest as text ({named}): {LEFT}"]
+    assert notes_of(value) == [
+        f"ConfigMap lab/m ({where}): a manifest stored as text ({named}): {LEFT}"
+    ]
 
 
 def test_ordinary_objects_need_no_note() -> None:

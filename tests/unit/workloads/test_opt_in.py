@@ -39,7 +39,7 @@ def test_a_pod_that_says_false_is_told_so() -> None:
 def test_a_label_of_the_pod_is_no_annotation() -> None:
     """The namespace needs a label of this name, the pod an annotation."""
     assert hint({}, {"labels": {ENABLE: "true"}}) == (
-        "rdma.lab/enable stands in spec.template.metadata.labels: on a pod it is an annotation"
+        "rdma.lab/enable is in spec.template.metadata.labels: on a pod it must be an annotation"
     )
 
 
@@ -53,7 +53,7 @@ def test_a_label_of_the_pod_is_no_annotation() -> None:
 def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
     """Kubernetes accepts any key, and the webhook is not called for this one."""
     assert hint({}, {"annotations": {key: "true"}}) == (
-        f"{key!r} in {WHERE} means nothing (did you mean rdma.lab/enable?)"
+        f"{key!r} in {WHERE} has no effect (did you mean rdma.lab/enable?)"
     )
 
 
@@ -61,8 +61,8 @@ def test_a_near_miss_is_told_what_may_be_meant(key: str) -> None:
 def test_the_metadata_of_the_object_around_reach_no_pod(field: str) -> None:
     """The most common mistake is to use the first metadata in the file."""
     assert hint({field: {ENABLE: "true"}}, {}) == (
-        f"rdma.lab/enable stands in metadata.{field} of Deployment trainer, which reaches no pod: "
-        f"it counts in {WHERE} only"
+        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, which no pod gets: "
+        f"write it in {WHERE}"
     )
 
 
@@ -77,9 +77,9 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
         "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
     }
     assert OptInHints(value).of(templates_of(value)[0]) == (
-        "rdma.lab/enabled stands in spec.jobTemplate.metadata.annotations, which reaches no pod: "
-        "it counts in spec.jobTemplate.spec.template.metadata.annotations only "
-        "(did you mean rdma.lab/enable?)"
+        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, which no pod gets: "
+        "write it in spec.jobTemplate.spec.template.metadata.annotations (did you mean "
+        "rdma.lab/enable?)"
     )
 
 

@@ -162,7 +162,7 @@ def test_what_is_no_kubernetes_object_is_told_with_its_line(text: str) -> None:
     """A Helm values file or a compose file is a common mistake."""
     _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
     assert not_kubernetes(document) == (
-        "values.yaml: document 2, line 3: no Kubernetes object: it has neither apiVersion and "
+        "values.yaml: document 2, line 3: not a Kubernetes object: it has neither apiVersion and "
         "kind nor a pod template"
     )
 

@@ -89,8 +89,7 @@ def test_a_repeated_key_is_told_with_its_line() -> None:
     assert document.value == {"a": 1, "spec": {"x": 2}}
     (problem,) = document.problems
     assert problem == (
-        "pod.yaml: document 1, line 4: the key x stands there a second time in one mapping; "
-        "the last one counts"
+        "pod.yaml: document 1, line 4: the mapping has the key x twice; the last one counts"
     )
 
 
@@ -98,9 +97,9 @@ def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
     """The same key in other objects, and strings that are not keys, do not count."""
     text = '{"a": {"b": 1,\n "b": ["a", {"a": 2}]},\n "c": "b", "\\u0001a": 1, "\\u0001a": 1}'
     (document,) = read_documents(text, "pod.json")
-    assert [problem.partition(" stands")[0] for problem in document.problems] == [
-        "pod.json: document 1, line 2: the key b",
-        "pod.json: document 1, line 3: the key '\\x01a'",
+    assert [problem.partition(" twice")[0] for problem in document.problems] == [
+        "pod.json: document 1, line 2: the mapping has the key b",
+        "pod.json: document 1, line 3: the mapping has the key '\\x01a'",
     ]
 
 
@@ -121,24 +120,24 @@ def test_a_repeated_key_of_json_is_told_with_its_line() -> None:
         (
             "a: *b",
             (
-                "document 1, line 1: not YAML: no anchor &b for this alias (quote a value that "
-                "begins with *)"
+                "document 1, line 1: not YAML: the alias *b has no anchor before it (quote a "
+                "value that begins with *)"
             ),
         ),
-        ("a: &a [*a]", "document 1, line 1: the alias *a stands inside itself"),
-        ("a: 1\nb: .inf", "document 1, line 2: .inf is no number that JSON has"),
-        ("a: !!int x", "document 1, line 1: 'x' is no !!int"),
+        ("a: &a [*a]", "document 1, line 1: the alias *a is inside its own anchor"),
+        ("a: 1\nb: .inf", "document 1, line 2: .inf is not a number in JSON"),
+        ("a: !!int x", "document 1, line 1: 'x' is not a !!int"),
         ("? [a]\n: b", "document 1, line 1: a key must be a string, but is a list"),
         ("~: b", "document 1, line 1: a key must be a string, but is null"),
-        ("a: 1\n<<: 2", "document 1, line 2: `<<` merges mappings, and this is none"),
+        ("a: 1\n<<: 2", "document 1, line 2: `<<` merges mappings, but this is not one"),
         ("a:\n  b: \x07", "line 2: the control character U+0007 is not allowed in YAML"),
         ("a: \x00", "line 1: the control character U+0000 is not allowed in YAML"),
-        (b"a: \xff", "not UTF-8: byte 0xff at offset 3"),
-        ("a: b".encode("utf-16"), "not UTF-8, but UTF-16: byte 0xff at offset 0"),
-        ("a: \ud800", "half a surrogate pair at character 3"),
-        ('{"a":\n NaN}', "document 1, line 1: NaN is no number that JSON has"),
-        ('{"a": -1e999}', "document 1, line 1: -1e999 is too large a number"),
-        ('{"a":\n"\\udc00"}', "document 1, line 2: half a surrogate pair in a string"),
+        (b"a: \xff", "not UTF-8: byte 0xff at offset 3: save it as UTF-8"),
+        ("a: b".encode("utf-16"), "not UTF-8, but UTF-16: byte 0xff at offset 0: save it as UTF-8"),
+        ("a: \ud800", "half of a surrogate pair at character 3"),
+        ('{"a":\n NaN}', "document 1, line 1: NaN is not a number in JSON"),
+        ('{"a": -1e999}', "document 1, line 1: -1e999 is too large for a number"),
+        ('{"a":\n"\\udc00"}', "document 1, line 2: half of a surrogate pair in a string"),
         ('{"a": 1,\n "b" 2}', "document 1, line 2: not JSON: Expecting ':' delimiter"),
         ('{"a": 1}\n{"b": 2}', "document 1, line 2: not JSON: Extra data"),
         (
@@ -162,8 +161,8 @@ def test_what_cannot_be_read_is_refused_in_one_line(data: bytes | str, message: 
 def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
     """A list of objects is not a Kubernetes object either."""
     assert refusal(f"a: 1\n---\n\n{text}") == (
-        "pod.yaml: document 2, line 4: a Kubernetes object, which is a mapping, is wanted here, "
-        f"but this is {kind}"
+        "pod.yaml: document 2, line 4: expected a Kubernetes object, which is a mapping, but "
+        f"this is {kind}"
     )
 
 
@@ -177,7 +176,7 @@ def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
 )
 def test_a_template_must_be_rendered_first(text: str) -> None:
     """An error at `{{` most likely means that the text is a Helm template."""
-    said = "is a template: render it first, for instance with `helm template`"
+    said = "is a template: render it first, for example with `helm template`"
     assert refusal(text).removesuffix(")").endswith(said)
 
 
@@ -207,9 +206,8 @@ def test_a_key_that_was_meant_otherwise_is_a_problem() -> None:
 def test_a_mapping_without_space_is_a_string() -> None:
     """The remedy is in the message."""
     assert refusal("image:nginx") == (
-        "pod.yaml: document 1, line 1: a Kubernetes object, which is a mapping, is wanted here, "
-        "but this is a string ('image:nginx') (a colon needs a space after it: write "
-        "`image: nginx`)"
+        "pod.yaml: document 1, line 1: expected a Kubernetes object, which is a mapping, but "
+        "this is a string ('image:nginx') (a colon needs a space after it: write `image: nginx`)"
     )
 
 
@@ -232,28 +230,27 @@ def test_an_alias_bomb_is_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     assert refusal("\n".join(lines)) == (
-        "pod.yaml: document 1, line 6: more than 200000 values, with aliases expanded, are not read"
+        "pod.yaml: document 1, line 6: more than 200,000 values, the maximum, with aliases expanded"
     )
 
 
 def test_many_values_are_refused() -> None:
     """They would take seconds, and gigabytes of memory."""
-    assert "more than 200000 values" in refusal("a: [" + "1," * 200_000 + "]")
-    assert "more than 200000 values" in refusal('{"a": [' + "1," * 200_000 + "1]}")
+    assert "more than 200,000 values" in refusal("a: [" + "1," * 200_000 + "]")
+    assert "more than 200,000 values" in refusal('{"a": [' + "1," * 200_000 + "1]}")
 
 
 def test_a_long_input_is_refused() -> None:
     """8 MiB are read, and one more byte is too many."""
     assert (
-        refusal(b"#" * (DOCUMENT_LIMITS.octets + 1))
-        == "pod.yaml: longer than 8 MiB, which is not read"
+        refusal(b"#" * (DOCUMENT_LIMITS.octets + 1)) == "pod.yaml: longer than 8 MiB, the maximum"
     )
     assert read_documents(b"#" * DOCUMENT_LIMITS.octets) == []
 
 
 def test_a_number_of_thousands_of_digits_is_refused() -> None:
     """Python cannot convert such a number."""
-    assert "a number that cannot be read" in refusal('{"a": ' + "1" * 5000 + "}")
+    assert "a number cannot be read" in refusal('{"a": ' + "1" * 5000 + "}")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from webhook.yamltext.tree import (
 )
 
 LIMITS = TextLimits(octets=1 << 20, nodes=1000, depth=100)
-NBSP = "a no-break space (U+00A0) looks like a space and is read as a letter: type it anew"
+NBSP = "a no-break space (U+00A0) looks like a space and is read as a letter: replace it"
 
 
 def explained(text: str) -> str:
@@ -30,7 +30,7 @@ def explained(text: str) -> str:
     return f"{lines.line(offset)}:{lines.column(offset)} {said}"
 
 
-TEMPLATE = "`{{ ... }}` is a template: render it first, for instance with `helm template`"
+TEMPLATE = "`{{ ... }}` is a template: render it first, for example with `helm template`"
 MISTAKES = {
     "a tab": ("a:\n\tb: 1\n", "2:1 a tab indents this line: use spaces"),
     "a tab behind spaces": ("a:\n  b: 1\n  \tc: 2\n", "3:3 a tab indents this line: use spaces"),
@@ -42,17 +42,17 @@ MISTAKES = {
     ),
     "a tab before a dash": (
         "a:\n-\t- b\n",
-        "2:2 a tab stands where YAML takes only a space: use a space",
+        "2:2 a tab is where YAML allows only a space: use a space",
     ),
     "a no-break space before a key": ("a:\n  b: 1\n  \u00a0c: 1\n d: 1\n", f"3:3 {NBSP}"),
     "a no-break space behind a colon": ("x: 1\na:\u00a0[b]\nc: 1\n", f"2:3 {NBSP}"),
     "an ideographic space": (
         "a:\u3000b\nc: 1\n",
-        "1:3 a character (U+3000) looks like a space and is read as a letter: type it anew",
+        "1:3 a character (U+3000) looks like a space and is read as a letter: replace it",
     ),
     "a zero-width space": (
         "a\n\u200bb: 1\n",
-        "2:1 a character (U+200B) looks like nothing and is read as a letter: type it anew",
+        "2:1 a character (U+200B) looks like nothing and is read as a letter: replace it",
     ),
     "no space behind a dash": (
         "containers:\n  -name: x\n   image: y\n",
@@ -81,14 +81,13 @@ MISTAKES = {
     ),
     "an equals sign": (
         "a = 1\nb: 2\n",
-        "1:1 YAML has a colon between key and value, not `=`: write `a: 1`",
+        "1:1 YAML separates key and value by a colon, not by `=`: write `a: 1`",
     ),
     "an item among keys": (
         "a:\n  b: 1\n  - c\n",
         (
-            "3:3 this list item stands among the keys from line 2: indent it below its key, or "
-            "remove "
-            "the dash"
+            "3:3 this list item is among the keys from line 2: indent it below its key, or "
+            "remove the dash"
         ),
     ),
     "a list on its key's line": (
@@ -106,15 +105,15 @@ MISTAKES = {
     "too deep": (
         "metadata:\n  name: x\n    labels: {}\n",
         (
-            "3:5 this line is indented below `name`, which has the value 'x' already: indent both "
-            "alike"
+            "3:5 this line is indented below `name`, which has the value 'x' already: indent "
+            "both lines by the same width"
         ),
     ),
     "too deep below an item": (
         "- name: x\n    image: y\n",
         (
-            "2:5 this line is indented below `name`, which has the value 'x' already: indent both "
-            "alike"
+            "2:5 this line is indented below `name`, which has the value 'x' already: indent "
+            "both lines by the same width"
         ),
     ),
     "a column between two": (
@@ -142,7 +141,10 @@ MISTAKES = {
             "entries"
         ),
     ),
-    "another bracket": ("hcas: [a, b}\n", "1:12 } closes the [: write ]"),
+    "another bracket": (
+        "hcas: [a, b}\n",
+        "1:12 } does not close the [ that opens before it: write ]",
+    ),
     "a bracket too much": ("hcas: [a, b]]\n", "1:13 this ] closes nothing: remove it"),
     "no comma": (
         'a: ["x" "y"]\n',
@@ -151,7 +153,7 @@ MISTAKES = {
     "an open quote": ('a: "b\nc: 1\n', '1:4 the quote " that opens here is not closed'),
     "text behind a quote": (
         "a: 'it's'\n",
-        "1:8 the value ends at the quote ' before this: quote all of it, or nothing",
+        "1:8 the value ends at the quote ' before this: quote the whole value, or none of it",
     ),
     "a second colon": (
         "a: Note: this\n",
@@ -161,7 +163,7 @@ MISTAKES = {
     "a line of a template": ("a:\n{{- range .x }}\n- b\n{{- end }}\n", f"2:1 {TEMPLATE}"),
     "a template of Jinja": (
         "{% if x %}\na: 1\n",
-        "1:1 `{% ... %}` is a template: render it first, for instance with `helm template`",
+        "1:1 `{% ... %}` is a template: render it first, for example with `helm template`",
     ),
     "a star": ("p: [*V100*]\n", '1:5 a value that begins with * must be quoted: write `"*V100*"`'),
     "an ampersand": ("a: & b\n", "1:4 a value that begins with & must be quoted"),
@@ -169,14 +171,13 @@ MISTAKES = {
     "a comma": ("a: ,b\n", "1:4 a value that begins with , must be quoted"),
     "text behind a pipe": (
         "a: |foo\n",
-        "1:5 after | the text begins on the next line: or quote the value",
+        "1:5 after |, the text begins on the next line: begin it there, or quote the value",
     ),
     "an escape": (
         'a: "\\d"\n',
         (
-            "1:5 in double quotes, a backslash begins an escape, and YAML has no such one: use "
-            "single "
-            "quotes, or two backslashes"
+            "1:5 a backslash in double quotes begins an escape, and YAML does not have this one: "
+            "use single quotes, or two backslashes"
         ),
     ),
     "anything else": ("a: ?\n ? b\n", "1:4 mapping keys are not allowed in this context"),
@@ -192,7 +193,7 @@ def test_a_mistake_is_told_with_its_place_and_remedy(name: str) -> None:
 
 def test_a_hint_tells_what_yaml_takes_for_something_else() -> None:
     """A template may be a mapping, and a glob an alias, to YAML; the line above counts too."""
-    template = " (this is a template: render it first, for instance with `helm template`)"
+    template = " (this is a template: render it first, for example with `helm template`)"
 
     def hint(text: str, offset: int) -> str:
         return hint_on(text, UnreadableTextError(offset, ""))
@@ -226,7 +227,7 @@ def test_a_key_may_be_read_otherwise_than_meant(key: str, said: str) -> None:
     ("text", "said"),
     [
         ("image:nginx", "a colon needs a space after it: write `image: nginx`"),
-        ("A=b\nC=d", "YAML has a colon between key and value, not `=`: write `A: b`"),
+        ("A=b\nC=d", "YAML separates key and value by a colon, not by `=`: write `A: b`"),
         ("https://example.com/x.yaml", ""),
         ("plain words", ""),
     ],

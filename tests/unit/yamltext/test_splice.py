@@ -427,8 +427,8 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
     """An edit of the anchor would also change its alias; comments around the document stay."""
     text = "# head\n---\na: &r\n  x: 1 # one\nb: *r # the same\n# tail\n"
     said = (
-        "written anew, without its comments and layout: in line 3 the anchor &r stands where the "
-        "patch edits, and its aliases would change too"
+        "rewritten without its comments and layout, since in line 3 the patch edits below the "
+        "anchor &r, and its aliases would change too"
     )
     assert spliced(text, add("/a/w", "2")) == Spliced(
         f'# head\n---\n# {said}\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
@@ -444,21 +444,21 @@ def test_an_anchor_whose_twin_must_stay_makes_the_document_plain() -> None:
             "a:\n- &x {b: 1}\n- c: *x\n",
             {"a": [{"b": 1}, {"c": {"b": 1}}]},
             {"a": [{"b": 1}, {"c": {"b": 3}}]},
-            "in line 3 the alias *x stands where the patch edits, and means what its anchor means",
+            "in line 3 the patch edits below the alias *x, and its anchor would change too",
         ),
         (
             "a: &x {b: 1}\nc:\n  <<: *x\n",
             {"a": {"b": 1}, "c": {"b": 1}},
             {"a": {"b": 1}, "c": {}},
-            "in line 3 a merge key (<<) stands where the patch edits",
+            "in line 3 the patch edits a mapping with a merge key (<<)",
         ),
         (
             "a: 1\na: 2\n",
             {"a": 2},
             {"a": 3},
-            "in line 2 the key a is there twice, and the patch edits it",
+            "in line 2 the patch edits the key a, which is there twice",
         ),
-        ("? a\n: 1\n", {"a": 1}, {}, "it is written in a way that the editor does not know"),
+        ("? a\n: 1\n", {"a": 1}, {}, "it is written in a way that cannot be edited in place"),
     ],
 )
 def test_the_cause_is_what_stands_where_the_patch_edits(
@@ -493,7 +493,7 @@ def test_a_cause_has_its_line_in_the_input() -> None:
     text = "x: 1\n---\n# c\na: &r\n  x: 1\nb: *r\n"
     _, document = read_documents(text)
     warning = splice(document, {"a": {"x": 2}, "b": {"x": 1}}).warning
-    assert "in line 4 the anchor &r" in warning
+    assert "in line 4 the patch edits below the anchor &r" in warning
     assert text.splitlines()[3] == "a: &r"
 
 
@@ -501,7 +501,7 @@ def test_a_merged_entry_cannot_be_removed_without_writing_anew() -> None:
     """YAML cannot express it; a flow mapping on the line of the marker gets its own lines."""
     result = spliced("--- {a: &r {x: 1, w: 1}, b: {<<: *r, z: 1}}\n", remove("/b/x"))
     assert result.plain
-    assert result.text.startswith("---\n# written anew")
+    assert result.text.startswith("---\n# rewritten")
     assert result.text.endswith("\na:\n  x: 1\n  w: 1\nb:\n  z: 1\n  w: 1\n")
 
 

@@ -53,10 +53,10 @@ def test_a_limit_is_told_where_it_is_exceeded(text: str, exceeded: str, offset: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("*a", "not YAML: no anchor &a for this alias"),
-        ("&a 1\n--- *a", "not YAML: no anchor &a for this alias"),
-        ("&a [*a]", "the alias *a stands inside itself"),
-        ("- &a 1\n- &a [*a]", "the alias *a stands inside itself"),
+        ("*a", "not YAML: the alias *a has no anchor before it"),
+        ("&a 1\n--- *a", "not YAML: the alias *a has no anchor before it"),
+        ("&a [*a]", "the alias *a is inside its own anchor"),
+        ("- &a 1\n- &a [*a]", "the alias *a is inside its own anchor"),
     ],
 )
 def test_an_alias_needs_an_anchor_that_is_complete(text: str, message: str) -> None:

@@ -229,9 +229,9 @@ def _check_density(body: bytes) -> None:
     if len(body) <= SMALL:
         return
     if _signs(body) > VALUES:
-        raise RequestError(413, f"the body holds more than {VALUES} values")
+        raise RequestError(413, f"the body contains more than {VALUES} values, the maximum")
     if body.count(b"{") > OBJECTS:
-        raise RequestError(413, f"the body holds more than {OBJECTS} objects")
+        raise RequestError(413, f"the body contains more than {OBJECTS} objects, the maximum")
 
 
 def _signs(body: bytes) -> int:

@@ -13,4 +13,4 @@ def old_memlock(parts: Parts) -> Iterator[Problem]:
     A warning: it means the same, but the next version will not read it.
     """
     if parts.model.defaults.memlock == "default":
-        yield Problem(("defaults", "memlock"), "'default' is now called unknown: write unknown")
+        yield Problem(("defaults", "memlock"), "'default' has been renamed: write unknown")

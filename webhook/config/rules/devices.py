@@ -28,8 +28,9 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Problem]:
     if networks < rails:
         yield Problem(
             ("networks",),
-            f"{networks} for {rails} RoCE device{'s' * (rails > 1)}: in a pod network each needs a "
-            "Multus network (macvlan on its interface), or else mode host-network or sr-iov",
+            f"{networks} network{'s' * (networks != 1)} for {rails} RoCE "
+            f"device{'s' * (rails > 1)}: each device needs a Multus network (macvlan on its "
+            "interface); otherwise use mode host-network or sr-iov",
         )
 
 
@@ -60,8 +61,8 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
     if fabric.mode in OWN_DEVICE and not fabric.networks and not any(_networks_of(fabric)):
         yield Problem(
             ("networks",),
-            f"none in mode {fabric.mode}: name the NetworkAttachmentDefinition in "
-            "resources[].network, or else nothing moves the device into the pod",
+            f"mode {fabric.mode} needs a network that moves the device into the pod: name its "
+            "NetworkAttachmentDefinition in resources[].network",
         )
 
 
@@ -76,7 +77,9 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Problem]:
         interface = name.partition("@")[2]
         if interface and (times > 1 or interface in seen):
             yield Problem(
-                path, f"{quoted(name)} gives the interface {quoted(interface)} twice: leave @ out"
+                path,
+                f"{quoted(name)} uses the interface name {quoted(interface)} twice: leave "
+                f"out @{interface}",
             )
         seen.add(interface)
 
@@ -92,7 +95,8 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Problem]:
         if fabric.mode == "shared-device" and resource.count == "per-gpu":
             yield Problem(
                 ("resources", place, "count"),
-                "per-gpu in mode shared-device: one unit holds all devices already, write 1",
+                "in mode shared-device, one unit gives the container every device: write 1 "
+                "instead of per-gpu",
             )
 
 
@@ -107,7 +111,8 @@ def many_units(fabric: FabricEntry) -> Iterator[Problem]:
         if fabric.mode == "shared-device" and count != "per-gpu" and count > 1:
             yield Problem(
                 ("resources", place, "count"),
-                f"{count} in mode shared-device: one unit holds all devices already, write 1",
+                "in mode shared-device, one unit gives the container every device: write 1 "
+                f"instead of {count}",
             )
 
 
@@ -122,7 +127,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Problem]:
         for key, given in zip(("gpusPerDevice", "devicesPerGpu", "max"), fields, strict=True):
             if resource.count != "per-gpu" and given in resource.model_fields_set:
                 yield Problem(
-                    ("resources", place, key), "has no effect without count: per-gpu: remove it"
+                    ("resources", place, key), "has no effect unless count is per-gpu: remove it"
                 )
 
 
@@ -136,8 +141,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
             yield Problem(
                 ("resources", place, "devicesPerGpu"),
-                f"{resource.devices_per_gpu} stands beside gpusPerDevice: "
-                f"{resource.gpus_per_device}: remove one of them",
+                "cannot be combined with gpusPerDevice: remove one of them",
             )
 
 
@@ -149,7 +153,9 @@ def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
     """
     if fabric.mode != "host-network" and not fabric.resources:
         yield Problem(
-            ("resources",), "none: no device gets into the pod, name what the device plugin offers"
+            ("resources",),
+            "is empty, so no device gets into the pod: name the resource that the device "
+            "plugin offers",
         )
 
 

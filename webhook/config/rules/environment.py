@@ -77,7 +77,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Problem]:
     for name in fabric.env:
         if name in _DEBUGGING:
             yield Problem(
-                ("env", name), "is for debugging: NCCL chooses better by itself, remove it"
+                ("env", name), "is for debugging, and NCCL chooses better by itself: remove it"
             )
 
 
@@ -105,7 +105,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Problem]:
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
         yield Problem(
-            ("env", "NCCL_IB_TIMEOUT"), f"{quoted(written)} must be 1 to 31; NCCL's own is 20"
+            ("env", "NCCL_IB_TIMEOUT"), f"{quoted(written)} must be 1 to 31; NCCL's default is 20"
         )
 
 
@@ -119,7 +119,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Problem]:
         for name in SOCKETS:
             if name in fabric.env:
                 yield Problem(
-                    ("env", name), "socketInterface writes it already: remove one of them"
+                    ("env", name), "socketInterface sets this variable too: remove one of them"
                 )
 
 
@@ -134,7 +134,8 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Problem]:
             if name in fabric.env:
                 yield Problem(
                     ("env", name),
-                    "write socketInterface (and hostSocketInterface), which serves all libraries",
+                    "set socketInterface (and hostSocketInterface) instead, which all "
+                    "libraries use",
                 )
 
 
@@ -158,8 +159,8 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
     if not ip_interfaces(interface, fabric.env):
         yield Problem(
             (key,),
-            "none: UCX_NET_DEVICES is not written, since UCX would have no device for TCP; "
-            f"write {'the one of the node' if key[0] == 'h' else 'eth0'}",
+            "without it, UCX_NET_DEVICES is not written, since UCX would have no device for TCP: "
+            f"write {'an interface of the node' if key[0] == 'h' else 'eth0'}",
         )
 
 
@@ -175,7 +176,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Problem]:
         yield Problem(
             ("env", "UCX_NET_DEVICES"),
             f"{quoted(written)} leaves TCP without a device: add the interface, such as eth0, or "
-            "use hcas and socketInterface",
+            "set hcas and socketInterface instead",
         )
 
 
@@ -200,8 +201,8 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Problem]:
         if name in fabric.env and fabric.env[name] != value:
             yield Problem(
                 ("env", name),
-                f"{quoted(fabric.env[name])} is written instead of {quoted(value)}, which hcas "
-                "and qos say: remove one",
+                f"{quoted(fabric.env[name])} overrides {quoted(value)}, the value from hcas and "
+                "qos: remove one of them",
             )
 
 
@@ -217,8 +218,8 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Problem]:
         if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
             yield Problem(
                 ("env", name),
-                f"{quoted(value):.40}: at most {_NCCL_BYTES} bytes on one line, no space around "
-                "them",
+                f"{quoted(value):.40} must be one line of at most {_NCCL_BYTES} bytes, without "
+                "spaces around it",
             )
     if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
         yield Problem(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
@@ -239,8 +240,8 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Problem]:
     ):
         yield Problem(
             ("env", "NCCL_IB_HCA"),
-            f"{quoted(value)} must be a list such as =mlx5_0,mlx5_1 without spaces (^ before =), "
-            "or better the field hcas",
+            f"{quoted(value)} must be a list such as =mlx5_0,mlx5_1 without spaces (to exclude: "
+            "^=mlx5_0); or set hcas instead",
         )
 
 
@@ -266,8 +267,8 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
     if fabric.qos.gid_index is not None and own:
         yield Problem(
             ("qos", "gidIndex"),
-            f"{fabric.qos.gid_index} is not right in every pod with Multus networks: leave it out, "
-            "NCCL 2.26 or newer finds the index",
+            "the index differs between pods with Multus networks: leave it out; NCCL 2.26 or "
+            "newer finds it",
         )
 
 
@@ -278,7 +279,7 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
     An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
     if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
-        yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, VLANs do that there")
+        yield Problem(("qos", "pkey"), "RoCE has no partition keys: remove it, and use VLANs")
 
 
 @per_fabric
@@ -293,8 +294,8 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Problem]:
             return
         yield Problem(
             ("qos", "pkey"),
-            f"0x{fabric.qos.pkey:04x} reaches UCX only: NCCL wants an index, set env.NCCL_IB_PKEY "
-            "(0 where the key is the first of the table on all nodes)",
+            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index: set "
+            "env.NCCL_IB_PKEY (0 if the key is the first in the table of every node)",
         )
 
 
@@ -326,6 +327,6 @@ def small_shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
     if small and written is not None:
         yield Problem(
             ("sharedMemory",),
-            f"{quoted(written)} is less than the {_SHM_DEFAULT} of every container: did you mean "
-            "Gi?",
+            f"{quoted(written)} is less than the {_SHM_DEFAULT} that every container has: did "
+            "you mean Gi?",
         )

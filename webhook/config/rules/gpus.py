@@ -39,8 +39,8 @@ def gpu_as_rdma(parts: Parts) -> Iterator[Problem]:
         if _is_gpu(name, claimed):
             yield Problem(
                 path,
-                f"{quoted(name)} is a GPU, or a share of one: write what the RDMA device plugin "
-                "offers, such as rdma/ib",
+                f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
+                "device plugin offers, such as rdma/ib",
             )
 
 
@@ -54,8 +54,8 @@ def gpu_model_as_rdma(parts: Parts) -> Iterator[Problem]:
         if _MODEL.fullmatch(name) and not _is_gpu(name, claimed):
             yield Problem(
                 path,
-                f"{quoted(name)} looks like a GPU (which belongs into match.gpuResources): write "
-                "what the RDMA device plugin offers, such as rdma/ib",
+                f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
+                "the resource that the RDMA device plugin offers, such as rdma/ib",
             )
 
 

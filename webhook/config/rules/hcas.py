@@ -66,8 +66,8 @@ def hca_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not fits:
             yield Problem(
                 (key, place),
-                f"{quoted(written)} is not {wanted} (exclusions go into excludeHcas, beginnings "
-                "into hcaPrefixes)",
+                f"{quoted(written)} is not {wanted} (exclusions go in excludeHcas, prefixes in "
+                "hcaPrefixes)",
             )
 
 
@@ -95,8 +95,8 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Problem]:
         if whole and _ONLY_STEM.fullmatch(name):
             yield Problem(
                 path,
-                f"{quoted(name)} is only the beginning of a name: write each name (mlx5_0, mlx5_1, "
-                "...), as rdma link prints it",
+                f"{quoted(name)} is only the beginning of a name: write each name as rdma link "
+                "prints it (mlx5_0, mlx5_1, ...)",
             )
 
 
@@ -143,8 +143,8 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Problem]:
         if not other_rules and name == name.lower() and (likely := _intended(name)):
             yield Problem(
                 path,
-                f"{quoted(name)} is not a name that a driver gives: did you mean {likely}? "
-                "(rdma link prints the names)",
+                f"{quoted(name)} is not a name that drivers give: did you mean {likely}? (rdma "
+                "link prints the names)",
             )
 
 
@@ -172,8 +172,8 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Problem]:
     ):
         yield Problem(
             ("hcas",),
-            "no device is named, so NCCL and UCX use every one that they find, slow Ethernet cards "
-            "too: write, say, [mlx5_0, mlx5_1] (rdma link prints the names)",
+            "is empty, so NCCL and UCX use every device that they find, slow Ethernet cards "
+            "included: write the names that rdma link prints, such as [mlx5_0, mlx5_1]",
         )
 
 
@@ -185,7 +185,10 @@ def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
     """
     given = list(dict.fromkeys(key for key, _, _ in _hcas(fabric)))
     for other in given[1:]:
-        yield Problem((other,), f"stands beside {given[0]}: NCCL takes one of them, remove one")
+        yield Problem(
+            (other,),
+            f"cannot be combined with {given[0]}, since NCCL takes one list: remove one of them",
+        )
 
 
 @per_fabric
@@ -210,7 +213,7 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Problem]:
     counts = Counter((key, _port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
-            yield Problem((key,), f"{quoted(written)} is listed {times} times: once will do")
+            yield Problem((key,), f"{quoted(written)} is listed {times} times: list it once")
     if len(fabric.hcas) > _MAX_HCAS:
         yield Problem(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
 
@@ -290,7 +293,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Problem]:
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
             yield Problem(
                 ("hcas", place),
-                f"{quoted(written)} is an Ethernet bond: leave it out of an InfiniBand fabric",
+                f"{quoted(written)} is an Ethernet bond: remove it from this InfiniBand fabric",
             )
 
 
@@ -307,8 +310,8 @@ def one_nvshmem_prefix(fabric: FabricEntry) -> Iterator[Problem]:
         key = "hcaPrefixes" if fabric.hca_prefixes else "hcas"
         yield Problem(
             (key,),
-            "names that do not begin alike: NVSHMEM takes one prefix, mlx5 unless "
-            "env.NVSHMEM_HCA_PREFIX says another",
+            "the names have no common prefix, and NVSHMEM uses only one: mlx5, unless "
+            "env.NVSHMEM_HCA_PREFIX names another",
         )
 
 

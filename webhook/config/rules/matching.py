@@ -50,9 +50,9 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
             others = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Problem(
                 (*path, "match"),
-                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{others} too: give both "
-                "gpuProducts or nodeLabels with one key and different values, or set "
-                "defaults.fabric",
+                f"{brief(gpu)} is claimed by fabric {quoted(earlier)}{others} too: to tell them "
+                "apart, give each gpuProducts, or nodeLabels with the same key and different "
+                "values; or set defaults.fabric",
             )
         for gpu in gpus:
             claiming[gpu] = claiming.get(gpu, 0) | 1 << place
@@ -68,8 +68,8 @@ def many_wildcards(parts: Parts) -> Iterator[Problem]:
     if left_out:
         yield Problem(
             ("fabrics",),
-            f"{MOST_WILD + left_out:,} different globs with wildcards, of which {MOST_WILD} are "
-            "compared with others: write plain values where you can",
+            f"{MOST_WILD + left_out:,} different globs with wildcards, of which only {MOST_WILD} "
+            "are compared with other fabrics: write plain values where you can",
         )
 
 
@@ -87,8 +87,8 @@ def aliases_of_two(parts: Parts) -> Iterator[Problem]:
                 if owner != resource.name:
                     yield Problem(
                         (*path, "resources", place, "aliases", position),
-                        f"{quoted(alias)} stands for {brief(owner)} already: one of the two must "
-                        "go",
+                        f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
+                        "the two",
                     )
 
 
@@ -120,7 +120,7 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Problem]:
         if resource.name in seen:
             yield Problem(
                 ("resources", place, "name"),
-                f"{quoted(resource.name)} is listed already: list each RDMA resource once, with "
+                f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
                 "its count",
             )
         seen.add(resource.name)
@@ -134,7 +134,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Problem]:
     """
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
         yield Problem(
-            ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: write it in one of them"
+            ("match", "gpuProducts"), f"nodeLabels has {PRODUCT_LABEL} too: keep one of the two"
         )
 
 
@@ -149,8 +149,8 @@ def unknown_products(fabric: FabricEntry) -> Iterator[Problem]:
         if intended := intended_product(glob):
             yield Problem(
                 path,
-                f"{quoted(glob)} matches no known product: did you mean {intended}? (it is "
-                f"compared with the whole label {PRODUCT_LABEL})",
+                f"{quoted(glob)} matches no known product: did you mean {intended}? (the glob "
+                f"must match the whole label {PRODUCT_LABEL})",
             )
 
 
@@ -172,7 +172,8 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Problem]:
         if glob.endswith("-SHARED") or "-MIG-" in glob:
             yield Problem(
                 ("match", "gpuProducts", place),
-                f"{quoted(glob)}: -SHARED and -MIG-... are cut off before comparing: leave it out",
+                f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
+                "is compared: leave them out",
             )
 
 
@@ -183,7 +184,7 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Problem]:
     An error: there is nothing to pin to.
     """
     if fabric.pin == "always" and not fabric.node_selector:
-        yield Problem(("pin",), "always needs a nodeSelector: write one, or pin: never")
+        yield Problem(("pin",), "always needs a nodeSelector: add one, or write never")
 
 
 @per_fabric
@@ -208,7 +209,7 @@ def selector_against_match(parts: Parts) -> Iterator[Problem]:
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
                 yield Problem(
                     (*path, "nodeSelector", key),
-                    f"{quoted(value)} matches none of {listed(labels[key])} in match: make them "
+                    f"{quoted(value)} contradicts {listed(labels[key])} in match: make the two "
                     "agree",
                 )
 

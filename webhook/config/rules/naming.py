@@ -24,7 +24,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Problem]:
     if not names.is_dns_label(fabric.name):
         yield Problem(
             ("name",),
-            f"{quoted(fabric.name)} must be lower case letters, digits and -, at most 63, such as "
+            f"{quoted(fabric.name)} must be at most 63 lowercase letters, digits and -, such as "
             "v100-ib",
         )
 
@@ -37,7 +37,8 @@ def unique_names(parts: Parts) -> Iterator[Problem]:
         if before != path[1]:
             where = f"fabrics[{before}]"
             yield Problem(
-                (*path, "name"), f"{quoted(fabric.name)} is also {where}: rename one of them"
+                (*path, "name"),
+                f"{quoted(fabric.name)} is also the name of {where}: rename one of them",
             )
 
 
@@ -45,8 +46,10 @@ def default_fabric(parts: Parts) -> Iterator[Problem]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
     if name is not None and name not in parts.names:
-        there = listed(sorted(parts.names)) or "none"
-        hint = meant(name, parts.names) or f": there are {there}"
+        there = listed(sorted(parts.names))
+        hint = meant(name, parts.names) or (
+            f": the fabrics are {there}" if there else ": the file has none"
+        )
         yield Problem(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
@@ -60,8 +63,8 @@ def resource_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not names.is_extended_resource(name):
             yield Problem(
                 path,
-                f"{quoted(name)} is no extended resource: write domain/name, not of kubernetes.io, "
-                "the name at most 63 letters, digits, -, _ and .",
+                f"{quoted(name)} is not an extended resource: write domain/name, with a domain "
+                "outside kubernetes.io and a name of at most 63 letters, digits, -, _ and .",
             )
 
 
@@ -78,7 +81,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Problem]:
             fixed = "".join(char if char.isalnum() else "_" for char in short[:63])
             yield Problem(
                 ("resources", place, "name"),
-                f"{quoted(resource.name)}: the device plugin takes letters, digits and _ only, "
+                f"{quoted(resource.name)}: the device plugin accepts only letters, digits and _, "
                 f"such as {_PLUGIN_DOMAIN}{fixed:.63}",
             )
 
@@ -93,12 +96,13 @@ def label_names(fabric: FabricEntry) -> Iterator[Problem]:
     keys += [("nodeSelector", key) for key in fabric.node_selector]
     for path in keys:
         if not names.is_label_key(path[-1]):
-            yield Problem(path, f"{quoted(path[-1])} is no label key: write name or domain/name")
+            yield Problem(path, f"{quoted(path[-1])} is not a label key: write name or domain/name")
     for key, value in fabric.node_selector.items():
         if not names.is_label_value(value):
             yield Problem(
                 ("nodeSelector", key),
-                f"{quoted(value)} is no label value: at most 63 letters, digits, -, _ and .",
+                f"{quoted(value)} is not a label value: write at most 63 letters, digits, -, "
+                "_ and .",
             )
 
 
@@ -117,8 +121,8 @@ def label_globs(fabric: FabricEntry) -> Iterator[Problem]:
             if not names.is_label_glob(glob):
                 yield Problem(
                     (*path, place),
-                    f"{quoted(glob)} matches no label value: those have letters, digits, -, _ and "
-                    ". (a space in a GPU's name is a - in its label)",
+                    f"{quoted(glob)} matches no label value: values consist of letters, digits, "
+                    "-, _ and . (a space in a GPU's name is a - in its label)",
                 )
 
 
@@ -129,7 +133,8 @@ def variable_names(fabric: FabricEntry) -> Iterator[Problem]:
         if not names.is_env_name(name):
             yield Problem(
                 ("env", name),
-                f"{quoted(name)} is no variable: letters, digits, _, - and ., no digit first",
+                f"{quoted(name)} is not the name of a variable: write letters, digits, _, - "
+                "and ., not a digit first",
             )
 
 
@@ -149,7 +154,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Problem]:
         elif name and not names.is_interface(name):
             yield Problem(
                 (key,),
-                f"{quoted(name)} must be the plain name of one interface, at most "
+                f"{quoted(name)} must be the name of one interface, of at most "
                 f"{names.INTERFACE_BYTES} bytes, such as eth0",
             )
 
@@ -168,7 +173,8 @@ def network_names(fabric: FabricEntry) -> Iterator[Problem]:
         if name is not None and not names.is_network(name):
             yield Problem(
                 path,
-                f"{quoted(name)} is no network: write namespace/name or namespace/name@interface",
+                f"{quoted(name)} is not a network: write namespace/name or "
+                "namespace/name@interface",
             )
 
 
@@ -185,7 +191,8 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Problem]:
         return
     if not enough:
         yield Problem(
-            ("sharedMemory",), f"{quoted(written)} is no size: write 64Gi, or leave it out"
+            ("sharedMemory",),
+            f"{quoted(written)} is not a size: write, for example, 64Gi, or leave it out",
         )
 
 
@@ -195,7 +202,8 @@ def namespaces(parts: Parts) -> Iterator[Problem]:
         if not names.is_dns_label(name):
             yield Problem(
                 ("nvlink", "allowNamespaces", place),
-                f"{quoted(name)} is no namespace: lower case letters, digits and -, no globs",
+                f"{quoted(name)} is not the name of a namespace: write lowercase letters, "
+                "digits and -, without globs",
             )
 
 

@@ -11,13 +11,13 @@ from webhook.yamltext.tree import YamlNode
 from webhook.yamltext.values import mapping_key, same_json
 
 _LONGEST = 60
-_OTHER = "it is written in a way that the editor does not know"
+_OTHER = "it is written in a way that cannot be edited in place"
 #: The likeliest cause first: another place shares what changes, or the text says something twice.
 _CAUSES = {
-    "anchor": "the anchor {} stands where the patch edits, and its aliases would change too",
-    "merge": "a merge key (<<) stands where the patch edits",
-    "repeated": "the key {} is there twice, and the patch edits it",
-    "alias": "the alias {} stands where the patch edits, and means what its anchor means",
+    "anchor": "the patch edits below the anchor {}, and its aliases would change too",
+    "merge": "the patch edits a mapping with a merge key (<<)",
+    "repeated": "the patch edits the key {}, which is there twice",
+    "alias": "the patch edits below the alias {}, and its anchor would change too",
 }
 
 

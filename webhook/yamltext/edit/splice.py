@@ -25,7 +25,7 @@ from webhook.yamltext.positions import LineIndex, Shift
 from webhook.yamltext.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.yamltext.values import same_json
 
-_ANEW = "written anew, without its comments and layout: "
+_ANEW = "rewritten without its comments and layout, since "
 
 
 class Spliced(NamedTuple):

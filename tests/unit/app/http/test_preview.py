@@ -213,8 +213,8 @@ def test_nothing_of_the_cluster_is_told() -> None:
             "",
             400,
             (
-                "body: line 1: this is a fabrics file: this server has its own: send a pod or a "
-                "workload"
+                "body: line 1: this is a fabrics file, not a workload: this server has its own: "
+                "send a pod or a workload"
             ),
         ),
         (b"x" * (9 << 20), "", "", 413, "the body is larger than 8388608 bytes"),
@@ -365,7 +365,10 @@ def test_a_body_holds_a_bounded_number_of_pods() -> None:
     allowed, refused = (b"---\n".join([POD] * number) for number in (PODS, PODS + 1))
     assert server.post(allowed).status == 200
     answer = server.post(refused)
-    assert (answer.status, answer.text) == (400, "body: more than 500 pods: send fewer at a time\n")
+    assert (answer.status, answer.text) == (
+        400,
+        "body: more than 500 pods: send fewer in one request\n",
+    )
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

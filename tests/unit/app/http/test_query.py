@@ -42,16 +42,16 @@ def test_everything_asked() -> None:
             "namespace",
             "",
             (
-                "namespace='': it must be a name: at most 63 lower case letters, digits and -, "
-                "with no - at either end"
+                "namespace='': it must be a name: at most 63 lowercase letters, digits and -, "
+                "without a - at either end"
             ),
         ),
         (
             "namespace",
             "A_B",
             (
-                "namespace='A_B': it must be a name: at most 63 lower case letters, digits and -, "
-                "with no - at either end"
+                "namespace='A_B': it must be a name: at most 63 lowercase letters, digits and -, "
+                "without a - at either end"
             ),
         ),
         ("output", "xml", "output='xml': it must be one of json, yaml, text"),

@@ -51,7 +51,7 @@ def test_yaml_begins_with_what_it_has_no_place_for() -> None:
     body = body.replace(b"{name: a}", b"{name: a, annotations: {rdma.lab/no: x}}", 1)
     first, second, *_ = _ask(body, format="yaml").body.decode().split("\n")
 
-    assert first.startswith("# warning: body:1: written anew, without its comments and layout")
+    assert first.startswith("# warning: body:1: rewritten without its comments and layout")
     assert second.startswith("# warning: Pod a/a: ")
 
 
