@@ -67,8 +67,8 @@ def test_all_is_well(certs: Command) -> None:
     code, out, _ = certs("status")
     assert code == 0, out
     lines = out.splitlines()
-    assert lines[0] == "✔ Secret    settled: one CA, no rotation under way"
-    assert lines[1] == "✔ caBundle  trusts what the Secret says, and nothing else"
+    assert lines[0] == "✔ Secret    settled: one CA; no rotation is in progress"
+    assert lines[1] == "✔ caBundle  has exactly the CAs of the Secret"
     assert lines[2].split()[0] == "current"
     assert lines[2].endswith("in caBundle")
     assert lines[-1].startswith(f"✔ {certs.address} ")

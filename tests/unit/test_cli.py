@@ -140,7 +140,10 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
         ),
         (["preview", "--enabled", "pod.yaml"], "(see rdma-webhook preview --help)"),
         (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
-        (["certs"], "say what: certs status, certs verify, certs rotate (see rdma-webhook certs"),
+        (
+            ["certs"],
+            ("name an action: certs status, certs verify, certs rotate (see rdma-webhook certs"),
+        ),
         (["certs", "stats"], "(did you mean status?)"),
         (["--bogus"], "unrecognized arguments: --bogus (see rdma-webhook --help)"),
         (["certs", "status", "--kubeconfig", "none"], "there is no kubeconfig none: name one with"),
@@ -336,15 +339,15 @@ def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
     """Text begins with it; JSON has a key for it, and the note goes to standard error."""
     first, *_ = shell("preview", "pod.yaml").out.splitlines()
     assert first == (
-        "! EXAMPLE: these are the example's fabrics (v100-ib, a100-ib), not yours; give yours with "
-        "-c FABRICS"
+        "! EXAMPLE: these are example fabrics (v100-ib, a100-ib), not yours; give yours with -c "
+        "FABRICS"
     )
     answer = shell("preview", "pod.yaml", "-o", "json")
     form = json.loads(answer.out)
     assert (form["example"], form["decisions"][0]["fabric"]) == (True, "v100-ib")
     assert answer.err == (
-        "rdma-webhook: note: these are the example's fabrics (v100-ib, a100-ib): give yours with "
-        "-c\n"
+        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours: give yours "
+        "with -c FABRICS\n"
     )
     assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
 
@@ -480,8 +483,8 @@ def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
     skipped, built = answer.err.splitlines()
     assert skipped.startswith("rdma-webhook: note: skipped: base/patch.yaml: document 1, line 1: ")
     assert built == (
-        "rdma-webhook: note: base is built by kustomize: kustomize build base | rdma-webhook "
-        "preview -"
+        "rdma-webhook: note: base is built by kustomize: run kustomize build base "
+        "| rdma-webhook preview -"
     )
 
 
@@ -491,7 +494,7 @@ def test_a_helm_chart_is_walked(shell: Shell) -> None:
     shell.file("chart/values.yaml", "replicas: 3\n")
     shell.file("chart/template.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
     answer = preview(shell, "chart")
-    how = "chart is a Helm chart: helm template chart | rdma-webhook preview -"
+    how = "chart is a Helm chart: run helm template chart | rdma-webhook preview -"
     assert (answer.code, answer.out) == (2, "")
     *skipped, error = answer.err.splitlines()
     assert [line.split(": ")[3] for line in skipped] == ["chart/template.yaml", "chart/values.yaml"]
@@ -515,9 +518,8 @@ def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> Non
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     answer = preview(shell, "base/kustomization.yaml")
     assert answer.code == 2
-    assert (
-        "(base is built by kustomize: kustomize build base | rdma-webhook preview -)" in answer.err
-    )
+    how = "(base is built by kustomize: run kustomize build base | rdma-webhook preview -)"
+    assert how in answer.err
 
 
 def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
@@ -568,11 +570,11 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
 def test_an_input_without_documents_is_told(shell: Shell) -> None:
     """Usually the command before the pipe failed; one empty file among many is not an error."""
     shell.file("empty.yaml", "# nothing\n---\n")
-    said = "rdma-webhook: error: empty.yaml: there is no document in it"
+    said = "rdma-webhook: error: empty.yaml: contains no documents"
     assert preview(shell, "empty.yaml") == (2, "", f"{said}\n")
     shell.file("none.yaml", "")
     twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
-    assert twice == (2, "", f"{said}, nor in 1 more\n")
+    assert twice == (2, "", f"{said}, like 1 more\n")
     assert preview(shell, "empty.yaml", "pod.yaml").code == 0
 
 

@@ -20,7 +20,9 @@ def duration(given: str) -> timedelta:
     """Parse a duration; raises argparse's error if it is malformed."""
     found = _DURATION.fullmatch(given)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is no duration such as 90s, 2m, 24h, 365d")
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a duration: write, for example, 90s, 2m, 24h or 365d"
+        )
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -35,7 +37,7 @@ def label(given: str) -> tuple[str, str]:
 def name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is no name of an object")
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the name of an object")
     return given
 
 
@@ -52,7 +54,9 @@ def port(given: str) -> int:
     """Parse a TCP port; 0 stands for any free port."""
     number = int(given) if given.isascii() and given.isdigit() else -1
     if not 0 <= number < 1 << 16:
-        raise argparse.ArgumentTypeError(f"{given!r} is no port: 0 to 65535, 0 for any free one")
+        raise argparse.ArgumentTypeError(
+            f"{given!r} is not a port: write 0 to 65535 (0: any free port)"
+        )
     return number
 
 
@@ -63,7 +67,7 @@ def seconds(given: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= _LONGEST_DRAIN:
-        raise argparse.ArgumentTypeError(f"{given!r} is no number from 0 to {_LONGEST_DRAIN}")
+        raise argparse.ArgumentTypeError(f"{given!r} is not a number from 0 to {_LONGEST_DRAIN}")
     return number
 
 

@@ -24,20 +24,24 @@ _GOOD, _NOT_GOOD = 0, 1
 _NAMESPACE = "rdma-webhook"
 
 _EXAMPLES = """examples:
-  rdma-webhook certs status                    by your kubeconfig
+  rdma-webhook certs status                    with your kubeconfig
   rdma-webhook certs status -o json | jq .good
-  rdma-webhook certs rotate                    a new CA now; no call fails meanwhile
-  rdma-webhook certs rotate --revoke           the Secret was in wrong hands
+  rdma-webhook certs rotate                    start a new CA now; calls go on
+  rdma-webhook certs rotate --revoke           the same, if the Secret has leaked
   kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
   rdma-webhook certs verify --address 127.0.0.1:8443
 
-exit codes: 0 all is well (rotate: it is asked for), 1 something is not,
-2 usage, or the API server did not answer
+exit codes: 0 no problem found (rotate: requested), 1 a problem found, 2 wrong usage, or the API
+server did not answer
 """
-_WHAT = "status: all of it; verify: only the handshakes; rotate: a new CA"
-_REVOKE = "with rotate: trust the CAs there are no longer than replicas need to leave them"
-_ADDRESS = "shake hands here and not with the Service's endpoints; may be repeated"
-_KUBECONFIG = "reach the API server by this file (default: as kubectl does; in a pod, its account)"
+_WHAT = "status: all checks; verify: only the TLS handshakes; rotate: request a new CA"
+_REVOKE = "with rotate: stop trusting the present CAs as soon as the replicas have replaced them"
+_ADDRESS = (
+    "check the handshake with this address instead of the Service's endpoints; may be repeated"
+)
+_KUBECONFIG = (
+    "kubeconfig to use (default: the one that kubectl uses; in a pod, its service account)"
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -62,7 +66,7 @@ def _address(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
     if arguments.what is None:
-        arguments.command.error(f"say what: certs {', certs '.join(_DO)}")
+        arguments.command.error(f"name an action: certs {', certs '.join(_DO)}")
     try:
         api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
         return _DO[arguments.what](api, installation, arguments)
@@ -95,10 +99,13 @@ def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace)
     if arguments.output == "json":
         write_json({"asked": asked.value})
     else:
-        say("note", "the replicas make the next CA now; `rdma-webhook certs status` shows it")
+        say("note", _REQUESTED)
     return _GOOD
 
 
+_REQUESTED = (
+    "requested a new CA: the replicas create it now, and `rdma-webhook certs status` shows progress"
+)
 _DO = {"status": _status, "verify": _verify, "rotate": _rotate}
 
 

@@ -11,9 +11,13 @@ from certs.inspection import Authority, Handshake, Inspection
 
 _SHORT = 16  # hex digits of a fingerprint; enough to distinguish a few CAs
 _PHASES = {
-    "settled": "one CA, no rotation under way",
-    "publishing": "the next CA is in caBundle; it issues as soon as every API server sees it",
-    "draining": "the next CA issues; the previous one stays until nobody can be serving it",
+    "settled": "one CA; no rotation is in progress",
+    "publishing": (
+        "the next CA is in caBundle, and issues certificates once every API server has seen it"
+    ),
+    "draining": (
+        "the next CA issues certificates; the previous one stays until no replica can still use it"
+    ),
 }
 
 
@@ -40,20 +44,20 @@ def _state(inspection: Inspection) -> Iterator[str]:
     if inspection.bundle_problem:
         yield f"✘ caBundle  {inspection.bundle_problem}"
     else:
-        yield "✔ caBundle  trusts what the Secret says, and nothing else"
+        yield "✔ caBundle  has exactly the CAs of the Secret"
     for one in inspection.authorities:
         where = "in caBundle" if one.in_bundle else "not in caBundle"
         ends = _moment(one.not_after)
         yield f"    {one.role:<9} {one.fingerprint[:_SHORT]}  until {ends}  {where}"
     if inspection.retire_after is not None:
-        yield f"  the previous CA stays until {_moment(inspection.retire_after)} at least"
+        yield f"  the previous CA stays at least until {_moment(inspection.retire_after)}"
     if inspection.asked:
-        yield f"  somebody asked to {inspection.asked}; the next round of a replica begins it"
+        yield f"  a request to {inspection.asked} is pending; a replica starts it in its next round"
 
 
 def _lines(handshakes: Sequence[Handshake]) -> Iterator[str]:
     if not handshakes:
-        yield "✘ served    by nobody: the Service has no ready endpoint"
+        yield "✘ served    the Service has no ready endpoints"
     for one in handshakes:
         sign, verdict = ("✘", one.problem) if one.problem else ("✔", "verified")
         leaf = f"  until {_moment(one.not_after)}" if one.not_after else ""

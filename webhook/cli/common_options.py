@@ -9,7 +9,7 @@ from pathlib import Path
 from webhook.errors import DocumentError
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
-FACTS_HELP = "what kubectl get ns,limitrange,quota,node -A -o yaml printed"
+FACTS_HELP = "output of kubectl get ns,limitrange,quota,node -A -o yaml"
 
 
 def add_form(command: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_form(command: argparse.ArgumentParser) -> None:
         "--output",
         choices=("text", "json"),
         default="text",
-        help="for people or for programs (default: text)",
+        help="text for people, or json for programs (default: text)",
     )
 
 
@@ -33,7 +33,7 @@ def add_files(command: argparse.ArgumentParser, what: str) -> None:
         default=[],
         dest="more",
         metavar="FILE",
-        help="the same, as for kubectl; may be repeated",
+        help="the same, as in kubectl; may be repeated",
     )
 
 

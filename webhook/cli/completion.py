@@ -17,7 +17,7 @@ _SHELLS = ("bash", "zsh", "fish")
 #: What options and arguments whose value is a file are called in --help.
 _FILES = frozenset({"FILE", "FABRICS"})
 _EXAMPLES = """examples:
-  source <(rdma-webhook completion bash)       in this shell
+  source <(rdma-webhook completion bash)       for this shell only
   rdma-webhook completion bash > ~/.local/share/bash-completion/completions/rdma-webhook
   rdma-webhook completion zsh > ~/.zfunc/_rdma-webhook         a directory of $fpath
   rdma-webhook completion fish > ~/.config/fish/completions/rdma-webhook.fish
@@ -27,7 +27,7 @@ _EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     command.epilog = _EXAMPLES
-    command.add_argument("shell", choices=_SHELLS, help="the shell that is to read the script")
+    command.add_argument("shell", choices=_SHELLS, help="the shell to write the script for")
 
 
 def run(arguments: argparse.Namespace) -> int:

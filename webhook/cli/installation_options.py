@@ -8,13 +8,17 @@ from webhook.app.options import DEFAULTS
 from webhook.cli import argument_types as types
 
 _INSTALLED = (
-    ("--namespace", None, "the namespace of its Service and its Secret (default: the pod's)"),
+    (
+        "--namespace",
+        None,
+        "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
+    ),
     ("--service", DEFAULTS.service, "the Service that the API server calls"),
-    ("--ca-secret", DEFAULTS.ca_secret, "the Secret of its CA, made if there is none"),
+    ("--ca-secret", DEFAULTS.ca_secret, "the Secret with its CA; created if it does not exist"),
     (
         "--webhook-configuration",
         DEFAULTS.webhook_configuration,
-        "the MutatingWebhookConfiguration whose caBundle it keeps",
+        "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
     ),
 )
 

@@ -46,8 +46,8 @@ class ManifestFiles:
         """Say that there is no document in any input."""
         if not self._names:
             return "; ".join(self._built)
-        others = f", nor in {len(self._names) - 1} more" if len(self._names) > 1 else ""
-        return f"{self._names[0]}: there is no document in it{others}"
+        others = f", like {len(self._names) - 1} more" if len(self._names) > 1 else ""
+        return f"{self._names[0]}: contains no documents{others}"
 
     def _take(self, given: str) -> None:
         try:
@@ -103,9 +103,11 @@ def _how_to_build(folder: Path) -> str:
     """Say how to preview what kustomize or Helm makes of a directory; "" for another one."""
     for chart in (folder, folder.parent):
         if Path(chart, _CHART).is_file():
-            return f"{chart} is a Helm chart: helm template {chart} | rdma-webhook preview -"
+            return f"{chart} is a Helm chart: run helm template {chart} | rdma-webhook preview -"
     if any(Path(folder, name).is_file() for name in _KUSTOMIZATIONS):
-        return f"{folder} is built by kustomize: kustomize build {folder} | rdma-webhook preview -"
+        return (
+            f"{folder} is built by kustomize: run kustomize build {folder} | rdma-webhook preview -"
+        )
     return ""
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from textwrap import wrap
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -18,19 +19,19 @@ _USAGE = 2
 #: Command → summary; the module of a command has its name.
 COMMANDS = {
     "serve": "run the webhook",
-    "preview": "show what would happen to pods, and why",
-    "why": "say whether a pod has RDMA, and what to do if not",
+    "preview": "show what the webhook would do with pods, and whether they would have RDMA",
+    "why": "explain why a pod has RDMA or not, and what to do",
     "check-config": "check a fabrics file",
-    "certs": "show certificates, or exchange the CA",
+    "certs": "check the webhook's certificates, or rotate its CA",
     "schema": "print a JSON Schema",
-    "completion": "print a script that completes commands in a shell",
+    "completion": "print a completion script for a shell",
 }
 _EXAMPLES = """examples:
-  rdma-webhook preview -c fabrics.yaml train.yaml    what would happen to its pods, and why
-  rdma-webhook preview --enable train.yaml           the same, as if they had opted in
+  rdma-webhook preview -c fabrics.yaml train.yaml    will its pods have RDMA?
+  rdma-webhook preview --enable train.yaml           the same, as if the pods had opted in
   kubectl get deploy -o yaml | rdma-webhook preview -c fabrics.yaml -
   rdma-webhook check-config fabrics.yaml
-  rdma-webhook serve --dev                           a webhook on 127.0.0.1, no cluster needed
+  rdma-webhook serve --dev                           the webhook on 127.0.0.1, without a cluster
   rdma-webhook help preview                          the options of a command
 """
 #: Where an example calls this program: at the start of a line, or behind a pipe.
@@ -42,6 +43,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Break help texts between words only, not at the hyphens of names and paths."""
+        return wrap(text, width, break_on_hyphens=False)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -61,7 +66,7 @@ class CommandParser(argparse.ArgumentParser):
         """Check a word that must be one of a few; the message begins with the word."""
         known = [str(choice) for choice in action.choices or ()]
         if known and value not in known:
-            said = f"{value!r:.80} is none of {', '.join(known)}{_meant(str(value), known)}"
+            said = f"{value!r:.80} is not one of {', '.join(known)}{_meant(str(value), known)}"
             raise argparse.ArgumentError(action, said)
 
 
@@ -97,7 +102,7 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
     """
     root = CommandParser(
         prog=called_as(),
-        description="An admission webhook that makes NCCL, UCX and MPI run over RDMA.",
+        description="Equip pods for RDMA at admission, and explain whether they have it.",
         epilog=_as_called(_EXAMPLES),
         formatter_class=_Formatter,
         allow_abbrev=False,

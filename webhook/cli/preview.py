@@ -35,11 +35,10 @@ _EXAMPLES = """examples:
   kubectl get namespaces,limitranges,resourcequotas,nodes -A -o yaml > facts.yaml
   rdma-webhook preview --facts facts.yaml -n lab train.yaml
 
-Without a fabrics file, text and json show what the webhook would do on example fabrics.
+Without a fabrics file, text and json show what the webhook would do with example fabrics.
 
-exit codes: 0 nothing is denied, 1 a pod would be denied (with --strict: or may not have RDMA),
-2 usage or unreadable input
-(what else can be read is shown)
+exit codes: 0 no pod would be denied, 1 a pod would be denied (with --strict: or might not have
+RDMA), 2 wrong usage, or an input that cannot be read (the others are shown)
 """
 _OUTPUT_HELP = "; ".join(f"{one.name}: {one.summary}" for one in FORMATS) + " (default: text)"
 
@@ -48,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `preview`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add_files(command, "a manifest in YAML or JSON, a directory, or -")
+    add_files(command, "a manifest in YAML or JSON, a directory, or - for standard input")
     add(
         "-c",
         "--config",
@@ -60,7 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--namespace",
         default="default",
         type=types.namespace,
-        help="namespace of objects that name none (default: default)",
+        help="namespace for objects that name none (default: default)",
     )
     add(
         "--namespace-label",
@@ -68,7 +67,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=[],
         type=types.label,
         metavar="KEY=VALUE",
-        help="a label of their namespaces; may be repeated",
+        help="a label that the pods' namespaces have; may be repeated",
     )
     add(
         "--facts",
@@ -79,7 +78,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--strict",
         action="store_true",
-        help="exit with 1 unless every pod that opted in is equipped for RDMA",
+        help="exit with 1 unless every pod that opted in is equipped for RDMA, or is a launcher",
     )
     add(
         "-o",
@@ -100,7 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise DocumentError(found.nothing)
     report = preview_documents(found.documents, _options(arguments, fabrics))
     if report.example and arguments.output == "json":
-        say("note", f"these are the example's fabrics ({report.example}): give yours with -c")
+        say(
+            "note",
+            f"these are example fabrics ({report.example}), not yours: give yours with -c FABRICS",
+        )
     display = Display(width=width(), colour=colour(), terminal=terminal(), most=None)
     _print(writer(arguments.output)(found.documents, report, display))
     if found.unreadable:

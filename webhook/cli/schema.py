@@ -19,8 +19,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
-        help="fabrics: the fabrics file (default); form: the answer of preview -o json; why: that "
-        "of why -o json",
+        help="fabrics: the fabrics file (default); form: the output of preview -o json; why: "
+        "that of why -o json",
     )
 
 

@@ -18,21 +18,21 @@ from webhook.visible import visible_lines
 _EXAMPLES = """examples:
   rdma-webhook serve --dev
   rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
-  rdma-webhook serve                           in a cluster, with certificates of its own
+  rdma-webhook serve                           in a cluster, with its own certificates
 
 The fabrics file and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
 """
 _PORTS = (
-    ("--port", DEFAULTS.port, "HTTPS for the API server: /mutate"),
-    ("--preview-port", DEFAULTS.preview_port, "HTTPS for people: /preview"),
-    ("--health-port", DEFAULTS.health_port, "HTTP: /healthz, /readyz, /metrics"),
+    ("--port", DEFAULTS.port, "HTTPS port for the API server: /mutate"),
+    ("--preview-port", DEFAULTS.preview_port, "HTTPS port for people: /preview"),
+    ("--health-port", DEFAULTS.health_port, "HTTP port: /healthz, /readyz, /metrics"),
 )
 _TLS_FILES = (
     ("--tls-cert", "the certificate, with its chain, in PEM"),
     ("--tls-key", "its private key, in PEM"),
-    ("--client-ca", "check client certificates by these CAs, in PEM (default: unchecked)"),
+    ("--client-ca", "CAs to check client certificates with, in PEM (default: not checked)"),
 )
-_OWN_TITLE = "certificates of its own (in a cluster, without --tls-cert and --dev)"
+_OWN_TITLE = "its own certificates (in a cluster, without --tls-cert and --dev)"
 #: Options for the lifetimes of those certificates. With lifetimes below a minute, tests see in
 #: minutes what otherwise takes a year.
 _LIFETIMES = (
@@ -42,16 +42,18 @@ _LIFETIMES = (
     (
         "--ca-propagation",
         DEFAULTS.lifetimes.propagation,
-        "until every API server is taken to use a changed caBundle",
+        "how long until every API server is assumed to use a changed caBundle",
     ),
 )
 _SWITCH = ("on", "off")
-_KUBECONFIG_HELP = "reach the API server by this file (default: as the pod's service account)"
+_KUBECONFIG_HELP = "kubeconfig to use (default: the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
-_WATCH_HELP = "in a cluster, keep up with namespaces, LimitRanges and quotas (default: on)"
-_DEV_HELP = "127.0.0.1 only, with certificates of its own and, without -c, example fabrics"
+_WATCH_HELP = "in a cluster, watch namespaces, LimitRanges and quotas (default: on)"
+_DEV_HELP = (
+    "for a try: on 127.0.0.1 only, with its own certificates and, without -c, example fabrics"
+)
 _PREVIEW_HELP = "serve the preview (default: on)"
-_DRAIN_HELP = f"how long to go on serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
+_DRAIN_HELP = f"how long to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
 _CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED})"
 
 
@@ -66,7 +68,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--host",
         default=DEFAULTS.host,
-        help="the address to listen on (default: all of this machine)",
+        help="the address to listen on (default: all addresses of this machine)",
     )
     for flag, port, what in _PORTS:
         add(flag, type=types.port, default=port, metavar="PORT", help=f"{what} (default: {port})")
@@ -79,7 +81,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--log-level",
         choices=_LOG_LEVELS,
         default=DEFAULTS.log_level,
-        help=f"least level that is logged (default: {DEFAULTS.log_level})",
+        help=f"lowest level to log (default: {DEFAULTS.log_level})",
     )
     add(
         "--drain-seconds",

@@ -26,13 +26,13 @@ from webhook.yamltext.documents import DOCUMENT_LIMITS, read_documents
 _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
 _PODS = ("pod/", "pods/", "po/")
 _EXAMPLES = """examples:
-  rdma-webhook why train-0-abcde -n lab        a pod of the cluster
-  rdma-webhook why train-0-abcde --logs        and what NCCL and UCX wrote
+  rdma-webhook why train-0-abcde -n lab        a pod in the cluster
+  rdma-webhook why train-0-abcde --logs        the same, with what NCCL and UCX logged
   kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
   rdma-webhook why FabricAmbiguous             what a reason code means
 
 exit codes: 0 each pod has RDMA, or is a launcher, and nothing keeps it from running (for codes:
-always), 1 not, or not certain, 2 usage, or something that cannot be read
+always), 1 one does not, or it is not certain, 2 wrong usage, or something cannot be read
 """
 
 
@@ -48,23 +48,23 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=[],
         dest="files",
         metavar="FILE",
-        help="pods as kubectl get -o yaml or json printed them, or -; may be repeated",
+        help="a file with the output of kubectl get pod -o yaml (or json), or -; may be repeated",
     )
     add("-n", "--namespace", help="the pods' namespace (default: the context's)")
-    add("--kubeconfig", type=Path, metavar="FILE", help="default: as kubectl does")
+    add("--kubeconfig", type=Path, metavar="FILE", help="default: the one that kubectl uses")
     add("--context", metavar="NAME", help="a context of the kubeconfig (default: the current one)")
-    add("--logs", action="store_true", help="search the logs for what NCCL and UCX wrote")
+    add("--logs", action="store_true", help="also search the logs for what NCCL and UCX wrote")
     add(
         "--exec",
         action="store_true",
         dest="look",
-        help="run a shell in the containers, to see whether processes hold registered memory",
+        help="also run a shell in the containers to see whether processes hold registered memory",
     )
     add(
         "-c",
         "--config",
         metavar="FABRICS",
-        help="a fabrics file: also say what would be decided today",
+        help="fabrics file: also say what would be decided today",
     )
     add_form(command)
 
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain the pods and codes, and return the exit code."""
     words: list[str] = arguments.words
     if not words and not arguments.files:
-        raise DocumentError("no pod and no code: name one (see rdma-webhook why --help)")
+        raise DocumentError("name a pod or a reason code (see rdma-webhook why --help)")
     # A pod's name has no capitals, and a code begins with one.
     codes = [explained(word) for word in words if word != word.lower()]
     pods = [word for word in words if word == word.lower()]
@@ -138,8 +138,8 @@ def _maybe_code(word: str) -> str:
 def _no_pod(files: list[str]) -> str:
     names = ", ".join(files)
     return (
-        f"{names}: no pod in it: give what kubectl get pod -o yaml prints; for what would happen "
-        f"to the pods of a workload: rdma-webhook preview"
+        f"{names}: contains no pods: give the output of kubectl get pod -o yaml; for the pods of "
+        "a workload, use rdma-webhook preview"
     )
 
 

@@ -56,5 +56,5 @@ def prove(made: PodManifest, other: Any) -> None:
     """Raise UnprovenPatchError if `other` is not the pod that jsonpatch made."""
     if not same_json(made, other):
         raise UnprovenPatchError(
-            "the operations of the patch do not make the pod that was decided on"
+            "the operations of the patch do not produce the pod that was decided on"
         )

@@ -66,5 +66,5 @@ _HEADLINES: dict[Rdma, Headline] = {
     "yes": Headline("equipped for RDMA", "equipped for RDMA", "✔", "bold green"),
     "no": Headline("no RDMA", "without RDMA", "✘", "bold red"),
     "unsure": Headline("RDMA not certain", "not certain", "?", "bold yellow"),
-    "none": Headline("launcher", "launching others", "○", "bold"),
+    "none": Headline("launcher", "only launching", "○", "bold"),
 }

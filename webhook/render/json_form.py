@@ -47,7 +47,9 @@ def form_text(report: Report, *, most: int | None = LONGEST) -> str:
 def check_length(length: int, most: int | None) -> None:
     """Raise DocumentError if an answer has more than `most` characters; None: no limit."""
     if most is not None and length > most:
-        raise DocumentError(f"the answer is longer than {most >> 20} MiB: send fewer pods")
+        raise DocumentError(
+            f"the answer is longer than {most >> 20} MiB: send fewer pods in one request"
+        )
 
 
 def form_schema() -> str:

@@ -111,7 +111,7 @@ def asides(report: Report) -> list[tuple[str, str]]:
     notes = folded((*held, *report.notes), most=_NAMES)
     found += [("note", note) for note in notes[:_NOTES]]
     if len(notes) > _NOTES:
-        found.append(("note", f"{len(notes) - _NOTES} more notes, which the text output shows"))
+        found.append(("note", f"{len(notes) - _NOTES} more notes (see the text output)"))
     return [(label, visible(sentence)) for label, sentence in found]
 
 
@@ -137,7 +137,7 @@ def _said(preview: Preview) -> Iterator[tuple[str, str]]:
     if not preview.decision.allowed:
         yield "denied", preview.decision.message
     elif preview.called is False:
-        yield "warning", f"the webhook is not called: {preview.called_because}"
+        yield "warning", f"the webhook would not be called: {preview.called_because}"
     if preview.hint:
         yield "warning", preview.hint
     decision = preview.decision

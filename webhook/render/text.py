@@ -67,7 +67,7 @@ def report_text(
 
 
 def _example(names: str, ways: Ways) -> str:
-    return f"EXAMPLE: these are the example's fabrics ({names}), not yours; {ways.fabrics}"
+    return f"EXAMPLE: these are example fabrics ({names}), not yours; {ways.fabrics}"
 
 
 def _show(sheet: Sheet, preview: Preview, ways: Ways) -> None:
@@ -112,12 +112,18 @@ def _because(preview: Preview, ways: Ways) -> str:
     """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
     verdict = preview.decision.verdict
     if verdict is None and preview.bare:
-        return f"the pods' metadata is made by their controller; ask what if with {ways.enable}"
+        return (
+            "their controller writes the pods' metadata; to preview them as if they had opted "
+            f"in, use {ways.enable}"
+        )
     if verdict is None:
         where = dotted((*preview.steps, "metadata", "annotations"))
-        return f'add {ENABLE}: "true" to {where}, or ask what if with {ways.enable}'
+        return (
+            f'add {ENABLE}: "true" to {where}; to preview the pod as if it had opted in, use '
+            f"{ways.enable}"
+        )
     if preview.called is False:
-        return f"the webhook is not called: {preview.called_because}"
+        return f"the webhook would not be called: {preview.called_because}"
     return "" if verdict.rdma == "yes" else verdict.message
 
 
@@ -219,7 +225,7 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
 
 
 def _others(notes: int) -> list[str]:
-    return [f"{notes - _NOTES:,} more notes, which the JSON form has"] if notes > _NOTES else []
+    return [f"{notes - _NOTES:,} more notes (see the JSON output)"] if notes > _NOTES else []
 
 
 def _unknown(namespaces: list[str], ways: Ways) -> str:
@@ -233,7 +239,7 @@ def _unknown(namespaces: list[str], ways: Ways) -> str:
 
 def _summary(report: Report) -> Iterator[Span]:
     if not report.previews:
-        yield Span("no pod and no pod template in the input", "yellow")
+        yield Span("the input has no pods and no pod templates", "yellow")
         return
     yield Span(f"{_count(len(report.previews), 'pod')}: ")
     headlines = [headline_of(preview) for preview in report.previews]

@@ -229,7 +229,10 @@ fabrics:
             "(those belong in match.gpuResources)"
         ),
         "error:7: fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
-        "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses better by itself",
+        (
+            "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses "
+            "better by itself"
+        ),
     ]
 
 

@@ -51,7 +51,10 @@ def test_asides_tell_what_a_patch_cannot() -> None:
         ("denied", "Deployment lab/trainer spec.template: two fabrics"),
         ("warning", "Deployment lab/trainer: ipc-lock trainer: " + "not root" * 40),
         ("warning", "Deployment lab/trainer: no RDMA: no device"),
-        ("warning", "Deployment lab/trainer spec.template: the webhook is not called: no label"),
+        (
+            "warning",
+            ("Deployment lab/trainer spec.template: the webhook would not be called: no label"),
+        ),
         ("note", "a note"),
     ]
 
@@ -69,14 +72,14 @@ def test_asides_say_once_what_holds_for_many() -> None:
         (
             "warning",
             (
-                "Deployment lab/a, Deployment lab/b, Deployment lab/c and 2 more: "
-                "the webhook is not called: no label"
+                "Deployment lab/a, Deployment lab/b, Deployment lab/c and 2 more: the webhook "
+                "would not be called: no label"
             ),
         ),
         ("note", "Service a, Service b: no pod template"),
         ("note", "odd"),
     ]
-    assert found[-1] == ("note", "1 more notes, which the text output shows")
+    assert found[-1] == ("note", "1 more notes (see the text output)")
 
 
 def test_asides_tell_what_only_looks_like_opting_in() -> None:

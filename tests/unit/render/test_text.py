@@ -54,8 +54,8 @@ def test_a_pod_that_did_not_ask_is_told_how_to() -> None:
     """The path of the annotation is the one in the document."""
     lines = shown(preview(not_opted_in(), called=False, steps=()), width=200).splitlines()
     assert lines[1] == (
-        '  ○ not opted in: add rdma.lab/enable: "true" to metadata.annotations,'
-        " or ask what if with --enable"
+        '  ○ not opted in: add rdma.lab/enable: "true" to metadata.annotations; to preview the '
+        "pod as if it had opted in, use --enable"
     )
     assert lines[2] == ""  # nothing else is said about it
     assert lines[-1] == "1 pod: 1 not opted in"
@@ -72,7 +72,7 @@ def test_a_refused_pod_says_why() -> None:
         ("yes", "✔ equipped for RDMA", "equipped for RDMA"),
         ("no", "✘ no RDMA: so it is", "without RDMA"),
         ("unsure", "? RDMA not certain: so it is", "not certain"),
-        ("none", "○ launcher: so it is", "launching others"),
+        ("none", "○ launcher: so it is", "only launching"),
     ],
 )
 def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
@@ -142,7 +142,7 @@ def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
 def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, called: str) -> None:
     """Such a decision has no effect; a line below says what it would be."""
     seen = shown(preview(decision, called=False, called_because="because"), width=200).splitlines()
-    assert seen[1] == "  ✘ no RDMA: the webhook is not called: because"
+    assert seen[1] == "  ✘ no RDMA: the webhook would not be called: because"
     assert seen[2] == f"  ! if it were called: {called}"
     assert seen[-1].startswith("1 pod: 1 not called")
 
@@ -150,7 +150,7 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    way = "(--namespace-label rdma.lab/enable=true or --facts FILE tells)"
+    way = "(state it with --namespace-label rdma.lab/enable=true or --facts FILE)"
     assert shown(*pods, width=200).splitlines()[-2] == (
         f'? the labels of namespaces a, b are not known; each needs rdma.lab/enable: "true" {way}'
     )
@@ -207,9 +207,8 @@ def test_notes_and_an_input_without_pods_are_told() -> None:
     """Objects without pods are never skipped silently, and share one line."""
     notes = ("Service a: no pod template", "TrainJob b: from a runtime", "Role c: no pod template")
     assert shown(notes=notes) == (
-        "note: TrainJob b: from a runtime\n"
-        "note: no pod template in Service a, Role c\n"
-        "no pod and no pod template in the input\n"
+        "note: TrainJob b: from a runtime\nnote: no pod template in Service a, Role c\nthe input "
+        "has no pods and no pod templates\n"
     )
 
 

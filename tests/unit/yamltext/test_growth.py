@@ -123,4 +123,4 @@ def test_many_notes_are_counted() -> None:
     """Text shows two hundred of them; the JSON form has all."""
     report = Report(notes=tuple(f"ConfigMap a{at}: says {at}" for at in range(250)))
     assert report_text(report).count("says") == 200
-    assert "50 more notes, which the JSON form has" in report_text(report)
+    assert "50 more notes (see the JSON output)" in report_text(report)

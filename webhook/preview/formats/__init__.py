@@ -25,10 +25,11 @@ class Format(NamedTuple):
 
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 FORMATS = (
-    Format("json", "the documented form", ("application/json",)),
-    Format("yaml", "the patched documents, comments and order kept", _YAML),
-    Format("text", "for people", ("text/plain", "text/html")),  # a browser shows plain text as well
-    Format("patch", "one RFC 6902 patch a line, for each document"),
+    Format("json", "the documented JSON form", ("application/json",)),
+    Format("yaml", "the patched documents, with their comments and order", _YAML),
+    # A browser shows plain text as well.
+    Format("text", "a report for people", ("text/plain", "text/html")),
+    Format("patch", "one RFC 6902 patch per document, each on a line"),
     Format("diff", "a unified diff"),
 )
 #: The formats that are made to be applied to a cluster, so never from example fabrics.

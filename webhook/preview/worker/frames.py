@@ -37,7 +37,7 @@ def lengths(prefix: bytes, most: int) -> tuple[int, int]:
     """Read the lengths of head and body in bytes; FrameError if the body's is over `most`."""
     head, body = _LENGTHS.unpack(prefix)
     if head > HEAD_BYTES or body > most:
-        raise FrameError(f"a head of {head} bytes and a body of {body} are too much")
+        raise FrameError(f"a head of {head} bytes and a body of {body} bytes are too large")
     return head, body
 
 
@@ -48,7 +48,7 @@ def read_head(written: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict):
-        raise FrameError("a head is no JSON object")
+        raise FrameError("the head is not a JSON object")
     return head
 
 

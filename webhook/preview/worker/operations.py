@@ -27,8 +27,8 @@ from webhook.yamltext.documents import read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (
-    f"the preview needs more than the {ADDRESS_SPACE >> 20} MiB of memory that there are for it: "
-    f"send fewer or smaller documents at a time; {_CLI}"
+    f"the preview needs more than the {ADDRESS_SPACE >> 20} MiB of memory that it may use: send "
+    f"fewer or smaller documents at a time; {_CLI}"
 )
 TOO_LARGE = (
     f"the answer is larger than {ANSWER_BYTES >> 20} MiB: "
@@ -76,7 +76,7 @@ class Operations:
         documents = read_documents(body, "body")
         if not documents:
             raise DocumentError(
-                "body: there is no document in it; send a pod or a workload as YAML or JSON"
+                "the body contains no documents: send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._fabrics))
         shown = writer(head["format"])(documents, report, Display(ways=PARAMETERS))

@@ -139,8 +139,8 @@ def test_text_is_for_reading() -> None:
 @pytest.mark.parametrize(
     ("body", "advice"),
     [
-        (POD, "(?namespace-label=rdma.lab/enable=true tells)"),
-        (POD.replace(b'"true"', b'"false"', 1), "or ask what if with ?enable=true"),
+        (POD, "(state it with ?namespace-label=rdma.lab/enable=true)"),
+        (POD.replace(b'"true"', b'"false"', 1), "as if it had opted in, use ?enable=true"),
     ],
 )
 def test_text_advises_what_can_be_asked_here(body: bytes, advice: str) -> None:
@@ -192,7 +192,7 @@ def test_nothing_of_the_cluster_is_told() -> None:
 @pytest.mark.parametrize(
     ("body", "query", "accept", "status", "message"),
     [
-        (b"", "", "", 400, "body: there is no document in it"),
+        (b"", "", "", 400, "the body contains no documents"),
         (b"a: [", "", "", 400, "body: "),
         (b"\xff\xff", "", "", 400, "body: "),
         (b"[" * 100_000, "", "", 400, "body: "),
@@ -213,7 +213,7 @@ def test_nothing_of_the_cluster_is_told() -> None:
             "",
             400,
             (
-                "body: line 1: this is a fabrics file, not a workload: this server has its own: "
+                "body: line 1: this is a fabrics file, not a workload: this server has its own; "
                 "send a pod or a workload"
             ),
         ),
@@ -277,8 +277,8 @@ def test_a_server_with_example_fabrics_says_so() -> None:
     server = Server(example=True)
 
     assert server.post(accept="text/plain").text.startswith(
-        "! EXAMPLE: these are the example's fabrics (ib), not yours; whoever started this server "
-        "gave none\n"
+        "! EXAMPLE: these are example fabrics (ib), not yours; this server was started without "
+        "fabrics\n"
     )
     assert json.loads(server.post().body)["example"] is True
     refused = server.post(accept="application/yaml")

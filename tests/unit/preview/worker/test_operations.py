@@ -58,7 +58,7 @@ def test_yaml_begins_with_what_it_has_no_place_for() -> None:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "body: there is no document in it"),
+        (b"", "the body contains no documents"),
         (b"a: [", "body: "),
         (b"---\n".join([POD] * 10), "body: more than 9 pods"),
     ],
