@@ -195,9 +195,13 @@ class CounterSighting(NamedTuple):
 #: driver       of the RDMA devices: "inbox" or "OFED" with its version ("OFED 24.10-0.7.0")
 #: peermem      whether nvidia_peermem is loaded: "yes" or "no"
 #: kernel       uname -r
-#: product      the machine, as DMI names it: "NVIDIA DGXH100"
+#: product      the machine, as DMI names it: "DGXH100"
+#: vendor       its maker, as DMI names it: "NVIDIA"
+#: asset-tag    of its chassis, as DMI names it: clouds write their name there
 #: hostname     as `hostname` prints it
-Setting = Literal["memlock", "netns", "driver", "peermem", "kernel", "product", "hostname"]
+Setting = Literal[
+    "memlock", "netns", "driver", "peermem", "kernel", "product", "vendor", "asset-tag", "hostname"
+]
 
 
 class SettingSighting(NamedTuple):

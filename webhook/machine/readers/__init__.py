@@ -11,8 +11,23 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from webhook.machine.readers import (
+    containerd_memlock,
+    dmidecode,
+    host_sysfs,
+    hostnamectl,
     ibdev2netdev,
+    lsmod,
+    lspci,
+    modinfo,
+    nvidia_proc,
+    nvidia_smi_gpus,
+    nvidia_smi_query,
+    nvidia_smi_topo,
+    ofed_info,
+    pci_sysfs,
     rdma_link,
+    rdma_system,
+    uname,
 )
 from webhook.machine.sightings import Line, Reading
 
@@ -31,8 +46,23 @@ class Reader(Protocol):
 
 
 READERS: tuple[Reader, ...] = (
+    containerd_memlock,
+    dmidecode,
+    host_sysfs,
+    hostnamectl,
     ibdev2netdev,
+    lsmod,
+    lspci,
+    modinfo,
+    nvidia_proc,
+    nvidia_smi_gpus,
+    nvidia_smi_query,
+    nvidia_smi_topo,
+    ofed_info,
+    pci_sysfs,
     rdma_link,
+    rdma_system,
+    uname,
 )
 
 

@@ -1,0 +1,51 @@
+"""hostnamectl, which names the machine, its product and its kernel.
+
+       Static hostname: node1
+        Operating System: Ubuntu 22.04.5 LTS
+                  Kernel: Linux 5.15.0-134-generic
+         Hardware Vendor: NVIDIA
+          Hardware Model: DGXH100
+
+Source: systemd, src/hostname/hostnamectl.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from webhook.machine.readers.dmi_values import dmi_value
+from webhook.machine.readers.rows import RowReading, read_rows
+from webhook.machine.sightings import Line, Origin, Reading, Setting, SettingSighting
+
+TOOL = "hostnamectl"
+
+_FIELD = re.compile(
+    r"\s{0,40}(Static hostname|Kernel|Hardware Vendor|Hardware Model): (?:Linux )?(\S.{0,120}?)\s*"
+)
+_SETTINGS: dict[str, Setting] = {
+    "Static hostname": "hostname",
+    "Kernel": "kernel",
+    "Hardware Vendor": "vendor",
+    "Hardware Model": "product",
+}
+_OTHER = re.compile(
+    r"\s{0,40}(?:Transient hostname|Pretty hostname|Icon name|Chassis|Machine ID|Boot ID"
+    r"|Virtualization|Operating System|CPE OS Name|Architecture|Firmware Version|Firmware Date"
+    r"|Firmware Age): .{0,200}"
+)
+
+
+def read(lines: Sequence[Line]) -> Reading:
+    """Read the fields."""
+    return read_rows(lines, _row)
+
+
+def _row(line: Line) -> RowReading | None:
+    field = _FIELD.fullmatch(line.text)
+    if field is None:
+        return RowReading() if _OTHER.fullmatch(line.text) else None
+    value = dmi_value(field[2])
+    if value is None or (field[1] == "Static hostname" and value.startswith("(")):
+        return RowReading()
+    return RowReading((SettingSighting(Origin(TOOL, line.number), _SETTINGS[field[1]], value),))

@@ -1,0 +1,36 @@
+"""nvidia-smi -L, which lists the GPUs.
+
+    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-2d9e0f7c-6f13-4b1f-9f0c-9f5d2f2a7d10)
+      MIG 1g.10gb     Device  0: (UUID: MIG-1c0e3f5a-0f2b-5d1c-8a5e-3d9f7b2e6a41)
+
+A MIG device is a part of the GPU above it. Source: NVIDIA, nvidia-smi manual, -L, and the MIG User
+Guide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from webhook.machine.readers.notation import number
+from webhook.machine.readers.rows import RowReading, read_rows
+from webhook.machine.sightings import GpuSighting, Line, Origin, Reading
+
+TOOL = "nvidia-smi -L"
+
+_GPU = re.compile(
+    r"\s{0,40}GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40})\)\s*", re.ASCII
+)
+_MIG = re.compile(r"\s{0,40}MIG \S{1,30}\s{1,40}Device\s{1,8}\d{1,3}: \(UUID: MIG-\S{1,80}\)\s*")
+
+
+def read(lines: Sequence[Line]) -> Reading:
+    """Read the rows, one for each GPU."""
+    return read_rows(lines, _row)
+
+
+def _row(line: Line) -> RowReading | None:
+    gpu = _GPU.fullmatch(line.text)
+    if gpu is None:
+        return RowReading() if _MIG.fullmatch(line.text) else None
+    return RowReading((GpuSighting(Origin(TOOL, line.number), number(gpu[1]), gpu[2], gpu[3]),))
