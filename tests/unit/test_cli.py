@@ -132,7 +132,10 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name a command: serve, preview, why, check-config, certs, schema, completion"),
+        (
+            [],
+            "name a command: serve, preview, why, verify, check-config, certs, schema, completion",
+        ),
         (["previw"], "(did you mean preview?)"),
         (
             ["preview", "--enabled", "pod.yaml"],
@@ -709,8 +712,8 @@ def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
 
 
 def test_schemas_are_json_schemas(shell: Shell) -> None:
-    """Both schemas are valid; the schema of the fabrics file is the default."""
-    for arguments in (["schema"], ["schema", "form"]):
+    """All schemas are valid; the schema of the fabrics file is the default."""
+    for arguments in (["schema"], ["schema", "form"], ["schema", "why"], ["schema", "verify"]):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
     assert shell("schema") == shell("schema", "fabrics")

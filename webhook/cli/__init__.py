@@ -1,10 +1,10 @@
-"""The command line: `serve | preview | why | check-config | certs | schema | completion`.
+"""The command line: `serve | preview | why | verify | check-config | certs | schema | completion`.
 
 Each command is a module that is imported only when the command runs, so that a
 preview does not load the web server. Exit codes: 0 done, 1 a negative answer (a
-pod would be denied, a file is invalid), 2 wrong usage or unreadable input; 130
-after Ctrl-C and 141 if the reader of a pipe has gone, as in shells. A traceback
-is printed only if RDMA_WEBHOOK_TRACEBACK is set.
+pod would be denied, a file is invalid), 2 wrong usage or unreadable input, 3 no
+certain answer (verify); 130 after Ctrl-C and 141 if the reader of a pipe has gone,
+as in shells. A traceback is printed only if RDMA_WEBHOOK_TRACEBACK is set.
 """
 
 from __future__ import annotations

@@ -7,9 +7,15 @@ import argparse
 from webhook.cli.output import write
 from webhook.config.schema import schema_text
 from webhook.render.json_form import form_schema
+from webhook.verify.verify_json import verify_schema
 from webhook.why.why_json import why_schema
 
-_SCHEMAS = {"fabrics": schema_text, "form": form_schema, "why": why_schema}
+_SCHEMAS = {
+    "fabrics": schema_text,
+    "form": form_schema,
+    "why": why_schema,
+    "verify": verify_schema,
+}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -19,8 +25,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
-        help="fabrics: the fabrics file (default); form: the output of preview -o json; why: "
-        "that of why -o json",
+        help="fabrics: the fabrics file (default); form: the output of preview -o json; why, "
+        "verify: those of why -o json and verify -o json",
     )
 
 

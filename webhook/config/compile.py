@@ -60,6 +60,8 @@ def _fabric(entry: FabricEntry) -> Fabric:
         name=entry.name,
         mode=entry.mode,
         link_layer=entry.link_layer,
+        rate_gbps=entry.rate_gbps,
+        hcas=tuple(dict.fromkeys(one.partition(":")[0] for one in entry.hcas)),
         gpu_resources=frozenset(entry.match.gpu_resources),
         node_labels=labels_of(entry),
         resources=tuple(_resource(resource) for resource in entry.resources),

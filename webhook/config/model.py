@@ -266,7 +266,8 @@ class FabricEntry(Entry):
     """`InfiniBand`, or `Ethernet` for RoCE."""
 
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
-    """Rate of one device in Gb/s, for information: it is not written into pods, and not checked."""
+    """Rate of one device in Gb/s, which `rdma-webhook verify` expects. It is not written into
+    pods."""
 
     hcas: list[Text] = _always([])
     """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its

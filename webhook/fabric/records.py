@@ -64,6 +64,9 @@ class Fabric:
     name: str
     mode: Mode = "shared-device"
     link_layer: LinkLayer = "InfiniBand"
+    #: Of one device, and the devices by exact name: what benchmarks are compared with.
+    rate_gbps: int | None = None
+    hcas: tuple[str, ...] = ()
     gpu_resources: frozenset[str] = frozenset()
     #: Node label key → globs, of which the node's value must match one (includes gpuProducts).
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -8,14 +8,26 @@ reads, and the source of the text.
     setting    something in the environment turns RDMA off
     slower     RDMA works, but not as fast as it could
     trouble    something fails
+
+`layer` says which part of the stack a line tells of. What fails in a low one makes the higher ones
+fail too, so the lowest is named first:
+
+    link    the port and its cable        gid     the address of the port in this network namespace
+    memory  registering memory            verbs   the device, its libraries, its transfers
+    socket  the TCP connection by which two processes find each other
+    ucx     UCX                           mpi     the launcher of the ranks
+    nccl    NCCL
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 Sort = Literal["transport", "setting", "slower", "trouble"]
+Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
+#: Lowest first.
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
 class Cause(NamedTuple):
@@ -23,6 +35,7 @@ class Cause(NamedTuple):
 
     code: str
     sort: Sort
+    layer: Layer
     #: A part of every such line; it makes the search fast.
     clue: str
     #: The whole of what identifies the line, where the clue alone is not enough.
@@ -52,14 +65,14 @@ _TEXT = "Run it again with NCCL_DEBUG=INFO"
 
 TRANSPORTS = (
     Cause(
-        "ChannelsOverRdma", "transport", "via NET/",
+        "ChannelsOverRdma", "transport", "nccl", "via NET/",
         re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
         "NCCL's channels to other machines run over RDMA.",
         "", "nccl, src/transport/net.cc", rdma=True,
     ),
     Cause(
-        "ChannelsOverSockets", "transport", "via NET/Socket", None,
+        "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other machines run over TCP sockets, not over RDMA.",
         "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
@@ -67,14 +80,14 @@ TRANSPORTS = (
         "nccl, src/transport/net.cc", rdma=False,
     ),
     Cause(
-        "NetworkIsRdma", "transport", "Using network ",
+        "NetworkIsRdma", "transport", "nccl", "Using network ",
         re.compile(rf"Using network {_NCCL_RDMA}\b"),
         "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
         "NCCL chose an RDMA network for its traffic to other machines.",
         "", "nccl, src/plugin/net.cc", rdma=True,
     ),
     Cause(
-        "NetworkIsSocket", "transport", "Using network Socket", None,
+        "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
         "NCCL chose TCP sockets for its traffic to other machines.",
         "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
@@ -82,7 +95,7 @@ TRANSPORTS = (
         "nccl, src/plugin/net.cc", rdma=False,
     ),
     Cause(
-        "UcxOverRdma", "transport", "cfg#",
+        "UcxOverRdma", "transport", "ucx", "cfg#",
         re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
         "inter-node cfg#3 tag(rc_mlx5/mlx5_0:1)",
@@ -90,7 +103,7 @@ TRANSPORTS = (
         "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
     ),
     Cause(
-        "UcxOverTcp", "transport", "cfg#",
+        "UcxOverTcp", "transport", "ucx", "cfg#",
         re.compile(
             r"inter-node cfg#\d{1,6} (?!.{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/)"
             r".{0,400}?\btcp/"
@@ -106,7 +119,7 @@ TRANSPORTS = (
 
 SETTINGS = (
     Cause(
-        "IbDisabledByEnvironment", "setting", "NCCL_IB_DISABLE set by environment to",
+        "IbDisabledByEnvironment", "setting", "nccl", "NCCL_IB_DISABLE set by environment to",
         re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
         "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
         "NCCL_IB_DISABLE turns RDMA off.",
@@ -115,7 +128,7 @@ SETTINGS = (
         _NCCL_ENV,
     ),
     Cause(
-        "NetSetByEnvironment", "setting", "NCCL_NET set by environment to",
+        "NetSetByEnvironment", "setting", "nccl", "NCCL_NET set by environment to",
         re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
         "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
         "NCCL_NET makes NCCL use TCP sockets.",
@@ -127,7 +140,7 @@ SETTINGS = (
 
 SLOWER = (
     Cause(
-        "GpuDirectOff", "slower", "GPU Direct RDMA Disabled for",
+        "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
         "NCCL uses RDMA, but each message goes through the host's memory, since the NIC cannot "
@@ -141,7 +154,7 @@ SLOWER = (
 
 TROUBLES = (
     Cause(
-        "NoDeviceFound", "trouble", "NET/IB : No device found", None,
+        "NoDeviceFound", "trouble", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device, and goes on over TCP sockets without an error.",
         "If /dev/infiniband is missing in the container, it has no RDMA resource. If it is "
@@ -150,14 +163,14 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "LibraryMissing", "trouble", "Failed to open libibverbs.so", None,
+        "LibraryMissing", "trouble", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL goes on over TCP sockets without an error.",
         "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
     Cause(
-        "ProviderMissing", "trouble", "no userspace device-specific driver found", None,
+        "ProviderMissing", "trouble", "verbs", "no userspace device-specific driver found", None,
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but not the part of it for this NIC.",
@@ -165,7 +178,7 @@ TROUBLES = (
         "rdma-core, libibverbs/init.c",
     ),
     Cause(
-        "RegistrationRefused", "trouble", "Cannot allocate memory",
+        "RegistrationRefused", "trouble", "memory", "Cannot allocate memory",
         re.compile(
             r"\bibv_(?:reg_\w{1,20}|create_\w{1,20})\b.{0,200}Cannot allocate memory"
             r"(?! : Please set max locked memory)"
@@ -179,7 +192,7 @@ TROUBLES = (
         "linux, drivers/infiniband/core/umem.c",
     ),
     Cause(
-        "MemlockTooSmall", "trouble", "Please set max locked memory", None,
+        "MemlockTooSmall", "trouble", "memory", "Please set max locked memory", None,
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
@@ -190,7 +203,8 @@ TROUBLES = (
         "openucx/ucx, src/uct/ib/base",
     ),
     Cause(
-        "PerftestNoMemory", "trouble", "Couldn't allocate MR", None,
+        "PerftestNoMemory", "trouble", "memory", "Couldn't allocate MR",
+        re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
         "perftest could not register memory.",
         "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
@@ -198,7 +212,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "LockedMemoryOpenMpi", "trouble", "trying to allocate some locked memory",
+        "LockedMemoryOpenMpi", "trouble", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
         "Open MPI could not register memory: the limit on locked memory is too small.",
@@ -207,7 +221,7 @@ TROUBLES = (
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
     Cause(
-        "PeerMemoryMissing", "trouble", "Bad address",
+        "PeerMemoryMissing", "trouble", "memory", "Bad address",
         re.compile(r"\bibv_reg_\w{1,20}\b.{0,200}Bad address"),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
@@ -216,7 +230,41 @@ TROUBLES = (
         "linux-rdma/perftest, issue 126",
     ),
     Cause(
-        "PortDown", "trouble", "state is Down",
+        "PerftestNoGpuMemory", "trouble", "memory", "Couldn't allocate MR with error=14", None,
+        "Couldn't allocate MR with error=14",
+        "The NIC cannot register the GPU's memory.",
+        "Ask whoever runs the node to load nvidia-peermem, or for a driver with DMA-BUF and "
+        "perftest with --use_cuda_dmabuf.",
+        "linux-rdma/perftest, src/perftest_resources.c; issue 126",
+    ),
+    Cause(
+        "KilledForMemory", "trouble", "memory", "ut of memory: Killed process", None,
+        "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
+        "total-vm:71644kB, anon-rss:25460kB",
+        "The kernel killed a process: the memory that it registered counts against the memory "
+        "limit.",
+        "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
+        "linux, mm/oom_kill.c",
+    ),
+    Cause(
+        "OomKilled", "trouble", "memory", "OOMKilled", None,
+        "Reason:       OOMKilled",
+        "The container was killed: the memory that it registered counts against its memory limit.",
+        "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
+        "Kubernetes, status of a container",
+    ),
+    Cause(
+        "ExitCode137", "trouble", "memory", "137",
+        re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
+        "command terminated with exit code 137",
+        "The process was killed by a signal, as the kernel does where registered memory exceeds "
+        "the memory limit.",
+        "See whether kubectl describe pod says OOMKilled; if so, raise or remove the container's "
+        "memory limit.",
+        "kubectl exec; Kubernetes, status of a container",
+    ),
+    Cause(
+        "PortDown", "trouble", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
         "The port of that RDMA device is down.",
@@ -225,7 +273,14 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "DeviceNotFound", "trouble", "not found",
+        "PortError", "trouble", "link", "Got async event : port error", None,
+        "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
+        "The port of that RDMA device went down while NCCL used it.",
+        "Read the port's counters (link_downed), and report the port to whoever runs the node.",
+        _NET_IB,
+    ),
+    Cause(
+        "DeviceNotFound", "trouble", "verbs", "not found",
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
         "The container has no RDMA device with that name.",
@@ -234,7 +289,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "NoRdmaDevice", "trouble", "Unable to find the Infiniband/RoCE device", None,
+        "NoRdmaDevice", "trouble", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
         "Request the RDMA resource of the fabric; without it, the devices are listed but cannot "
@@ -242,7 +297,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "QueuePairRefused", "trouble", "odify",
+        "QueuePairRefused", "trouble", "gid", "odify",
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
@@ -254,7 +309,7 @@ TROUBLES = (
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     Cause(
-        "CompletionError", "trouble", "Got completion from peer", None,
+        "CompletionError", "trouble", "verbs", "Got completion from peer", None,
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "A transfer over RDMA failed: with error 12, the other machine did not answer in time.",
@@ -264,7 +319,7 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "MixedLinkTypes", "trouble", "Try selecting NICs of only one link type", None,
+        "MixedLinkTypes", "trouble", "nccl", "Try selecting NICs of only one link type", None,
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
@@ -274,7 +329,7 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "PeerClosed", "trouble", "Connection closed by remote peer", None,
+        "PeerClosed", "trouble", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
         "Another rank ended, and this one only noticed.",
@@ -283,7 +338,7 @@ TROUBLES = (
         "nccl, src/misc/socket.cc",
     ),
     Cause(
-        "CrashInProxy", "trouble", "ncclProxyServiceUDS", None,
+        "CrashInProxy", "trouble", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after another of its calls had failed.",
         "Read the NCCL WARN lines above, on all ranks: memory that could not be registered "
@@ -291,28 +346,96 @@ TROUBLES = (
         "a published report on vLLM over InfiniBand",
     ),
     Cause(
-        "SystemError", "trouble", "unhandled system error", None,
+        "SystemError", "trouble", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
         "A system call of NCCL failed; this line does not say which.",
         f"Read the NCCL WARN lines above. If there are none: {_TEXT[0].lower()}{_TEXT[1:]}.",
         "nccl, src/init.cc",
     ),
     Cause(
-        "PeerFailedFirst", "trouble", "Couldn't read remote address", None,
+        "PeerFailedFirst", "trouble", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
         "The other side of perftest ended first.",
         "Read the output of the other side: the cause is there.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
-        "NoSocketInterface", "trouble", "no socket interface found", None,
+        "HcasNotConnected", "trouble", "gid", "Unable to Connect the HCA's through the link", None,
+        "Unable to Connect the HCA's through the link",
+        "perftest's two ends could not connect their queue pairs: on RoCE, the GID does not belong "
+        "to this network namespace.",
+        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork, or name another "
+        "GID with -x. On InfiniBand: check that both ends are on one fabric.",
+        "linux-rdma/perftest, src/write_bw.c",
+    ),
+    Cause(
+        "GidUnreadable", "trouble", "gid", "read sgid of index", None,
+        "can't read sgid of index 3",
+        "The port has no GID with that index in this network namespace.",
+        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork. Name a GID that "
+        "show_gids lists in the pod.",
+        "rdma-core, libibverbs/examples/rc_pingpong.c",
+    ),
+    Cause(
+        "IbResourcesMissing", "trouble", "verbs", "Couldn't create IB resources", None,
+        "Couldn't create IB resources",
+        "perftest could not create what it needs of the RDMA device.",
+        "Read the lines above it. If there are none, read the output of the other end.",
+        "linux-rdma/perftest, src/write_bw.c",
+    ),
+    Cause(
+        "TransferFailed", "trouble", "verbs", "Failed status",
+        re.compile(r"Failed status \d{1,2}: wr_id"),
+        "Failed status 12: wr_id 0 syndrom 0x81",
+        "A transfer over RDMA failed: with status 12, the other machine did not answer in time.",
+        "Read the output of the other end first: it may have ended. If it runs, both may use "
+        "devices on different networks, or packets are lost (RoCE without flow control).",
+        "linux-rdma/perftest, src/perftest_resources.h",
+    ),
+    Cause(
+        "RdmaCmFailed", "trouble", "verbs", "cma event RDMA_CM_EVENT_",
+        re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
+        "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
+        "The RDMA connection manager could not connect: with ADDR_ERROR or ROUTE_ERROR the address "
+        "does not lead to an RDMA device, with REJECTED nobody listens there.",
+        "Use the address of an interface of the RDMA device (ibdev2netdev names it), and start "
+        "the server first.",
+        "rdma-core, librdmacm/examples/rping.c",
+    ),
+    Cause(
+        "ServerUnreachable", "trouble", "socket", "Couldn't connect to",
+        re.compile(r"Couldn't connect to \S{1,255}:\d{1,5}\b"),
+        "Couldn't connect to 10.244.1.17:18515",
+        "perftest's client did not reach the server over TCP, by which both arrange the test.",
+        "Start the server first, and check its address. If it runs, a firewall or a NetworkPolicy "
+        "keeps the port of that line closed.",
+        "linux-rdma/perftest, src/perftest_communication.c",
+    ),
+    Cause(
+        "SocketNotInitialized", "trouble", "socket", "Unable to init the socket connection", None,
+        "Unable to init the socket connection",
+        "perftest could not set up the TCP connection between its two ends.",
+        "Start the server first, check its address and port, and look for a firewall or a "
+        "NetworkPolicy between the two.",
+        "linux-rdma/perftest, src/write_bw.c",
+    ),
+    Cause(
+        "DaemonsNotStarted", "trouble", "mpi", "unable to reliably start one or more daemons", None,
+        "ORTE was unable to reliably start one or more daemons.",
+        "Open MPI could not start its daemon on another machine.",
+        "Check that ssh from the launcher to each worker works without a password, and that the "
+        "workers' image has the same Open MPI.",
+        "open-mpi/ompi, help-errmgr-base.txt",
+    ),
+    Cause(
+        "NoSocketInterface", "trouble", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
         "NCCL_SOCKET_IFNAME names no network interface that is there.",
         "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove it.",
         "nccl, src/bootstrap.cc",
     ),
     Cause(
-        "SharedMemoryTooSmall", "trouble", "/dev/shm/nccl-",  # noqa: S108
+        "SharedMemoryTooSmall", "trouble", "nccl", "/dev/shm/nccl-",  # noqa: S108
         re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
@@ -322,7 +445,7 @@ TROUBLES = (
         "NCCL documentation, Troubleshooting",
     ),
     Cause(
-        "UcxDeviceMissing", "trouble", "is not available, please use one or more of",
+        "UcxDeviceMissing", "trouble", "ucx", "is not available, please use one or more of",
         re.compile(r"network device '[^']{1,80}' is not available"),
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
         "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
@@ -332,7 +455,7 @@ TROUBLES = (
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     Cause(
-        "UcxNothingUsable", "trouble", "no usable transports/devices", None,
+        "UcxNothingUsable", "trouble", "ucx", "no usable transports/devices", None,
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together leave UCX nothing to use.",
@@ -341,7 +464,7 @@ TROUBLES = (
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     Cause(
-        "OtherLauncher", "trouble", "unrecognized argument",
+        "OtherLauncher", "trouble", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
         "mpirun is that of MPICH or Intel MPI, and got an option of Open MPI.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ _LONGEST = 4000
 #: The transports in pairs, RDMA first; the first pair with a line in the log decides, since
 #: channels that were made say more than a network that was chosen.
 _PAIRS = tuple(zip(TRANSPORTS[::2], TRANSPORTS[1::2], strict=True))
+_LINE_END = re.compile("\n")
 #: NCCL says this when it starts; without INFO it says nothing about transports.
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
@@ -23,6 +26,15 @@ class SeenLine(NamedTuple):
     #: The first such line.
     line: str
     times: int
+
+
+class CauseLine(NamedTuple):
+    """A line of a log that is in the table."""
+
+    #: Where it stands; 1 is the first line.
+    number: int
+    cause: Cause
+    line: str
 
 
 class LogFindings(NamedTuple):
@@ -46,7 +58,7 @@ def read_log(text: str) -> LogFindings:
     text = text.replace("\r", "\n")
     found: dict[str, list[str]] = {}
     for cause in CAUSES:
-        lines = [line.strip() for line in _with(text, cause.clue) if cause.fits(line)]
+        lines = [line.strip() for _, line in _with(text, cause.clue) if cause.fits(line)]
         if lines:
             found[cause.code] = lines
     seen = tuple(
@@ -64,13 +76,28 @@ def read_log(text: str) -> LogFindings:
     )
 
 
-def _with(text: str, clue: str) -> Iterator[str]:
-    """Yield the lines that contain a clue; the search for it is much faster than one per line."""
+def cause_lines(text: str) -> list[CauseLine]:
+    """Return all lines of the table that are in a text, in the order of the text."""
+    ends = [found.start() for found in _LINE_END.finditer(text)]
+    found = [
+        CauseLine(bisect_left(ends, at) + 1, cause, line.strip())
+        for cause in CAUSES
+        for at, line in _with(text, cause.clue)
+        if cause.fits(line)
+    ]
+    return sorted(found, key=lambda one: one.number)
+
+
+def _with(text: str, clue: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that contain a clue, and where each begins.
+
+    The search for the clue in the whole text is much faster than one per line.
+    """
     at = text.find(clue)
     while at >= 0:
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
         end = len(text) if end < 0 else end
-        yield text[start : min(end, start + _LONGEST)]
+        yield start, text[start : min(end, start + _LONGEST)]
         at = text.find(clue, end)
 
 

@@ -1,0 +1,65 @@
+"""docs/verify.md shows what the command prints, and names every code of a judgement."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.machine.measure.outputs import addresses, head, row, table, text
+from webhook.cli import main
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "verify.md"
+BEGIN, END = "<!-- example -->", "<!-- end of example -->"
+COMMAND = ["verify", "judge", "--rate", "100", "good.txt", "failed.txt"]
+FILES = {
+    "good.txt": text(
+        head(), addresses(), table(row(88.1, 8192), row(96.8, 65536), row(97.4, 8 << 20))
+    ),
+    "failed.txt": "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n",
+}
+_CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
+#: Words of webhook/verify that look like codes.
+WORDS = {"InfiniBand", "Ethernet", "Less", "Slower", "Results", "Output"}
+
+
+def test_the_example(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example on the page is what the command prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(COMMAND) == 1
+    printed = capsysbinary.readouterr().out.decode()
+    shown = f"{BEGIN}\n\n```console\n$ rdma-webhook {' '.join(COMMAND)}\n{printed}```\n\n{END}"
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = page[: page.index(BEGIN)] + shown + page[page.index(END) + len(END) :]
+    if os.environ.get("UPDATE_GOLDEN"):
+        PAGE.write_text(fresh, encoding="utf-8")
+    stale = "docs/verify.md is stale: run `make golden`, and look at the diff"
+    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+
+
+def _codes() -> set[str]:
+    """Return the codes in the code: words in CamelCase that are whole strings."""
+    constants = {
+        node.value
+        for path in (ROOT / "webhook" / "verify").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return {one for one in constants if _CODE.fullmatch(one)} - WORDS
+
+
+def test_each_code_is_told() -> None:
+    """The table has every code that is not a cause, and no other."""
+    page = PAGE.read_text(encoding="utf-8")
+    table_of_codes = page[page.index("| code |") :].partition("\n\n")[0]
+    told = re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
+    assert sorted(told) == sorted(_codes())

@@ -1,0 +1,145 @@
+"""`rdma-webhook verify`: judge what benchmarks measured, and say what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import get_close_matches
+from pathlib import Path
+
+from webhook.cli.common_options import CONFIG_VARIABLE, add_form, configured
+from webhook.cli.output import colour, say, unreadable, width, write, write_json
+from webhook.cli.stdin import read_stdin
+from webhook.config.load import load_fabrics
+from webhook.errors import ConfigError, DocumentError
+from webhook.fabric.records import Fabric
+from webhook.machine.measure.read_output import read_output
+from webhook.verify.assessment import JudgedFile, assess
+from webhook.verify.expectation import PortRate
+from webhook.verify.judgement import Assessment, Worth
+from webhook.verify.verify_json import verify_form
+from webhook.verify.verify_text import verify_text
+
+_UNREADABLE = 2
+_CODES: dict[Worth, int] = {"pass": 0, "warn": 0, "fail": 1, "inconclusive": 3}
+#: Bytes of a file that are read.
+_LARGEST = 64 << 20
+_HIGHEST = 10_000
+_EXAMPLES = """examples:
+  rdma-webhook verify judge client.txt --rate 200
+  rdma-webhook verify judge -c fabrics.yaml --fabric v100-ib node-*.txt
+  kubectl logs perftest-client | rdma-webhook verify judge --rate 100 -
+  rdma-webhook verify judge -o json train.log | jq .verdict
+
+exit codes: 0 pass or warn (with --strict: pass), 1 fail (with --strict: or warn),
+2 usage, or something that cannot be read, 3 inconclusive
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `verify`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("what", nargs="?", choices=("judge",), help="judge: say whether what was measured is good")
+    add("files", nargs="*", metavar="FILE", help="what benchmarks or NCCL printed, or -")
+    add("--rate", type=_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
+    add("-c", "--config", metavar="FABRICS", help="a fabrics file, with --fabric")
+    add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
+    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add_form(command)
+
+
+def _rate(given: str) -> float:
+    """Parse a rate; argparse's error if it is not one."""
+    try:
+        rate = float(given)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate <= _HIGHEST:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a rate in Gb/s: give a number up to {_HIGHEST} such as 200"
+        )
+    return rate
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge the files, and return the exit code; report unreadable files, and show the rest."""
+    if arguments.what is None:
+        arguments.command.error("say what: verify judge")
+    names = list(dict.fromkeys(arguments.files))
+    if not names:
+        raise DocumentError("no file: name one, or - for standard input")
+    fabric = _fabric(arguments)
+    rate = _port_rate(arguments, fabric)
+    files = [file for name in names if (file := _file(name))]
+    assessment = assess(files, rate, fabric.hcas if fabric else ())
+    if not assessment.judgements:
+        _say_nothing_found(files)
+        return _UNREADABLE
+    _print(assessment, arguments.output)
+    if len(files) < len(names):
+        return _UNREADABLE
+    verdict = assessment.worst.verdict
+    return 1 if arguments.strict and verdict == "warn" else _CODES[verdict]
+
+
+def _fabric(arguments: argparse.Namespace) -> Fabric | None:
+    """Return the fabric that was named; ConfigError if there is none with that name."""
+    if not arguments.fabric:
+        if arguments.config:
+            raise DocumentError("-c FABRICS needs --fabric NAME: which fabric was measured")
+        return None
+    path = configured(arguments.config)
+    if path is None:
+        raise DocumentError(f"--fabric needs the fabrics file: -c FABRICS or ${CONFIG_VARIABLE}")
+    fabrics = load_fabrics(path).fabrics.fabrics
+    if arguments.fabric not in fabrics:
+        near = get_close_matches(arguments.fabric[:80], list(fabrics), n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise ConfigError(f"{path}: no fabric {arguments.fabric!r:.80}{meant}")
+    return fabrics[arguments.fabric]
+
+
+def _port_rate(arguments: argparse.Namespace, fabric: Fabric | None) -> PortRate | None:
+    """Return the expected rate: the option, which is more certain, else that of the fabric."""
+    if arguments.rate is not None:
+        return PortRate(arguments.rate, f"--rate {arguments.rate:g}")
+    if fabric is None or fabric.rate_gbps is None:
+        return None
+    return PortRate(fabric.rate_gbps, f"rateGbps: {fabric.rate_gbps} of fabric {fabric.name}")
+
+
+def _file(name: str) -> JudgedFile | None:
+    """Read a file; None, with a message, if that is impossible."""
+    try:
+        data = _data(name)
+    except OSError as error:
+        say("error", str(unreadable(name, error)))
+        return None
+    if len(data) > _LARGEST:
+        say("error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark")
+        return None
+    text = data.decode("utf-8", "replace")
+    return JudgedFile(name, read_output(text), text.count("\n") + 1)
+
+
+def _data(name: str) -> bytes:
+    if name == "-":
+        return read_stdin(_LARGEST + 1)
+    with Path(name).open("rb") as file:
+        return file.read(_LARGEST + 1)
+
+
+def _say_nothing_found(files: list[JudgedFile]) -> None:
+    for file in files:
+        say(
+            "error",
+            f"{file.name}: nothing in its {file.lines} lines is known: give what perftest "
+            "(ib_write_bw), nccl-tests, ucx_perftest or rping printed, or a log of NCCL",
+        )
+
+
+def _print(assessment: Assessment, form: str) -> None:
+    if form == "json":
+        write_json(verify_form(assessment))
+    else:
+        write(verify_text(assessment, width=width(), colour=colour()))

@@ -1,0 +1,84 @@
+"""An assessment for programs: stable, and described by `verify.schema.json`.
+
+Keys may be added, but are never renamed; so is every code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from webhook.machine.measure.measurements import MeasuredRow, Measurement
+from webhook.verify.judgement import Assessment, Judgement
+
+_SCHEMA = Path(__file__).with_name("verify.schema.json")
+
+
+def verify_form(assessment: Assessment) -> dict[str, Any]:
+    """Return an assessment as plain JSON values."""
+    worst = assessment.worst
+    return {
+        "verdict": worst.verdict,
+        "code": worst.code,
+        "because": worst.because,
+        "remedy": worst.remedy,
+        "measurements": [_judgement(one) for one in assessment.judgements],
+        "findings": [one._asdict() for one in assessment.remarks],
+    }
+
+
+def _judgement(one: Judgement) -> dict[str, Any]:
+    return {
+        "verdict": one.verdict,
+        "code": one.code,
+        "gbps": one.gbps,
+        "latencyUs": one.latency_us,
+        "expected": one.expected,
+        "because": one.because,
+        "remedy": one.remedy,
+        "source": one.source,
+        "layer": one.layer,
+        "also": list(one.also),
+        "file": one.file,
+        "lines": list(one.lines),
+        "run": _run(one.measurement) if one.measurement else None,
+    }
+
+
+def _run(run: Measurement) -> dict[str, Any]:
+    return {
+        "program": run.program,
+        "test": run.test,
+        "device": run.device,
+        "port": run.port,
+        "linkLayer": run.link_layer,
+        "mtu": run.mtu,
+        "qps": run.qps,
+        "bidirectional": run.bidirectional,
+        "cuda": run.cuda,
+        "duration": run.duration,
+        "loopback": run.loopback if run.loopback is None else bool(run.loopback),
+        "ranks": run.ranks,
+        "machines": run.machines,
+        "wrong": run.wrong,
+        "rows": [_row(row) for row in run.rows],
+    }
+
+
+def _row(row: MeasuredRow) -> dict[str, Any]:
+    latency = row.latency
+    return {
+        "line": row.line,
+        "size": row.size,
+        "iterations": row.iterations,
+        "gbps": row.gbps,
+        "peakGbps": row.peak_gbps,
+        "latencyUs": latency._asdict() if latency else None,
+        "inPlace": row.in_place,
+        "wrong": row.wrong,
+    }
+
+
+def verify_schema() -> str:
+    """Return the JSON Schema (draft 2020-12) of the form."""
+    return _SCHEMA.read_text(encoding="utf-8")

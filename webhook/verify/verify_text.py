@@ -1,0 +1,64 @@
+"""An assessment for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from webhook.machine.measure.measurements import Measurement
+from webhook.render.table import Sheet, Span
+from webhook.verify.judgement import WORTHS, Assessment, Judgement, Remark, Worth
+
+_SIGNS: dict[Worth, Span] = {
+    "pass": Span("✔", "green"),
+    "warn": Span("!", "yellow"),
+    "inconclusive": Span("?", "yellow"),
+    "fail": Span("✘", "bold red"),
+}
+_ARROW = Span("→", "bold")
+_INDENT = 2
+_NARROWEST = 40
+
+
+def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = False) -> str:
+    """Return an assessment as lines of at most `width` columns."""
+    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    for one in assessment.judgements:
+        heading = [
+            Span(_title(one.measurement), "bold"),
+            Span(f"  {one.file}:{one.lines[0]}", "dim"),
+        ]
+        sheet.paragraph(*heading)
+        _said(sheet, one)
+        if one.expected is not None:
+            sheet.paragraph(Span(f"expected: {one.source}", "dim"), indent=2 * _INDENT)
+        if one.also:
+            sheet.paragraph(Span(f"also: {', '.join(one.also)}", "dim"), indent=2 * _INDENT)
+    for remark in assessment.remarks:
+        sheet.paragraph(Span("All runs", "bold"))
+        _said(sheet, remark)
+    sheet.blank()
+    _whole(sheet, assessment)
+    return sheet.text
+
+
+def _title(run: Measurement | None) -> str:
+    if run is None:
+        return "Output"
+    name = run.test or run.program
+    words = [name, run.device, f"port {run.port}" if run.port is not None else None]
+    if run.bidirectional:
+        words.append("bidirectional")
+    return " ".join(word for word in words if word)
+
+
+def _said(sheet: Sheet, one: Judgement | Remark) -> None:
+    sheet.paragraph(Span(one.because), sign=_SIGNS[one.verdict], indent=_INDENT)
+    if one.remedy:
+        sheet.paragraph(Span(one.remedy), sign=_ARROW, indent=2 * _INDENT)
+
+
+def _whole(sheet: Sheet, assessment: Assessment) -> None:
+    worst = assessment.worst
+    counted = Counter(one.verdict for one in assessment.everything)
+    tally = ", ".join(f"{counted[one]} {one}" for one in WORTHS if counted[one])
+    sheet.paragraph(Span(f"{worst.verdict} ({worst.code}): {tally}"), sign=_SIGNS[worst.verdict])
