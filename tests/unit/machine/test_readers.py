@@ -64,3 +64,9 @@ def test_a_line_has_one_reader(fixture: Path) -> None:
     (capture,) = captures(fixture.read_text(encoding="utf-8"))
     taken = [number for reader in READERS for number in reader.read(capture.lines).taken]
     assert len(taken) == len(set(taken))
+
+
+def test_a_very_long_line_is_nobodys() -> None:
+    """No tool writes lines of thousands of characters, so none is searched."""
+    header, long = Line(1, "CA 'mlx5_0'"), Line(2, f"Firmware version: 1{' ' * 3000}")
+    assert read([header, long]).taken == {1}

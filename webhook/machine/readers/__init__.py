@@ -12,10 +12,14 @@ from typing import Protocol
 
 from webhook.machine.readers import (
     containerd_memlock,
+    device_list,
     dmidecode,
     host_sysfs,
     hostnamectl,
     ibdev2netdev,
+    ibstat,
+    ibstatus,
+    ibv_devinfo,
     lsmod,
     lspci,
     modinfo,
@@ -47,10 +51,14 @@ class Reader(Protocol):
 
 READERS: tuple[Reader, ...] = (
     containerd_memlock,
+    device_list,
     dmidecode,
     host_sysfs,
     hostnamectl,
     ibdev2netdev,
+    ibstat,
+    ibstatus,
+    ibv_devinfo,
     lsmod,
     lspci,
     modinfo,

@@ -6,8 +6,9 @@ Each function returns None for a text that it does not know for certain.
 from __future__ import annotations
 
 import re
+from ipaddress import IPv6Address
 
-from webhook.machine.sightings import PhysicalState, PortState
+from webhook.machine.sightings import LinkLayer, PhysicalState, PortState
 
 #: A part of a regular expression: the name of an RDMA device (the kernel has 64 bytes for it).
 DEVICE = r"[A-Za-z][\w.-]{0,62}"
@@ -40,23 +41,65 @@ _PHYSICAL_STATES: dict[str, PhysicalState] = {
     "linkerrorrecover": "LinkErrorRecovery",
     "phytest": "PhyTest",
 }
-_NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
+_LINK_LAYERS: dict[str, LinkLayer] = {"InfiniBand": "InfiniBand", "Ethernet": "Ethernet"}
+_RATE = re.compile(
+    r"(\d{1,4}(?:\.\d{1,6})?)(?:\s?(?:Gb/s|Gb/sec|Gbps))?(?:\s\([\w .]{1,20}\))?", re.ASCII
+)
+_NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,18})|0x[0-9a-f]{1,16})(?:\s\(\d{1,3}\))?", re.ASCII)
+_WORD = re.compile(r"[\w.:/+-]{1,60}", re.ASCII)
+_GUID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
 def port_state(text: str) -> PortState | None:
-    """Return the state of a port: "Active", "ACTIVE", "PORT_ACTIVE"."""
-    return _PORT_STATES.get(text.strip().upper().removeprefix("PORT_"))
+    """Return the state of a port: "Active", "4: ACTIVE", "PORT_ACTIVE (4)"."""
+    return _PORT_STATES.get(_name(text).upper().removeprefix("PORT_"))
 
 
 def physical_state(text: str) -> PhysicalState | None:
-    """Return the physical state of a port: "LinkUp", "LINK_UP"."""
-    return _PHYSICAL_STATES.get(re.sub(r"[\s_]", "", text).lower())
+    """Return the physical state of a port: "LinkUp", "5: LinkUp", "LINK_UP (5)"."""
+    return _PHYSICAL_STATES.get(_name(text).replace(" ", "").replace("_", "").lower())
+
+
+def _name(text: str) -> str:
+    """Return a name without its number before or after it."""
+    numbered, colon, name = text.partition(": ")
+    return (name if colon and numbered.strip().isdecimal() else text).partition(" (")[0].strip()
+
+
+def link_layer(text: str) -> LinkLayer | None:
+    """Return the link layer of a port."""
+    return _LINK_LAYERS.get(text.strip())
+
+
+def rate(text: str) -> float | None:
+    """Return a rate in Gb/s: "400", "40 (FDR10)", "400 Gb/sec (4X NDR)", "25.0 Gbps (32)"."""
+    found = _RATE.fullmatch(text.strip())
+    return float(found[1]) if found else None
+
+
+def single_word(text: str) -> str | None:
+    """Return a text of one word, such as a version or the name of a part."""
+    return text if _WORD.fullmatch(text) else None
+
+
+def guid(text: str) -> str | None:
+    """Return a GUID without colons: "0x0015...", "0015:5dff:fd34:11eb"."""
+    digits = text.strip().lower().removeprefix("0x").replace(":", "")
+    return digits if _GUID.fullmatch(digits) else None
+
+
+def gid(text: str) -> str | None:
+    """Return a GID in full, also from the short form of an IPv6 address."""
+    try:
+        return IPv6Address(text.strip().partition("%")[0]).exploded
+    except ValueError:
+        return None
 
 
 def number(text: str) -> int | None:
-    """Return a decimal number of a size that a tool can mean."""
-    text = text.strip()
-    return int(text) if _NUMBER.fullmatch(text) else None
+    """Return a number of a size that a tool can mean: "13", "0xd", "4096 (5)"."""
+    found = _NUMBER.fullmatch(text.strip())
+    return int(found[1], 0) if found else None
 
 
 def mellanox_type(text: str) -> int | None:

@@ -1,0 +1,60 @@
+"""ibstatus (infiniband-diags), a block for each port, of what sysfs says.
+
+    Infiniband device 'mlx5_0' port 1 status:
+            default gid:     fe80:0000:0000:0000:0015:5dff:fd34:11eb
+            state:           4: ACTIVE
+            rate:            200 Gb/sec (4X HDR)
+
+It writes "unknown" for a file that it cannot read, and "IB" for a link layer. The default GID is
+the one with index 0; zeros stand for an empty row. Source: rdma-core, infiniband-diags/scripts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from webhook.machine.readers.blocks import Block, BlockFormat, read_blocks
+from webhook.machine.readers.notation import (
+    DEVICE,
+    gid,
+    link_layer,
+    number,
+    physical_state,
+    port_state,
+    rate,
+)
+from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
+
+TOOL = "ibstatus"
+
+_NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
+_SHAPE = BlockFormat(
+    TOOL,
+    re.compile(
+        rf"\s{{0,40}}Infiniband device '(?P<device>{DEVICE})' port (?P<port>\d{{1,3}}) status:\s*"
+    ),
+    None,
+    {},
+    {
+        "default gid": ("gid", gid),
+        "base lid": ("lid", number),
+        "sm lid": None,
+        "state": ("state", port_state),
+        "phys state": ("physical_state", physical_state),
+        "rate": ("rate_gbps", rate),
+        "link_layer": ("link_layer", link_layer),
+    },
+)
+
+
+def read(lines: Sequence[Line]) -> Reading:
+    """Read the blocks: a record for each port, and one for its first GID."""
+    return read_blocks(lines, _SHAPE, _tell)
+
+
+def _tell(block: Block) -> Iterator[Sighting]:
+    first = block.fields.pop("gid", _NO_GID)
+    yield _SHAPE.port_sighting(block)
+    if first != _NO_GID and block.port is not None:
+        yield GidSighting(Origin(TOOL, block.line), block.device, block.port, 0, first)
