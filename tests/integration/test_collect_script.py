@@ -118,14 +118,10 @@ def node(tmp_path: Path, shell: tuple[str, ...]) -> Node:
 
 def parts(out: str) -> dict[str, list[str]]:
     """Return the lines below each header."""
-    found: dict[str, list[str]] = {}
-    for line in out.splitlines():
-        if line.startswith("### "):
-            header = line
-            assert header not in found
-            found[header] = []
-        else:
-            found[header].append(line)
+    first, *others = re.split(r"^(?=### )", out, flags=re.MULTILINE)
+    assert first == ""
+    found = {lines[0]: lines[1:] for lines in map(str.splitlines, others)}
+    assert len(found) == len(others)
     return found
 
 

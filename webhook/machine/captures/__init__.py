@@ -1,15 +1,18 @@
 """Take saved text apart: which lines are from which machine.
 
-A text may have been saved from a terminal with its prompts, from pdsh or clush, from Ansible, or by
-the script of `rdma-webhook discover script`; each of them has a file here. A machine that nothing
-names is None, and so is that of an output that may be anybody's.
+A text may have been saved from a terminal with its prompts, from pdsh or clush, from Ansible, from
+`kubectl logs`, or by the script of `rdma-webhook discover script`; each of them has a file here. A
+machine that nothing names is None, and so is that of an output that may be anybody's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook.machine.captures.ansible import find_ansible
 from webhook.machine.captures.folded_headers import find_folded_header
 from webhook.machine.captures.node_prefixes import split_by_prefix
+from webhook.machine.captures.pod_prefixes import split_by_pod
 from webhook.machine.captures.prompts import Prompts
 from webhook.machine.captures.script_headers import split_at_headers
 from webhook.machine.captures.segments import Capture, plain_lines, split
@@ -24,10 +27,11 @@ def captures(text: str) -> tuple[Capture, ...]:
     Machines whose output clush or dshbak folded into one share the same tuple of lines.
     """
     whole = Capture(None, tuple(plain_lines(text)))
+    return tuple(capture for log in split_by_pod(whole) for capture in _of_one_log(log))
+
+
+def _of_one_log(whole: Capture) -> Iterator[Capture]:
     finders = (find_ansible, find_folded_header, Prompts().find)
-    return tuple(
-        capture
-        for outer in split(whole, finders)
-        for prefixed in split_by_prefix(outer)
-        for capture in split_at_headers(prefixed)
-    )
+    for outer in split(whole, finders):
+        for prefixed in split_by_prefix(outer):
+            yield from split_at_headers(prefixed)

@@ -3,9 +3,10 @@
     ### rdma-webhook discover: 1
     ### host: gpu-01
     ### ran: ibstat (exit 0)
+    ### note: not installed: mst
 
-The first begins the output of a machine, and names the version of the format. The last stands above
-the output of a command.
+The first begins the output of a machine, and names the version of the format. The third stands
+above the output of a command. The last is for people.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from webhook.machine.sightings import Line
 
 _BEGIN = re.compile(r"### rdma-webhook discover: \d{1,4}\s*", re.ASCII)
 _HOST = re.compile(rf"### host: (?P<node>{HOST})\s*", re.ASCII)
+_NOTE = re.compile(r"### note: .{1,2000}")
 _RAN = re.compile(r"### ran: (?P<command>.{1,2000}?) \(exit (?P<status>\d{1,3})\)\s*", re.ASCII)
 
 
 def is_script_header(text: str) -> bool:
     """Return whether a line is one of the headers."""
-    return any(header.fullmatch(text) for header in (_BEGIN, _HOST, _RAN))
+    return any(header.fullmatch(text) for header in (_BEGIN, _HOST, _NOTE, _RAN))
 
 
 def split_at_headers(whole: Capture) -> tuple[Capture, ...]:
@@ -41,6 +43,8 @@ def split_at_headers(whole: Capture) -> tuple[Capture, ...]:
         host = _HOST.fullmatch(text)
         if host is not None:
             node = host["node"]
+            return Sign((node,), at + 1)
+        if _NOTE.fullmatch(text):
             return Sign((node,), at + 1)
         ran = _RAN.fullmatch(text)
         if ran is None:
