@@ -22,14 +22,16 @@ class Globs:
     """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
 
     written: tuple[str, ...] = ()
-    _literals: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    #: Each glob, and the literal part that is searched for first.
+    _pairs: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_literals", tuple(map(_literal, self.written)))
+        pairs = tuple((_literal(glob), glob) for glob in self.written)
+        object.__setattr__(self, "_pairs", pairs)
 
     def match(self, name: str) -> bool:
         """Return whether a name matches at least one of the globs."""
-        for literal, glob in zip(self._literals, self.written, strict=True):
+        for literal, glob in self._pairs:
             if literal in name and len(name) <= LONGEST and _pattern(glob).match(name):
                 return True
         return False

@@ -178,11 +178,15 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     draft.remove((*path, "limits", "memory"))
     pods = path == POD_LEVEL
     whose, the = ("the pod's ", "its") if pods else ("", "the")
-    counted = pods or not any(
-        draft.get((*POD_LEVEL, section, "memory")) is not None for section in ("limits", "requests")
-    )
+    counted = pods or not _limits_or_requests_memory(draft.get(POD_LEVEL))
     rest = " and is what the scheduler counts" if counted else "; the scheduler counts the pod's"
     return f"removed {whose}limits.memory {limit}; {the} request of {remaining} remains{rest}"
+
+
+def _limits_or_requests_memory(level: Any) -> bool:
+    return level is not None and any(
+        at(level, (section, "memory")) is not None for section in ("limits", "requests")
+    )
 
 
 def is_limited(draft: Draft, path: Path) -> bool:
@@ -191,4 +195,5 @@ def is_limited(draft: Draft, path: Path) -> bool:
     Raise ShapeError if the limit is not a quantity.
     """
     where = (*path, "resources", "limits", "memory")
-    return _amount(draft.get(where), where) > 0
+    limit = draft.get(where)
+    return limit is not None and _amount(limit, where) > 0

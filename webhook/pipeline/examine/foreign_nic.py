@@ -65,12 +65,17 @@ def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     for container, usage in pairs:
         if usage.foreign and container.path in chosen:
             return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
-    for key, value in scope.annotations.items():
-        if key == GKE_INTERFACES and _attaches(value):
+    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
+
+
+def _by_annotation(scope: Scope) -> str:
+    annotations, globs = scope.annotations, scope.fabrics.foreign_annotations
+    if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
+        return f"annotation {GKE_INTERFACES} attaches {_NIC}"
+    for key in annotations if globs.written else ():
+        if globs.match(key):
             return f"annotation {key} attaches {_NIC}"
-        if scope.fabrics.foreign_annotations.match(key):
-            return f"annotation {key} attaches {_NIC}"
-    return _by_variable(scope) or _by_claim(scope, chosen)
+    return ""
 
 
 def _attaches(written: Any) -> bool:
