@@ -56,7 +56,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,7 @@ lint: $(DEV)  ## check style, formatting and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/shellcheck $(SCRIPTS)
+	$(BIN)/shellcheck -x -P SCRIPTDIR $(SCRIPTS)
 
 type: $(DEV)  ## check types
 	$(BIN)/mypy
@@ -166,6 +166,16 @@ test-faults: $(DEV)  ## what pods notice of restarts, faults and abuse, in minut
 
 test-soak: $(DEV)  ## the same, each fault for long, and a table of what was measured (root)
 	SOAK=1 $(FAULTS) $(BESIDE_FAULTS)
+
+# An emulated machine with a real RDMA device: QEMU, and what makes its disk.
+EMULATION_DEBIAN := e2fsprogs mmdebstrap qemu-system-x86
+
+experiments-deps:  ## install the Debian packages that an emulated machine needs (root)
+	@dpkg -s $(EMULATION_DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(EMULATION_DEBIAN); }
+
+experiments: $(DEV)  ## real RDMA without a card, in an emulated machine, in minutes (root)
+	$(PYTEST) -v tests/softroce
 
 cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

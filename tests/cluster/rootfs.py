@@ -39,8 +39,8 @@ def archive(lock: int) -> Path:
     if not archives.used(path):
         new = path.with_name(f".{path.name}.new")
         with progress.step(f"installing Debian {SUITE} with {', '.join(PACKAGES)} in a folder"):
-            command = ["mmdebstrap", *_OPTIONS, *(f"--aptopt={line}" for line in _proxies())]
-            run([*command, SUITE, str(new), *_sources()], keep=[lock])
+            command = ["mmdebstrap", *_OPTIONS, *(f"--aptopt={line}" for line in proxies())]
+            run([*command, SUITE, str(new), *sources()], keep=[lock])
         new.replace(path)
         archives.prune("base")
     return path
@@ -57,7 +57,7 @@ def image(store: Store) -> str:
     return name
 
 
-def _sources() -> list[str]:
+def sources() -> list[str]:
     """Return this machine's sources of that Debian; without any, mmdebstrap uses its own."""
     form = "$(ORIGIN) deb $(REPO_URI) $(CODENAME) $(COMPONENT)"
     targets = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
@@ -66,7 +66,7 @@ def _sources() -> list[str]:
     return [match[1] for line in lines if (match := wanted.fullmatch(line))]
 
 
-def _proxies() -> Iterator[str]:
+def proxies() -> Iterator[str]:
     """Yield apt's settings for this machine's proxies; those of the environment are inherited."""
     for line in run(["apt-config", "dump"]).splitlines():
         if _PROXY.fullmatch(line):

@@ -136,7 +136,7 @@ def test_base_comes_from_where_this_machine_gets_debian(programs: Path) -> None:
         "Another vendor deb http://mirror.test/another/ bookworm main",
     ]
     _program(programs, "apt-get", f"printf '%s\\n' {' '.join(map(repr, lines))}")
-    assert rootfs._sources() == [
+    assert rootfs.sources() == [
         "deb http://mirror.test/debian/ bookworm main",
         "deb http://mirror.test/security/ bookworm-security main",
     ]
@@ -150,7 +150,7 @@ def test_proxy_of_apt_is_passed_on(programs: Path) -> None:
         'Acquire::Languages "none";',
     )
     _program(programs, "apt-config", f"printf '%s\\n' {' '.join(map(repr, dump))}")
-    assert list(rootfs._proxies()) == ['Acquire::http::Proxy "http://proxy.test:3128"']
+    assert list(rootfs.proxies()) == ['Acquire::http::Proxy "http://proxy.test:3128"']
 
 
 def test_pip_settings_of_the_environment_win() -> None:

@@ -1,0 +1,56 @@
+#!/bin/sh
+# What the experiments share; each reads it first: . ./common.sh
+
+# Make an RDMA device rxe0 over a network of its own, 192.168.77.1.
+soft_roce() {
+    for module in veth rdma_rxe ib_uverbs rdma_ucm ib_umad; do
+        modprobe "$module" || return 1
+    done
+    ip link add veth0 type veth peer name veth1
+    ip addr add 192.168.77.1/24 dev veth0
+    ip link set veth0 up
+    ip link set veth1 up
+    rdma link add rxe0 type rxe netdev veth0 || return 1
+    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state'
+    # The GID of the address comes a moment after the link.
+    wait_for 'grep -q ffff:c0a8 /sys/class/infiniband/rxe0/ports/1/gids/1'
+}
+
+# Wait until a command succeeds, for a minute at most.
+wait_for() {
+    tries=0
+    until eval "$1"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || { echo "in vain waited for: $1"; return 1; }
+        sleep 0.1
+    done
+}
+
+# The address that clients connect to.
+address=192.168.77.1
+
+# Run a server and a client of perftest: pair NAME PREFIX PROGRAM OPTIONS...
+# PREFIX is a command, in words, that runs both ("" for none). Their output goes to
+# NAME.server.txt and NAME.client.txt, the client's exit code to NAME.status.
+pair() {
+    name=$1 prefix=$2
+    shift 2
+    # shellcheck disable=SC2086 # words
+    $prefix "$@" -p 18515 >"$name.server.txt" 2>&1 &
+    server=$!
+    wait_for "listens || ! kill -0 $server 2>/dev/null"
+    # shellcheck disable=SC2086
+    timeout 120 $prefix "$@" -p 18515 "$address" >"$name.client.txt" 2>&1
+    echo $? >"$name.status"
+    # A server whose client has failed waits for ever.
+    sleep 1
+    kill "$server" 2>/dev/null
+    wait "$server"
+    echo "$name: client $(cat "$name.status")"
+}
+
+# Whether a server waits for its client; 4853 is 18515, and 0A the state LISTEN.
+listens() {
+    # shellcheck disable=SC2086
+    $prefix cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'
+}

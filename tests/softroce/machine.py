@@ -1,0 +1,93 @@
+"""The emulated machine: boot it with a folder that it shares, and wait until it is off."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import progress
+from tests.softroce.disk import disk
+
+#: Each program that an experiment runs on this machine, and its Debian package.
+PROGRAMS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mkfs.ext4": "e2fsprogs",
+    "mmdebstrap": "mmdebstrap",
+}
+_KERNEL = (
+    "root=/dev/vda rw console=ttyS0 init=/init.sh panic=-1 quiet net.ifnames=0 cgroup_no_v1=all"
+)
+_COMMON = Path(__file__).parent / "experiments" / "common.sh"
+
+
+class EmulationError(Exception):
+    """The machine did not come to its end; the message has its console's last lines."""
+
+
+def missing() -> str | None:
+    """Return in one line what is missing and what to do about it; None if nothing is."""
+    lacks = sorted({PROGRAMS[name] for name in PROGRAMS if shutil.which(name) is None})
+    if lacks:
+        return f"an emulated machine needs {' '.join(lacks)}: make experiments-deps"
+    return None if os.geteuid() == 0 else "an emulated machine needs root, to install its Debian"
+
+
+def require() -> None:
+    """Skip the test if something is missing. Only a test or a fixture may call it."""
+    line = missing()
+    if line is not None:
+        pytest.skip(line)
+
+
+def boot(share: Path, experiment: str, *, seconds: float, options: Sequence[str] = ()) -> str:
+    """Run a POSIX sh script as root in a fresh machine with two CPUs and 2 GiB; return its output.
+
+    The script finds common.sh and what else is in `share` in its working directory, and what it
+    writes there stays. Raise EmulationError if it fails, or the machine is not off after `seconds`.
+    """
+    shutil.copy(_COMMON, share)
+    (share / "experiment.sh").write_text(experiment)
+    console = share / "console.txt"
+    with progress.step("running an experiment in an emulated machine"), console.open("wb") as log:
+        machine = subprocess.Popen(
+            _qemu(share, options), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            machine.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise EmulationError(f"not off after {seconds:.0f} s\n{_tail(share)}") from None
+        finally:
+            machine.kill()
+            machine.wait()
+    status = share / "status"
+    if not status.exists() or status.read_text().strip() != "0":
+        raise EmulationError(f"the experiment failed\n{_tail(share)}")
+    return (share / "output.txt").read_text(errors="replace")
+
+
+def _qemu(share: Path, options: Sequence[str]) -> list[str]:
+    image, kernel, initrd = disk()
+    return [
+        "qemu-system-x86_64",
+        # Emulation, since a container rarely may use KVM; it is enough to boot in half a minute.
+        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2048"),
+        *("-kernel", str(kernel), "-initrd", str(initrd), "-append", _KERNEL),
+        *("-drive", f"file={image},if=virtio,format=raw,snapshot=on"),
+        *("-virtfs", f"local,path={share},mount_tag=share,security_model=none"),
+        *("-nographic", "-no-reboot", "-nic", "none", *options),
+    ]
+
+
+def _tail(share: Path) -> str:
+    lines: list[str] = []
+    for name in ("console.txt", "output.txt"):
+        path = share / name
+        if path.exists():
+            shown = path.read_text(errors="replace").splitlines()[-20:]
+            lines += [f"--- {name}", *shown]
+    return "\n".join(lines)
