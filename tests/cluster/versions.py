@@ -115,6 +115,17 @@ _OTHERS = (
         commands={"cert-manager": "tests/cluster/cert-manager"},  # main.go says which part of it
     ),
     Module(
+        name="rdma-shared-dev-plugin",
+        path="github.com/Mellanox/k8s-rdma-shared-dev-plugin",
+        version="v1.5.3",
+        commands={
+            "k8s-rdma-shared-dp": (
+                "github.com/Mellanox/k8s-rdma-shared-dev-plugin/cmd/k8s-rdma-shared-dp"
+            ),
+            "rdma-shared-dev-plugin-config": "tests/cluster/rdma-shared-dev-plugin",
+        },
+    ),
+    Module(
         name="vegeta",
         path="github.com/tsenart/vegeta/v12",
         version="v12.12.0",

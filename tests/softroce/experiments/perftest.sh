@@ -19,8 +19,12 @@ pair port-down "" ib_write_bw "$@" -n 5 -s 65536
 ip link set veth0 up
 wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state'
 
-# A network namespace without an address of the device sees no GID of it.
+# The kernel's own driver lets every network namespace use the host's GIDs.
 ip netns add apart
 ip -n apart link set lo up
 address=127.0.0.1
-pair no-gid "ip netns exec apart" ib_write_bw -d rxe0 -F -n 5 -s 65536
+pair other-namespace "ip netns exec apart" ib_write_bw -d rxe0 -x 1 -F --report_gbits -n 5 -s 65536
+
+# An entry of the GID table that is empty, as all are in a namespace of OFED's drivers.
+address=192.168.77.1
+pair empty-gid "" ib_write_bw -d rxe0 -x 5 -F -n 5 -s 65536
