@@ -12,8 +12,7 @@ from webhook.cli.stdin import read_stdin
 from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.fabric.records import Fabric
-from webhook.machine.measure.read_output import read_output
-from webhook.verify.assessment import JudgedFile, assess
+from webhook.verify.assessment import JudgedFile, assess, judged_files
 from webhook.verify.expectation import PortRate
 from webhook.verify.judgement import Assessment, Worth
 from webhook.verify.verify_json import verify_form
@@ -70,13 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise DocumentError("no file: name one, or - for standard input")
     fabric = _fabric(arguments)
     rate = _port_rate(arguments, fabric)
-    files = [file for name in names if (file := _file(name))]
+    read = [found for name in names if (found := _files(name))]
+    files = [file for found in read for file in found]
     assessment = assess(files, rate, fabric.hcas if fabric else ())
     if not assessment.judgements:
         _say_nothing_found(files)
         return _UNREADABLE
     _print(assessment, arguments.output)
-    if len(files) < len(names):
+    if len(read) < len(names):
         return _UNREADABLE
     verdict = assessment.worst.verdict
     return 1 if arguments.strict and verdict == "warn" else _CODES[verdict]
@@ -108,8 +108,8 @@ def _port_rate(arguments: argparse.Namespace, fabric: Fabric | None) -> PortRate
     return PortRate(fabric.rate_gbps, f"rateGbps: {fabric.rate_gbps} of fabric {fabric.name}")
 
 
-def _file(name: str) -> JudgedFile | None:
-    """Read a file; None, with a message, if that is impossible."""
+def _files(name: str) -> list[JudgedFile] | None:
+    """Read a file, machine by machine; None, with a message, if that is impossible."""
     try:
         data = _data(name)
     except OSError as error:
@@ -118,8 +118,7 @@ def _file(name: str) -> JudgedFile | None:
     if len(data) > _LARGEST:
         say("error", f"{name}: larger than {_LARGEST >> 20} MiB: give the part of the benchmark")
         return None
-    text = data.decode("utf-8", "replace")
-    return JudgedFile(name, read_output(text), text.count("\n") + 1)
+    return judged_files(name, data.decode("utf-8", "replace"))
 
 
 def _data(name: str) -> bytes:
@@ -133,7 +132,7 @@ def _say_nothing_found(files: list[JudgedFile]) -> None:
     for file in files:
         say(
             "error",
-            f"{file.name}: nothing in its {file.lines} lines is known: give what perftest "
+            f"{file.name}: nothing in its {file.lines[1]} lines is known: give what perftest "
             "(ib_write_bw), nccl-tests, ucx_perftest or rping printed, or a log of NCCL",
         )
 

@@ -6,23 +6,56 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from webhook.machine.captures import captures
 from webhook.machine.log_lines import CauseLine
+from webhook.machine.measure.machine_prefixes import split_machines
 from webhook.machine.measure.measurements import Measurement
-from webhook.machine.measure.read_output import ToolOutput
+from webhook.machine.measure.output_lines import output_lines, plain_text
+from webhook.machine.measure.read_output import ToolOutput, read_output_lines
+from webhook.machine.readers import read
+from webhook.machine.sightings import Line
 from webhook.verify.expectation import PortRate
 from webhook.verify.failures import judge_failure, judge_log
 from webhook.verify.judgement import Assessment, Judgement, Remark
-from webhook.verify.judging import judge_run
+from webhook.verify.judging import KnownOfRun, judge_run
 from webhook.verify.peers import compare
+from webhook.verify.shown_ports import ShownPorts, shown_ports
 
 
 class JudgedFile(NamedTuple):
-    """A file, as it was read."""
+    """A file, or what one machine wrote into it, as it was read."""
 
     name: str
+    #: The machine, where the file has the output of several.
+    node: str | None
     output: ToolOutput
-    #: How many lines it has.
-    lines: int
+    shown: ShownPorts
+    #: The first and the last line.
+    lines: tuple[int, int]
+
+
+def judged_files(name: str, text: str) -> list[JudgedFile]:
+    """Read a file, or each machine of a file by itself: pdsh and clush put many into one."""
+    lines = output_lines(plain_text(text))
+    machines = split_machines(lines)
+    if len(machines) == 1:
+        shown = [line for capture in captures(text) for line in capture.lines]
+        return [_judged_file(name, None, lines, shown)]
+    return [_judged_file(name, node, own, own) for node, own in machines.items() if _any(own)]
+
+
+def _any(lines: Sequence[Line]) -> bool:
+    return any(line.text for line in lines)
+
+
+def _judged_file(
+    name: str, node: str | None, lines: Sequence[Line], shown: Sequence[Line]
+) -> JudgedFile:
+    """Read the lines of one machine; `shown` are those in which tools may show its ports."""
+    output = read_output_lines(lines)
+    tested = any(run.device and run.kind == "bandwidth" for run in output.measurements)
+    ports = shown_ports(read(shown)) if tested else ShownPorts()
+    return JudgedFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
 
 def assess(
@@ -38,15 +71,20 @@ def _judged(file: JudgedFile, rate: PortRate | None) -> Iterator[Judgement]:
     runs, log = file.output.measurements, file.output.log
     of_runs, loose = _shared_out(file.output.failures, runs)
     found = [
-        judge_failure(file.name, of_runs[place], run)
+        judge_failure(of_runs[place], run)
         if place in of_runs
-        else judge_run(file.name, run, rate, log)
+        else judge_run(run, _known(file, run, rate))
         for place, run in enumerate(runs)
     ]
-    found += [judge_failure(file.name, part) for part in loose.values()]
-    if not found and (judged := judge_log(file.name, log, file.lines)):
+    found += [judge_failure(part) for part in loose.values()]
+    if not found and (judged := judge_log(log, file.lines)):
         found.append(judged)
-    yield from sorted(found, key=lambda one: one.lines)
+    for one in sorted(found, key=lambda one: one.lines):
+        yield one._replace(file=file.name, node=file.node)
+
+
+def _known(file: JudgedFile, run: Measurement, rate: PortRate | None) -> KnownOfRun:
+    return KnownOfRun(rate or file.shown.rate(run), file.shown.bus(run), file.output.log)
 
 
 _Parts = dict[int, list[CauseLine]]

@@ -1,4 +1,7 @@
-"""What a run should reach: the data rate of the port, less what the headers of packets take."""
+"""What a run should reach: the data rate of the port, less what the headers of packets take.
+
+A card in a slot that is slower than its port reaches what the slot carries.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,13 @@ class PortRate(NamedTuple):
     source: str
 
 
+class BusRate(NamedTuple):
+    """What a PCI Express link carries, in Gb/s, and who says so."""
+
+    gbps: float
+    source: str
+
+
 class DueRate(NamedTuple):
     """What a run should reach, in Gb/s."""
 
@@ -30,8 +40,8 @@ class DueRate(NamedTuple):
     source: str
 
 
-def due_rate(measurement: Measurement, rate: PortRate) -> DueRate:
-    """Return what a run on ports of this rate should reach."""
+def due_rate(measurement: Measurement, rate: PortRate, bus: BusRate | None = None) -> DueRate:
+    """Return what a run on ports of this rate, behind this PCIe link, should reach."""
     gbps, steps = data_rate(rate.gbps, measurement.link_layer), [rate.source]
     if gbps != rate.gbps:
         steps.append(f"of which InfiniBand's encoding leaves {gbps:g} Gb/s")
@@ -39,6 +49,8 @@ def due_rate(measurement: Measurement, rate: PortRate) -> DueRate:
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
         steps.append(f"of which packets of MTU {measurement.mtu} leave {share:.3f}")
+    if bus is not None and bus.gbps < gbps:
+        gbps, steps = bus.gbps, [f"{bus.source}, which is less than {rate.source}"]
     if measurement.bidirectional:
         gbps *= 2
         steps.append("in both directions")

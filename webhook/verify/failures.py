@@ -16,21 +16,18 @@ from webhook.verify.judgement import Judgement
 _LONGEST = 200
 
 
-def judge_failure(
-    file: str, found: Sequence[CauseLine], run: Measurement | None = None
-) -> Judgement:
+def judge_failure(found: Sequence[CauseLine], run: Measurement | None = None) -> Judgement:
     """Judge lines that tell why something failed, of a run or of none that is known."""
     first, *others = _lowest_first(one.cause for one in found)
     line = next(one.line for one in found if one.cause is first)
     lines = (found[0].number, found[-1].number)
     return Judgement(
-        file,
         run.lines if run else lines,
         "fail",
         first.code,
         f"{first.means} In the output: {line:.{_LONGEST}}",
         first.remedy,
-        first.source,
+        source=first.source,
         measurement=run,
         layer=first.layer,
         also=tuple(one.code for one in others),
@@ -42,9 +39,9 @@ def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(dict.fromkeys(causes), key=lambda one: LAYERS.index(one.layer))
 
 
-def judge_log(file: str, log: LogFindings, lines: int) -> Judgement | None:
+def judge_log(log: LogFindings, lines: tuple[int, int]) -> Judgement | None:
     """Judge the log of a job that ran no benchmark; None if it is not one."""
-    start = Judgement(file, (1, lines), "inconclusive", "", "")
+    start = Judgement(lines, "inconclusive", "", "")
     if log.transport == "no":
         return _sockets(start, log)
     slower = [seen.cause for seen in log.seen if seen.cause.sort == "slower"]

@@ -16,14 +16,15 @@ WORTHS: tuple[Worth, ...] = ("pass", "warn", "inconclusive", "fail")
 class Judgement(NamedTuple):
     """What is to be said of one run, one failure or one log."""
 
-    #: The file that it was read from, "-" for standard input.
-    file: str
     lines: tuple[int, int]
     verdict: Worth
     #: Stable: keys of docs and of scripts.
     code: str
     because: str
     remedy: str = ""
+    #: The file that it was read from, "-" for standard input, and of several machines the one.
+    file: str = ""
+    node: str | None = None
     #: What the judgement rests on: how the expectation was made, or where a text comes from.
     source: str = ""
     measurement: Measurement | None = None

@@ -7,9 +7,11 @@ never left the machine says nothing about a cable.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from webhook.machine.log_lines import LogFindings
 from webhook.machine.measure.measurements import MeasuredRow, Measurement
-from webhook.verify.expectation import PASS, WARN, DueRate, PortRate, due_rate
+from webhook.verify.expectation import PASS, WARN, BusRate, DueRate, PortRate, due_rate
 from webhook.verify.judgement import Judgement, Worth
 
 #: A message of this many bytes fills a link with one queue pair.
@@ -29,9 +31,18 @@ _AGAIN_APART = (
 )
 
 
-def judge_run(file: str, run: Measurement, rate: PortRate | None, log: LogFindings) -> Judgement:
-    """Judge a run that nothing made fail; `log` is what NCCL and UCX said in the same file."""
-    start = Judgement(file, run.lines, "inconclusive", "", "", measurement=run)
+class KnownOfRun(NamedTuple):
+    """What is known of a run besides its own output."""
+
+    rate: PortRate | None
+    bus: BusRate | None
+    #: What NCCL and UCX said in the same file.
+    log: LogFindings
+
+
+def judge_run(run: Measurement, known: KnownOfRun) -> Judgement:
+    """Judge a run that nothing made fail."""
+    start = Judgement(run.lines, "inconclusive", "", "", measurement=run)
     if not run.rows:
         return start._replace(
             code="NoResult",
@@ -43,8 +54,8 @@ def judge_run(file: str, run: Measurement, rate: PortRate | None, log: LogFindin
     if run.kind == "latency":
         return _latency(start, run)
     if run.kind == "collective":
-        return _collective(start, run, log)
-    return _bandwidth(start, run, rate, log)
+        return _collective(start, run, known.log)
+    return _bandwidth(start, run, known)
 
 
 def _connected(start: Judgement, run: Measurement) -> Judgement:
@@ -53,9 +64,7 @@ def _connected(start: Judgement, run: Measurement) -> Judgement:
     return start._replace(verdict="pass", code="Connected", because=because)
 
 
-def _bandwidth(
-    start: Judgement, run: Measurement, rate: PortRate | None, log: LogFindings
-) -> Judgement:
+def _bandwidth(start: Judgement, run: Measurement, known: KnownOfRun) -> Judgement:
     best = max((row.gbps for row in run.rows if row.gbps is not None), default=None)
     if best is None:
         return start._replace(
@@ -64,7 +73,7 @@ def _bandwidth(
             remedy="Give the whole table, with the column MsgRate.",
         )
     start = start._replace(gbps=best)
-    if run.program == "ucx_perftest" and log.transport == "no":
+    if run.program == "ucx_perftest" and known.log.transport == "no":
         return start._replace(
             verdict="fail",
             code="NotRdma",
@@ -78,13 +87,14 @@ def _bandwidth(
             because=f"{_gbps(best)} within one machine: {run.loopback}. No cable was tested.",
             remedy=_AGAIN_APART,
         )
-    if rate is None:
+    if known.rate is None:
         return start._replace(
             code="NoRate",
             because=f"{_gbps(best)}, but the rate of the port is not known.",
-            remedy="Give it with --rate GBPS (ibstat shows it), or with -c FABRICS --fabric NAME.",
+            remedy="Give it with --rate GBPS, with -c FABRICS --fabric NAME, or by the output of "
+            "ibstat in the same file.",
         )
-    return _against(start, run, best, due_rate(run, rate))
+    return _against(start, run, best, due_rate(run, known.rate, known.bus))
 
 
 def _against(start: Judgement, run: Measurement, best: float, due: DueRate) -> Judgement:

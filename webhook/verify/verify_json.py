@@ -40,6 +40,7 @@ def _judgement(one: Judgement) -> dict[str, Any]:
         "layer": one.layer,
         "also": list(one.also),
         "file": one.file,
+        "node": one.node,
         "lines": list(one.lines),
         "run": _run(one.measurement) if one.measurement else None,
     }
@@ -60,6 +61,7 @@ def _run(run: Measurement) -> dict[str, Any]:
         "loopback": run.loopback if run.loopback is None else bool(run.loopback),
         "ranks": run.ranks,
         "machines": run.machines,
+        "averageGbps": run.average_gbps,
         "wrong": run.wrong,
         "rows": [_row(row) for row in run.rows],
     }

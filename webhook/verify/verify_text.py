@@ -25,7 +25,7 @@ def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = Fals
     for one in assessment.judgements:
         heading = [
             Span(_title(one.measurement), "bold"),
-            Span(f"  {one.file}:{one.lines[0]}", "dim"),
+            Span(f"  {_place(one)}", "dim"),
         ]
         sheet.paragraph(*heading)
         _said(sheet, one)
@@ -49,6 +49,11 @@ def _title(run: Measurement | None) -> str:
     if run.bidirectional:
         words.append("bidirectional")
     return " ".join(word for word in words if word)
+
+
+def _place(one: Judgement) -> str:
+    of = f" of {one.node}" if one.node else ""
+    return f"{one.file}:{one.lines[0]}{of}"
 
 
 def _said(sheet: Sheet, one: Judgement | Remark) -> None:

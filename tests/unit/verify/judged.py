@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webhook.machine.measure.read_output import read_output
-from webhook.verify.assessment import JudgedFile, assess
+from webhook.verify.assessment import assess, judged_files
 from webhook.verify.expectation import PortRate
 from webhook.verify.judgement import Assessment, Judgement
 
 
 def judged(*texts: str, rate: float | None = 100, hcas: Sequence[str] = ()) -> Assessment:
     """Judge each text as a file of its own, called a, b, c and so on."""
+    names = [chr(ord("a") + place) for place in range(len(texts))]
     files = [
-        JudgedFile(chr(ord("a") + place), read_output(text), text.count("\n") + 1)
-        for place, text in enumerate(texts)
+        file for name, text in zip(names, texts, strict=True) for file in judged_files(name, text)
     ]
     return assess(files, PortRate(rate, f"--rate {rate:g}") if rate else None, hcas)
 

@@ -68,5 +68,7 @@ class Measurement(NamedTuple):
     #: nccl-tests: ranks, and the machines that they run on.
     ranks: int | None = None
     machines: int | None = None
+    #: nccl-tests: the average bus bandwidth that it printed, in Gb/s.
+    average_gbps: float | None = None
     #: nccl-tests: the sum of wrong elements that it printed.
     wrong: int | None = None

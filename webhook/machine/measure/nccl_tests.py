@@ -19,7 +19,8 @@ _BEGIN = re.compile(r"# {1,4}nThread {1,4}\d")
 _RANK = re.compile(r"#\s{1,8}Rank\s{1,8}(\d{1,6})\b.{0,60}? on\s{1,40}(\S{1,255}) device")
 _HEADER = re.compile(r"#\s{1,40}size\s{1,40}count\s{1,40}type\b")
 _WRONG = re.compile(r"# Out of bounds values\s{0,20}: {1,4}(\d{1,18})\b")
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d{0,12})?(?:e[+-]?\d{1,3})?")
+_AVERAGE = re.compile(r"# Avg bus bandwidth\s{0,20}: {1,4}(\d{1,9}(?:\.\d{1,9})?)(?:\s|$)")
+_NUMBER = re.compile(r"\d{1,18}(?:\.\d{0,12})?(?:e[+-]?\d{1,2})?")
 #: The columns of one way to use the buffers; older versions call the last one "error".
 _WAY = ("time", "cputime"), ("algbw",), ("busbw",), ("#wrong", "error")
 _GIGABYTE = 8.0
@@ -35,6 +36,7 @@ class _Run:
         self.columns: list[str] = []
         self.rows: list[MeasuredRow] = []
         self.wrong: int | None = None
+        self.average: float | None = None
 
 
 def read_nccl_tests(lines: Iterable[Line]) -> list[Measurement]:
@@ -63,6 +65,8 @@ def _take(run: _Run, line: Line) -> bool:
         run.hosts[rank[1]] = rank[2]
     elif wrong := _WRONG.match(line.text):
         run.wrong = int(wrong[1])
+    elif average := _AVERAGE.match(line.text):
+        run.average = round(float(average[1]) * _GIGABYTE, 3)
     elif _HEADER.match(line.text):
         run.columns = line.text.removeprefix("#").split()
     else:
@@ -114,6 +118,7 @@ def _measured(run: _Run) -> Measurement:
         rows=tuple(run.rows),
         ranks=len(run.hosts) or None,
         machines=len(set(run.hosts.values())) or None,
+        average_gbps=run.average,
         cuda=True if run.hosts or run.rows else None,
         wrong=run.wrong if run.wrong is not None else sum(found) if found else None,
     )

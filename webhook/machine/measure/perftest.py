@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from webhook.machine.measure.measurements import Kind, Latency, MeasuredRow, Measurement
 from webhook.machine.measure.perftest_command import PerftestCommand, perftest_command
+from webhook.machine.measure.perftest_ends import PerftestEnds
 from webhook.machine.measure.throughput import proven_throughput
 from webhook.machine.sightings import Line, LinkLayer
 
@@ -36,8 +37,6 @@ _FACTS = {
     "qps": re.compile(r"Number of qps\s{0,20}:\s{0,20}(\d{1,6})\b"),
     "mtu": re.compile(r"Mtu\s{0,20}:\s{0,20}(\d{1,5})\[B\]"),
     "link": re.compile(r"Link type\s{0,20}:\s{0,20}(IB|Ethernet)\b"),
-    "lid": re.compile(r"(?:local|remote) address: {1,4}LID (0x[0-9a-fA-F]{1,8})\b"),
-    "gid": re.compile(r"GID: ((?:\d{1,3}:){15}\d{1,3})$"),
 }  # fmt: skip
 #: Before the title; what perftest prints of the buffer at the end is not the next run's.
 _CUDA = re.compile(
@@ -62,6 +61,7 @@ class _Run:
         self.titles: list[tuple[str, Kind, bool]] = []
         self.commands: list[PerftestCommand] = []
         self.facts: dict[str, list[str]] = {name: [] for name in _FACTS}
+        self.ends = PerftestEnds()
         self.columns: list[str] = []
         #: By their words: two processes that share a terminal print each row twice.
         self.rows: dict[tuple[str, ...], MeasuredRow] = {}
@@ -126,7 +126,7 @@ def _read_facts(run: _Run, text: str) -> bool:
     found = {name: fact[1] for name, pattern in _FACTS.items() if (fact := pattern.search(text))}
     for name, value in found.items():
         run.facts[name].append(value)
-    return bool(found)
+    return run.ends.read(text) or bool(found)
 
 
 def _row(run: _Run, line: Line) -> tuple[tuple[str, ...], MeasuredRow] | None:
@@ -200,13 +200,12 @@ def _duration(run: _Run) -> bool | None:
 
 
 def _loopback(run: _Run) -> str | None:
-    """Compare the addresses of the two ends; on RoCE the GIDs, as all LIDs are 0 there."""
+    """Say why both ends seem to be on one machine: by the command, or by their addresses."""
     servers = [one.server for one in run.commands if one.server and _HERE.match(one.server)]
     if servers:
         return f"the client connected to {servers[0]}"
-    seen = run.facts["gid"] or run.facts["lid"]
-    if len(seen) > 1:
-        return "both ends have the same address" if len(set(seen)) == 1 else ""
+    if run.ends.same is not None:
+        return "both ends have the same address" if run.ends.same else ""
     if len(run.titles) > 1:
         return "server and client wrote into one terminal, and no address tells them apart"
     return None

@@ -46,7 +46,7 @@ class PerftestCommand(NamedTuple):
 
 def perftest_command(line: str) -> PerftestCommand | None:
     """Read a line that runs a program of perftest; None for other lines."""
-    found = _PROGRAM.search(line)
+    found = _PROGRAM.search(line) if "ib_" in line else None
     if found is None or _NOTICE.match(line):
         return None
     command = PerftestCommand(found[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from webhook.machine.log_lines import CauseLine, LogFindings, cause_lines, read_log
@@ -12,6 +13,17 @@ from webhook.machine.measure.perftest import read_perftest
 from webhook.machine.measure.perftest_json import read_perftest_json
 from webhook.machine.measure.rping import read_rping
 from webhook.machine.measure.ucx_perftest import read_ucx_perftest
+from webhook.machine.sightings import Line
+
+_Read = Callable[[Sequence[Line]], list[Measurement]]
+#: A text without one of these has nothing for the reader; a log of a large job is long.
+_PERFTEST = ("#bytes", " Test", "ib_")
+_READERS: tuple[tuple[str, _Read], ...] = (
+    ("test_info", read_perftest_json),
+    ("# ", read_nccl_tests),
+    ("(usec)", read_ucx_perftest),
+    ("rdma-ping-", read_rping),
+)
 
 
 class ToolOutput(NamedTuple):
@@ -27,16 +39,19 @@ class ToolOutput(NamedTuple):
 
 def read_output(text: str) -> ToolOutput:
     """Read a text, in a time that grows with its length; nothing in it raises."""
-    text = plain_text(text)
-    failures = tuple(one for one in cause_lines(text) if one.cause.sort == "trouble")
-    lines = output_lines(text)
-    measurements = [
-        *read_perftest(lines, {one.number for one in failures}),
-        *read_perftest_json(lines),
-        *read_nccl_tests(lines),
-        *read_ucx_perftest(lines),
-        *read_rping(lines),
-    ]
-    return ToolOutput(
-        tuple(sorted(measurements, key=lambda one: one.lines)), failures, read_log(text)
+    return read_output_lines(output_lines(plain_text(text)))
+
+
+def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
+    """Read the lines of one machine, which have the numbers that they have in the whole text."""
+    text = "\n".join(line.text for line in lines)
+    failures = tuple(
+        one._replace(number=lines[one.number - 1].number)
+        for one in cause_lines(text)
+        if one.cause.sort == "trouble"
     )
+    found = [one for clue, reader in _READERS if clue in text for one in reader(lines)]
+    if any(clue in text for clue in _PERFTEST):
+        found += read_perftest(lines, {one.number for one in failures})
+    measurements = tuple(sorted(found, key=lambda one: one.lines))
+    return ToolOutput(measurements, failures, read_log(text))

@@ -70,7 +70,7 @@ def test_no_number_is_made_up(text: str) -> None:
         for row in run.rows:
             counted = run.program == "rping"
             assert counted or set(numbers(row)) <= printed
-            assert {row.gbps, row.peak_gbps} - {None} <= rates
+            assert {row.gbps, row.peak_gbps, run.average_gbps} - {None} <= rates
         facts = {run.mtu, run.qps, run.port} - {None}
         assert {float(one) for one in facts if one is not None} <= printed
         assert run.device is None or run.device in text

@@ -199,9 +199,35 @@ def test_gpu_memory() -> None:
         (gids("10:20:00:01", "10:20:00:01"), "both ends have the same address"),
         (addresses("0xXX", "0xXX"), None),
         (addresses("0x1a", "0xXX"), None),
+        (addresses("0x1a")[:1] * 4, None),
+        (gids()[:2] * 4, None),
+        ([*gids()[:2] * 4, *gids()[2:] * 4], ""),
+        (gids("00:00:00:00", "00:00:00:00"), "both ends have the same address"),
+        (
+            [
+                *gids()[:2],
+                *(line.replace("255", "00") for line in gids("00:00:00:00", "00:00:00:00")),
+            ],
+            None,
+        ),
+        (gids()[1:2] * 2, None),
         ([], None),
     ],
-    ids=["lids", "one-lid", "gids", "one-gid", "redacted", "half-redacted", "none"],
+    ids=[
+        "lids",
+        "one-lid",
+        "gids",
+        "one-gid",
+        "redacted",
+        "half-redacted",
+        "local-lids-alone",
+        "local-gids-alone",
+        "queue-pairs",
+        "mapped-zero",
+        "gids-of-zero",
+        "no-side",
+        "none",
+    ],
 )
 def test_loopback_by_addresses(ends: list[str], loopback: str | None) -> None:
     """Two ends with one LID, or on RoCE with one GID, are one port."""
