@@ -1,4 +1,4 @@
-"""The command line: `serve | preview | why | verify | check-config | certs | schema | completion`.
+"""The command line: `serve | preview | why | discover | verify | check-config | ...`.
 
 Each command is a module that is imported only when the command runs, so that a
 preview does not load the web server. Exit codes: 0 done, 1 a negative answer (a

@@ -21,6 +21,7 @@ COMMANDS = {
     "serve": "run the webhook",
     "preview": "show what the webhook would do with pods, and whether they would have RDMA",
     "why": "explain why a pod has RDMA or not, and what to do",
+    "discover": "find the fabrics of nodes in what tools printed there",
     "verify": "judge what benchmarks of the network printed",
     "check-config": "check a fabrics file",
     "certs": "check the webhook's certificates, or rotate its CA",

@@ -6,6 +6,7 @@ import argparse
 
 from webhook.cli.output import write
 from webhook.config.schema import schema_text
+from webhook.discover.discover_json import discover_schema
 from webhook.render.json_form import form_schema
 from webhook.verify.verify_json import verify_schema
 from webhook.why.why_json import why_schema
@@ -14,6 +15,7 @@ _SCHEMAS = {
     "fabrics": schema_text,
     "form": form_schema,
     "why": why_schema,
+    "discover": discover_schema,
     "verify": verify_schema,
 }
 
@@ -26,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         choices=tuple(_SCHEMAS),
         default="fabrics",
         help="fabrics: the fabrics file (default); form: the output of preview -o json; why, "
-        "verify: those of why -o json and verify -o json",
+        "discover, verify: that of the command with -o json",
     )
 
 

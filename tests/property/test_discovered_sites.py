@@ -1,0 +1,147 @@
+"""Laws of discover, on made-up sites: nothing is invented, and the file always loads."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from webhook.config.load import parse_fabrics
+from webhook.discover.discover_json import discover_form, discover_schema
+from webhook.discover.discover_text import discover_text
+from webhook.discover.discovery import discover_site
+from webhook.discover.site import KubeNode, Sighted
+from webhook.discover.wishes import Wishes
+from webhook.machine.sightings import (
+    CardSighting,
+    DistanceSighting,
+    GpuSighting,
+    InterfaceSighting,
+    Origin,
+    PortSighting,
+)
+
+_DEVICES = st.sampled_from(
+    ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_10", "mlx5_bond_0", "ibp12s0", "rocep1s0", "eth0", "rxe0",
+     "MLX5_0", "mlx5", "a b", "mlx5_0:1", "#x", "[x", "- x"]
+)  # fmt: skip
+_PCI = st.sampled_from(["0000:3b:00.0", "3b:00.0", "0002:3b:00.0", "5e:00.1"])
+_NETDEVS = st.lists(st.sampled_from(["ib0", "ib1", "bond0", "ens1"]), max_size=2).map(tuple)
+_ORIGINS = st.builds(Origin, st.sampled_from(["ibstat", "mst status -v"]), st.integers(0, 9))
+_PORTS = st.builds(
+    PortSighting,
+    origin=_ORIGINS,
+    device=st.none() | _DEVICES,
+    port=st.none() | st.sampled_from([1, 2]),
+    netdevs=st.none() | _NETDEVS,
+    state=st.none() | st.sampled_from(["Down", "Active", "Active", "Initializing"]),
+    link_layer=st.none() | st.sampled_from(["InfiniBand", "Ethernet"]),
+    rate_gbps=st.none() | st.sampled_from([2.5, 10.0, 56.0, 100.0, 200.0, 400.0]),
+    pci=st.none() | _PCI,
+    vendor_id=st.none() | st.just(0x15B3),
+    device_id=st.none() | st.sampled_from([0x101B, 0x101C, 0x1021, 0x1015]),
+    firmware=st.none() | st.sampled_from(["20.31.1014", "28.39.1002"]),
+    numa=st.none() | st.sampled_from([-1, 0, 1]),
+)
+_CARDS = st.builds(
+    CardSighting, _ORIGINS, _PCI, st.just(0x0207), st.just(0x15B3), st.sampled_from([0x1021])
+)
+_GPUS = st.builds(
+    GpuSighting,
+    _ORIGINS,
+    st.integers(0, 7),
+    st.sampled_from(
+        ["NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-32GB", "NVIDIA H100 96GB HBM3", "#"]
+    ),
+)
+_NEAR = st.builds(
+    DistanceSighting,
+    _ORIGINS,
+    st.sampled_from(["GPU0", "GPU1"]),
+    _DEVICES,
+    st.sampled_from(["PIX", "PXB", "SYS"]),
+)
+_INTERFACES = st.builds(
+    InterfaceSighting,
+    _ORIGINS,
+    st.sampled_from(["eno1", "bond0", "lo"]),
+    st.just("UP"),
+    st.just(("10.0.0.1/24",)),
+)
+_NODE = st.lists(st.one_of(_PORTS, _PORTS, _CARDS, _GPUS, _NEAR, _INTERFACES), max_size=8)
+_SITES = st.dictionaries(
+    st.sampled_from(["n1", "n2", "n3", "N 4", "n5.example"]), _NODE, min_size=1, max_size=4
+)
+_KUBE = st.dictionaries(
+    st.sampled_from(["n1", "n2"]),
+    st.sampled_from(
+        [
+            ({}, {}),
+            ({"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, {"nvidia.com/gpu": 8}),
+            ({"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB-SHARED"}, {"nvidia.com/v100": 4}),
+            ({}, {"rdma/rdma_v100": 63, "rdma/ib-x": 1}),
+        ]
+    ),
+)
+_WISHES = st.builds(
+    Wishes,
+    st.none() | st.sampled_from(["shared-device", "host-network", "sr-iov", "host-device"]),
+    st.sampled_from([(), ("a",), ("a", "b", "c", "ns/d")]),
+)
+_VALIDATOR = Draft202012Validator(json.loads(discover_schema()))
+
+
+def _sighted(site: dict[str, list[Any]]) -> dict[str, list[Sighted]]:
+    return {name: [Sighted(f"{name}.txt", one) for one in seen] for name, seen in site.items()}
+
+
+def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
+    return {name: KubeNode(name, *given) for name, given in nodes.items()}
+
+
+@settings(deadline=None)
+@given(_SITES, _KUBE, _WISHES)
+def test_the_file_always_loads(site: dict[str, list[Any]], nodes: Any, wishes: Wishes) -> None:
+    """check-config --strict says nothing about a file that discover wrote."""
+    found = discover_site(_sighted(site), _kube(nodes), wishes)
+    loaded = parse_fabrics(found.text, "fabrics.yaml")
+    assert loaded.findings == ()
+    assert list(loaded.fabrics.fabrics) == [one["name"] for one in found.entries]
+    assert not any(_VALIDATOR.iter_errors(json.loads(json.dumps(discover_form(found)))))
+    assert discover_text(found, width=80, colour=False).isprintable() is False  # it has lines
+
+
+@settings(deadline=None)
+@given(_SITES, _KUBE, st.randoms(use_true_random=False))
+def test_order_has_no_influence(
+    site: dict[str, list[Any]], nodes: Any, shuffler: random.Random
+) -> None:
+    """Whichever tool or node comes first, the same is discovered."""
+    names = list(site)
+    shuffler.shuffle(names)
+    mixed = {name: shuffler.sample(site[name], len(site[name])) for name in names}
+    one = discover_site(_sighted(site), _kube(nodes), Wishes())
+    other = discover_site(_sighted(mixed), _kube(nodes), Wishes())
+    assert discover_form(one) == discover_form(other)
+    assert one.text == other.text
+
+
+@settings(deadline=None)
+@given(_SITES)
+def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
+    """Every value of a port stands in a sighting of that node; a rate only of an Active one."""
+    found = discover_site(_sighted(site), {}, Wishes())
+    for node in found.nodes:
+        said = [one for one in site[node.name] if isinstance(one, (PortSighting, CardSighting))]
+        for port in node.ports:
+            for field in ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware",
+                          "numa", "device_id", "vendor_id"):  # fmt: skip
+                value = getattr(port, field)
+                assert value is None or value in {getattr(one, field, None) for one in said}
+            assert {*port.netdevs} <= {netdev for one in said for netdev in
+                                       getattr(one, "netdevs", None) or ()}  # fmt: skip
+            assert port.rate_gbps is None or port.state in ("Active", None)

@@ -1,0 +1,387 @@
+"""From nodes to fabrics: which nodes belong together, and which devices their pods use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.discover.seen import (
+    discovered,
+    down,
+    ethernet,
+    gpus,
+    interface,
+    near,
+    port,
+    seen,
+    setting,
+)
+from webhook.config.load import parse_fabrics
+from webhook.discover.discovery import Discovery
+from webhook.discover.site import KubeNode, Sighted
+from webhook.machine.sightings import CounterSighting, GidSighting, Origin, PortSighting
+
+V100 = "Tesla V100-SXM2-32GB"
+H100 = "NVIDIA H100 80GB HBM3"
+BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0",))
+
+
+def entries(found: Discovery) -> dict[str, dict[str, Any]]:
+    """Return the fabrics by name; the file must load as it is, without any finding."""
+    loaded = parse_fabrics(found.text, "fabrics.yaml")
+    assert loaded.findings == ()
+    assert set(loaded.fabrics.fabrics) == {one["name"] for one in found.entries}
+    return {one["name"]: one for one in found.entries}
+
+
+def messages(found: Discovery, severity: str) -> list[str]:
+    """Return what findings of a severity say, with their nodes."""
+    return [
+        f"{','.join(one.nodes)}: {one.message}"
+        for one in found.findings
+        if one.severity == severity
+    ]
+
+
+def a100_nodes() -> dict[str, list[Sighted]]:
+    """Return two nodes with two ports each, of which another one is down on each node."""
+    return {
+        "a100-1": seen(port("mlx5_0"), down("mlx5_1", physical_state="Disabled"), BOND, gpus()),
+        "a100-2": seen(down("mlx5_0", physical_state="Disabled"), port("mlx5_1"), BOND, gpus()),
+    }
+
+
+def test_a_bond_of_another_link_layer_is_left_out() -> None:
+    """mlx5_bond_0 on an InfiniBand node is another, slow, Ethernet card."""
+    found = discovered(a100_nodes())
+    fabric = entries(found)["a100-ib"]
+    assert fabric["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert fabric["linkLayer"] == "InfiniBand"
+    assert fabric["rateGbps"] == 200
+    assert fabric["mode"] == "shared-device"
+    assert fabric["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
+    assert fabric["resources"] == [{"name": "rdma/a100_ib"}]
+    assert "left out: mlx5_bond_0: Ethernet, a bond, 10 Gb/s: the fabric is" in found.text
+
+
+def test_a_port_that_is_down_on_one_node_stays_in_the_list() -> None:
+    """NCCL skips it there; that it is down is an error."""
+    found = discovered(a100_nodes())
+    assert messages(found, "error") == [
+        "a100-1: mlx5_1 is Down, Disabled",
+        "a100-2: mlx5_0 is Down, Disabled",
+    ]
+    assert found.needs_a_fix
+
+
+def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
+    """Nobody has connected it, so it is not the fabric's."""
+    nodes = {
+        f"n{at}": seen(port("mlx5_0"), down("mlx5_1", physical_state="Polling"), gpus())
+        for at in (1, 2)
+    }
+    found = discovered(nodes)
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
+    assert "left out: mlx5_1: Down on all nodes (Polling)" in found.text
+    assert not found.needs_a_fix
+
+
+def test_where_all_ports_are_down_all_are_listed() -> None:
+    """There is no better guess, and each is an error; no rate is made up."""
+    found = discovered({"n1": seen(down("mlx5_0"), down("mlx5_1"), gpus())})
+    fabric = entries(found)["a100-ib"]
+    assert fabric["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert "rateGbps" not in fabric
+    assert len(messages(found, "error")) == 2
+
+
+def test_a_node_whose_ports_are_all_down_joins_its_like() -> None:
+    """Its rate is unknown, but its GPUs and its card are those of one group only."""
+    nodes = {
+        "n1": seen(port("mlx5_0"), gpus()),
+        "n2": seen(down("mlx5_0"), gpus()),
+    }
+    found = discovered(nodes)
+    assert [plan.group.nodes for plan in found.fabrics] == [("n1", "n2")]
+    assert messages(found, "error") == ["n2: mlx5_0 is Down"]
+
+
+def test_products_make_fabrics() -> None:
+    """Two kinds of GPUs are two fabrics, told apart by the label of the product."""
+    nodes = {
+        "v1": seen(port("mlx5_0", rate_gbps=100.0, device_id=0x1017), gpus(V100, 4)),
+        **a100_nodes(),
+    }
+    found = entries(discovered(nodes))
+    assert found["v100-ib"]["match"] == {"gpuProducts": ["Tesla-V100-SXM2-32GB"]}
+    assert found["v100-ib"]["rateGbps"] == 100
+    assert set(found) == {"v100-ib", "a100-ib"}
+
+
+def test_fabrics_with_the_same_gpus_are_told_apart_by_hostnames() -> None:
+    """A pod that asks for these GPUs fits both, so the nodes are named."""
+    nodes = {
+        "n1": seen(port("mlx5_0"), gpus()),
+        "n2": seen(ethernet("mlx5_0"), gpus()),
+    }
+    found = entries(discovered(nodes))
+    assert found["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1"]}
+    assert found["a100-roce"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n2"]}
+
+
+def test_a_label_of_pools_is_better_than_hostnames() -> None:
+    """It stays right when nodes come and go."""
+    nodes = {"n1": seen(port("mlx5_0"), gpus()), "n2": seen(ethernet("mlx5_0"), gpus())}
+    kube = {
+        name: KubeNode(name, {"cloud.google.com/gke-nodepool": pool}, {"nvidia.com/gpu": 8})
+        for name, pool in (("n1", "ib"), ("n2", "roce"))
+    }
+    found = entries(discovered(nodes, kube))
+    assert found["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
+
+
+def test_one_name_for_two_cards_makes_two_fabrics() -> None:
+    """mlx5_1 is the fabric's on one node, and a slow Ethernet card on another."""
+    slow = ethernet("mlx5_1", device_id=0x1015, rate_gbps=25.0)
+    nodes = {
+        "n1": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n2": seen(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
+    }
+    found = discovered(nodes)
+    hcas = sorted(one["hcas"] for one in entries(found).values())
+    assert hcas == [["mlx5_0", "mlx5_1"], ["mlx5_0", "mlx5_2"]]
+    assert (
+        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n1, and ConnectX-4 Lx Ethernet 25 Gb/s on n2"
+    ) in " ".join(found.text.replace("#", "").split())
+
+
+def test_names_that_some_nodes_lack_are_listed_for_all() -> None:
+    """NCCL skips a name that a node lacks."""
+    nodes = {
+        "n1": seen(port("ibp12s0"), gpus()),
+        "n2": seen(port("ibp14s0"), gpus()),
+    }
+    found = discovered(nodes)
+    assert entries(found)["a100-ib"]["hcas"] == ["ibp12s0", "ibp14s0"]
+    assert "ibp12s0 is not on n2, where NCCL skips it" in found.text
+
+
+def test_too_many_names_become_a_prefix() -> None:
+    """NCCL takes 32 names; the letters that only the fabric's devices begin with are enough."""
+    nodes = {f"n{at}": seen(port(f"ibp{at}s0"), ethernet("rocep1s0"), gpus()) for at in range(40)}
+    assert entries(discovered(nodes))["a100-ib"]["hcaPrefixes"] == ["ibp"]
+
+
+def test_too_many_names_without_a_prefix_become_exclusions() -> None:
+    """A prefix that another device has too would match it."""
+    nodes = {f"n{at}": seen(port(f"ibp{at}s0"), ethernet("ibpslow0"), gpus()) for at in range(40)}
+    assert entries(discovered(nodes))["a100-ib"]["excludeHcas"] == ["ibpslow0"]
+
+
+def test_a_port_of_two_is_written_with_its_number() -> None:
+    """Port 2 of a VPI card is Ethernet."""
+    other = ethernet("mlx4_0", port=2, rate_gbps=40.0)
+    nodes = {"n1": seen(port("mlx4_0", rate_gbps=56.0), other)}
+    assert entries(discovered(nodes))["rdma-ib"]["hcas"] == ["mlx4_0:1"]
+
+
+def test_cards_near_gpus_are_the_fabrics() -> None:
+    """Storage has the same cards, but no GPU behind the same switch."""
+    cells = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_1", "PXB"), near("GPU0", "mlx5_2", "SYS")]
+    nodes = {"n1": seen(port("mlx5_0"), port("mlx5_1"), port("mlx5_2"), cells, gpus())}
+    found = discovered(nodes)
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert "left out: mlx5_2: no GPU is near it (nvidia-smi topo -m: SYS)" in found.text
+    assert "rail 0: mlx5_0, near GPU0 (PIX)" in found.text
+    assert "rail 1: mlx5_1, near GPU1 (PXB)" in found.text
+
+
+def test_a_slower_port_is_an_error_where_others_are_faster() -> None:
+    """The device stays in the list, since it is fast on other nodes."""
+    nodes = {
+        "n1": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n2": seen(port("mlx5_0"), port("mlx5_1", rate_gbps=100.0), gpus()),
+    }
+    found = discovered(nodes)
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_1"]
+    assert messages(found, "error") == ["n2: mlx5_1 runs at 100 Gb/s, the fabric at 200 Gb/s"]
+
+
+def test_virtual_functions_are_left_out_on_bare_metal() -> None:
+    """They belong to the pods that get them; in a virtual machine they are all there is."""
+    virtual = port("mlx5_2", device_id=0x101C)
+    assert entries(discovered({"n1": seen(port("mlx5_0"), virtual)}))["rdma-ib"]["hcas"] == [
+        "mlx5_0"
+    ]
+    assert entries(discovered({"n1": seen(virtual)}))["rdma-ib"]["hcas"] == ["mlx5_2"]
+
+
+def test_roce_without_networks_is_for_host_network() -> None:
+    """A pod network has no GID of the port, so shared-device would fail there."""
+    found = discovered({"n1": seen(ethernet("mlx5_0"), interface("eno1"), gpus())})
+    fabric = entries(found)["a100-roce"]
+    assert fabric["mode"] == "host-network"
+    assert fabric["hostSocketInterface"] == "eno1"
+
+
+def test_an_unknown_interface_leaves_ucx_out() -> None:
+    """UCX_NET_DEVICES needs an interface for TCP, and two are possible."""
+    nodes = {"n1": seen(ethernet("mlx5_0"), interface("eno1"), interface("eno2"), gpus())}
+    fabric = entries(discovered(nodes))["a100-roce"]
+    assert fabric["libraries"] == ["nccl", "gloo"]
+    assert "hostSocketInterface" not in fabric
+
+
+def test_roce_in_shared_mode_needs_a_network_for_each_device() -> None:
+    """Without them no fabric is written, and it says what to give."""
+    nodes = {"n1": seen(ethernet("mlx5_0"), ethernet("mlx5_1"), gpus())}
+    found = discovered(nodes, mode="shared-device", networks=("rdma/rail0",))
+    assert entries(found) == {}
+    (message,) = messages(found, "error")
+    assert "needs a Multus network for each of 2 devices, 1 given" in message
+    enough = discovered(nodes, networks=("rdma/rail0", "rdma/rail1"))
+    assert entries(enough)["a100-roce"]["mode"] == "shared-device"
+    assert entries(enough)["a100-roce"]["networks"] == ["rdma/rail0", "rdma/rail1"]
+
+
+@pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
+def test_modes_with_own_devices_name_none(mode: str) -> None:
+    """Names differ between pods there; each device needs a network instead."""
+    fabric = entries(discovered(a100_nodes(), mode=mode))["a100-ib"]
+    assert not {"hcas", "excludeHcas", "hcaPrefixes"} & fabric.keys()
+    assert all(one["network"].startswith("default/a100-ib") for one in fabric["resources"])
+
+
+def test_what_nodes_offer_is_used() -> None:
+    """The resource that the plugin offers already, and the GPU resource that the site named."""
+    resources = {"nvidia.com/v100": 8, "rdma/rdma_v100": 63, "nvidia.com/gpu": 0}
+    kube = {"v1": KubeNode("v1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources)}
+    found = discovered({"v1": seen(port("mlx5_0"))}, kube)
+    fabric = entries(found)["v100-ib"]
+    assert fabric["resources"] == [{"name": "rdma/rdma_v100"}]
+    assert fabric["match"] == {
+        "gpuResources": ["nvidia.com/v100"],
+        "gpuProducts": ["Tesla-V100-SXM2-32GB"],
+    }
+
+
+def test_a_short_hostname_is_the_node_with_its_domain() -> None:
+    """The cluster calls it by its full name, and so do we."""
+    kube = {"n1.lab.example": KubeNode("n1.lab.example", {}, {})}
+    found = discovered({"n1": seen(port("mlx5_0"))}, kube)
+    assert [node.name for node in found.nodes] == ["n1.lab.example"]
+
+
+def test_a_label_that_contradicts_the_output_is_reported() -> None:
+    """Perhaps the output is another node's; no product is chosen."""
+    kube = {"n1": KubeNode("n1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, {})}
+    found = discovered({"n1": seen(port("mlx5_0"), gpus())}, kube)
+    assert found.nodes[0].product is None
+    assert "the label nvidia.com/gpu.product" in messages(found, "warning")[0]
+
+
+def test_without_a_link_layer_there_is_no_fabric() -> None:
+    """ibdev2netdev alone shows neither state nor link layer, so nothing is guessed."""
+    origin = Origin("ibdev2netdev", 1)
+    sighted = seen(PortSighting(origin, device="mlx5_0", port=1, netdevs=("ib0",), netdev_up=True))
+    found = discovered({"n1": sighted})
+    assert entries(found) == {}
+    assert found.nodes[0].ports[0].state is None
+    assert "no tool says the link layer" in messages(found, "error")[0]
+
+
+def test_an_unknown_state_is_said() -> None:
+    """The devices are listed, and what to collect is said."""
+    found = discovered({"n1": seen(port("mlx5_0", state=None, rate_gbps=None), gpus())})
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
+    assert messages(found, "warning") == ["n1: no tool gives the state of the RDMA ports"]
+
+
+def test_a_node_without_devices_is_an_error() -> None:
+    """Everything else about it may be known."""
+    found = discovered({"n1": seen(gpus())})
+    assert "no tool shows an RDMA device" in messages(found, "error")[0]
+
+
+def test_unlimited_memlock_is_written() -> None:
+    """Where all nodes have it, pods that do not run as root have RDMA as well."""
+    nodes = {"n1": seen(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
+    found = discovered(nodes)
+    assert "defaults: {memlock: unlimited}" in found.text
+    assert parse_fabrics(found.text, "f").fabrics.defaults.memlock == "unlimited"
+
+
+def test_findings_of_a_group() -> None:
+    """What differs between nodes that should be alike, and what to do about it."""
+    nodes = {
+        "n1": seen(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n2": seen(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n3": seen(
+            port("mlx5_0", firmware="20.28.1002"),
+            gpus(),
+            setting("driver", "OFED 24.10-0.7.0"),
+            setting("netns", "exclusive"),
+            setting("memlock", "65536"),
+            setting("peermem", "no"),
+            CounterSighting(Origin("sysfs", 0), "mlx5_0", 1, "symbol_error", 12),
+        ),
+    }
+    found = discovered(nodes)
+    assert [one.partition(",")[0] for one in messages(found, "warning")] == [
+        "n3: firmware 20.28.1002",
+        "n3: the RDMA driver is OFED 24.10-0.7.0",
+        "n3: mlx5_0: symbol_error is 12",
+    ]
+    assert messages(found, "error")[0].startswith("n3: RDMA devices belong to one network")
+    assert [one.partition(" ")[0] for one in messages(found, "note")] == ["n3:", "n3:"]
+
+
+def test_a_missing_card_is_an_error() -> None:
+    """Two nodes have two devices, the third has one."""
+    both = seen(port("mlx5_0"), port("mlx5_1"), gpus())
+    found = discovered({"n1": both, "n2": both, "n3": seen(port("mlx5_0"), gpus())})
+    assert messages(found, "error") == ["n3: 1 of the fabric's devices, where other nodes have 2"]
+
+
+def test_a_roce_port_without_an_address_is_an_error() -> None:
+    """Without a RoCE v2 GID, nothing connects."""
+    empty = GidSighting(Origin("show_gids", 1), "mlx5_0", 1, 0, "0000:" * 7 + "0000", "v2")
+    found = discovered({"n1": seen(ethernet("mlx5_0", netdevs=("ens1",)), empty, gpus())})
+    assert messages(found, "error") == ["n1: mlx5_0 has no RoCE v2 GID"]
+
+
+def test_slower_nodes_are_another_fabric_and_a_warning() -> None:
+    """All ports of a node at half the rate: a cable standard, or the switch."""
+    nodes = {
+        "n1": seen(port("mlx5_0"), gpus()),
+        "n2": seen(port("mlx5_0", rate_gbps=100.0), gpus()),
+    }
+    found = discovered(nodes)
+    assert set(entries(found)) == {"a100-ib-200", "a100-ib-100"}
+    assert "all ports run at 100 Gb/s" in messages(found, "warning")[0]
+
+
+def test_a_fabric_that_check_config_would_question_stands_in_comments() -> None:
+    """A site that calls a device eth0 must decide itself; the file loads all the same."""
+    nodes: Mapping[str, list[Sighted]] = {
+        "n1": seen(port("eth0"), gpus(V100)),
+        "n2": seen(port("mlx5_0"), gpus()),
+    }
+    found = discovered(nodes)
+    assert set(entries(found)) == {"a100-ib"}
+    assert "# - name: v100-ib" in found.text
+    assert "looks like a network interface" in found.text
+
+
+def test_a_product_close_to_another_is_no_misspelling() -> None:
+    """What a node reports is right, even where check-config knows a product one letter away."""
+    fabric = entries(discovered({"n1": seen(port("mlx5_0"), gpus("NVIDIA H20X"))}))
+    assert len(fabric) == 1
+
+
+def test_h100_is_called_h100() -> None:
+    """Fabrics and resources have names that people type."""
+    fabric = entries(discovered({"n1": seen(port("mlx5_0", device_id=0x1021), gpus(H100))}))
+    assert set(fabric) == {"h100-ib"}

@@ -1,0 +1,192 @@
+"""`rdma-webhook discover`: from what tools print on nodes to the fabrics file, and what to fix."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from webhook.cli.common_options import kubeconfig_of
+from webhook.cli.node_files import texts_in, texts_of
+from webhook.cli.output import colour, say, unreadable, width, write, write_json
+from webhook.cli.stdin import read_stdin
+from webhook.config.names import LABEL_FORM, is_dns_label, is_network
+from webhook.config.yaml_file import decode, parse_yaml
+from webhook.discover.cluster_view import COMMAND, Item, cluster_findings, items_of, kube_nodes
+from webhook.discover.discover_json import discover_form
+from webhook.discover.discover_text import discover_text
+from webhook.discover.discovery import Discovery, discover_site
+from webhook.discover.node_texts import NodeText, read_texts
+from webhook.discover.wishes import Wishes
+from webhook.errors import DocumentError
+from webhook.visible import visible_lines
+from webhook.yamltext.tree import TextLimits
+
+_FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
+#: 10,000 nodes with their images, as kubectl prints them.
+_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+_FROM_API = "-from the API server-"
+_EXAMPLES = """examples:
+  rdma-webhook discover script > collect.sh         a script that prints all of it on a node
+  ansible gpu -m script -a collect.sh | rdma-webhook discover -
+  rdma-webhook discover --dir nodes/                a file or folder for each node: a report
+  rdma-webhook discover --dir nodes/ -o yaml > fabrics.yaml
+  rdma-webhook discover --dir nodes/ --plugin device-plugin/
+  rdma-webhook discover node1.txt node2.txt --nodes nodes.yaml -o json
+
+exit codes: 0 fine, 1 a finding is an error and needs a fix (a port that is down, say), 2 usage, or
+something that cannot be read
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `discover`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="what tools printed on nodes, a node's folder, or - for standard input; or one of the "
+        "words script and daemonset: print what collects it",
+    )
+    add("--dir", action="append", default=[], metavar="DIR", help="a file or folder for each node")
+    add("--run", action="store_true", help="collect on this machine")
+    add(
+        "--nodes",
+        nargs="?",
+        const=_FROM_API,
+        metavar="FILE",
+        help=f"what {COMMAND} printed, or -; without a file: from the API server",
+    )
+    add("--kubeconfig", type=Path, metavar="FILE", help="for --nodes (default: as kubectl does)")
+    add("--context", metavar="NAME", help="a context of the kubeconfig (default: the current one)")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "yaml"),
+        default="text",
+        help="a report, everything for programs, or the fabrics file (default: text)",
+    )
+    _add_wishes(command)
+
+
+def _add_wishes(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--mode",
+        choices=("shared-device", "host-network", "sr-iov", "host-device"),
+        help="how pods get at the devices (default: what fits each fabric)",
+    )
+    add(
+        "--network",
+        action="append",
+        default=[],
+        type=_network,
+        dest="networks",
+        metavar="[NAMESPACE/]NAME",
+        help="a Multus network for a RoCE device in mode shared-device; once for each device",
+    )
+    add(
+        "--namespace",
+        default="default",
+        type=_namespace,
+        help="where pods run, for networks that are written (default: default)",
+    )
+
+
+def _network(given: str) -> str:
+    if not is_network(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not [NAMESPACE/]NAME[@INTERFACE]")
+    return given
+
+
+def _namespace(given: str) -> str:
+    if not is_dns_label(given):
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not the name of a namespace: {LABEL_FORM}"
+        )
+    return given
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Discover, print, and return the exit code."""
+    seen = read_texts(_texts(arguments))
+    for problem in seen.problems:
+        say("error", problem)
+    items = list(_items(arguments))
+    kube = kube_nodes(items)
+    if not seen.nodes and not kube:
+        raise DocumentError(_nothing(seen.problems))
+    wishes = Wishes(arguments.mode, tuple(arguments.networks), arguments.namespace)
+    found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
+    _print(found, arguments.output)
+    if seen.problems:
+        return _UNREADABLE
+    return _TO_FIX if found.needs_a_fix else _FINE
+
+
+def _texts(arguments: argparse.Namespace) -> Iterator[NodeText]:
+    for name in dict.fromkeys(arguments.files):
+        yield from texts_of(name)
+    for directory in dict.fromkeys(arguments.dir):
+        yield from texts_in(directory)
+
+
+def _nothing(problems: tuple[str, ...]) -> str:
+    lead = "nothing usable in any input" if problems else "no input: name files, --dir or --run"
+    return (
+        f"{lead}: on each node run the script that rdma-webhook discover script prints, or at "
+        "least: hostname; ibstat; ibdev2netdev; lspci -Dnn; nvidia-smi -L; nvidia-smi topo -m; "
+        "ip -br a"
+    )
+
+
+def _items(arguments: argparse.Namespace) -> Iterable[Item]:
+    """Return the objects of the cluster, from a file or from the API server."""
+    if arguments.nodes is None:
+        return ()
+    if arguments.nodes == _FROM_API:
+        return _from_api(arguments)
+    return _from_file(arguments.nodes)
+
+
+def _from_file(given: str) -> list[Item]:
+    name = "<stdin>" if given == "-" else given
+    try:
+        data = read_stdin(_LIMITS.octets + 1) if given == "-" else Path(given).read_bytes()
+    except (OSError, ValueError) as error:
+        raise unreadable(given, error) from None
+    items = [item for value in _documents(decode(data, name), name) for item in items_of(value)]
+    if not any(item.get("kind") == "Node" for item in items):
+        raise DocumentError(f"{name}: holds no Node: give what {COMMAND} prints")
+    return items
+
+
+def _documents(text: str, name: str) -> list[Any]:
+    if text.lstrip().startswith("{"):
+        try:
+            return [json.loads(text)]
+        except (ValueError, RecursionError):  # YAML that begins with a brace, or several documents
+            pass
+    return [document.data for document in parse_yaml(text, name, _LIMITS)]
+
+
+def _from_api(arguments: argparse.Namespace) -> list[Item]:
+    from webhook.discover.live_nodes import read_cluster  # noqa: PLC0415 -- slow to import
+    from webhook.kube.client import Client  # noqa: PLC0415
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    client = Client(kubeconfig_of(arguments.kubeconfig), arguments.context)
+    return read_cluster(ApiReads(client))
+
+
+def _print(found: Discovery, form: str) -> None:
+    if form == "json":
+        write_json(discover_form(found))
+    elif form == "yaml":
+        write(visible_lines(found.text))
+    else:
+        write(discover_text(found, width=width(), colour=colour()))

@@ -1,0 +1,234 @@
+"""Plan a fabric: the entry of the fabrics file for a group, with a reason for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from webhook.config.gpu_products import intended_product
+from webhook.config.names import is_plugin_resource
+from webhook.discover.fabric_names import names_for
+from webhook.discover.group import Devices, Group, devices_of
+from webhook.discover.hca_list import HcaList, hca_list
+from webhook.discover.host_interface import HostInterface, host_interface
+from webhook.discover.match_labels import Match, matches
+from webhook.discover.site import SiteFinding, gbps, listed_nodes
+from webhook.discover.wishes import Wishes
+from webhook.fabric.records import Mode
+
+#: In these modes each pod has its own devices, whose names no list can hold.
+_OWN_DEVICE = ("sr-iov", "host-device")
+
+
+class FabricPlan(NamedTuple):
+    """A fabric as it is proposed."""
+
+    name: str
+    group: Group
+    devices: Devices
+    mode: Mode
+    #: The entry of the fabrics file.
+    entry: dict[str, Any]
+    #: Field of the entry → why it is so; a field of `match` as `match.gpuProducts`.
+    reasons: dict[str, str]
+    #: What must be so for the mode to work.
+    requirements: tuple[str, ...]
+
+
+class Refused(NamedTuple):
+    """A group for which no fabric is written, and why."""
+
+    group: Group
+    finding: SiteFinding
+
+
+def plan_fabrics(groups: Sequence[Group], wishes: Wishes) -> list[FabricPlan | Refused]:
+    """Plan a fabric for each group."""
+    names = names_for(groups)
+    found = matches(groups)
+    return [
+        _plan(name, group, match, wishes)
+        for name, group, match in zip(names, groups, found, strict=True)
+    ]
+
+
+def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan | Refused:
+    devices = devices_of(group)
+    mode, because = _mode(group, wishes)
+    if mode == "shared-device" and (finding := _without_networks(group, devices, wishes)):
+        return Refused(group, finding)
+    entry: dict[str, Any] = {"name": name, "match": _match_entry(match), "mode": mode}
+    reasons = {"name": _about(group), "mode": because}
+    reasons |= {f"match.{field}": why for field, why in match.reasons.items()}
+    resources, why = _resources(name, group, devices, mode, wishes)
+    entry["resources"], reasons["resources"] = resources, why
+    entry["linkLayer"] = group.card.link_layer
+    reasons["linkLayer"] = f"of the ports of {_used(devices)}"
+    if group.rate is not None:
+        entry["rateGbps"], reasons["rateGbps"] = round(group.rate), _rate_reason(group)
+    if mode not in _OWN_DEVICE:
+        chosen = hca_list(group, devices)
+        entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because
+        _add_interfaces(entry, reasons, group, chosen, mode)
+    elif mode in _OWN_DEVICE:
+        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+    if mode == "shared-device" and group.card.link_layer == "Ethernet":
+        entry["networks"] = list(wishes.networks)
+        reasons["networks"] = "as given by --network: one interface in the pod for each RoCE device"
+    entry = {key: value for key, value in entry.items() if value not in ({}, None)}
+    return FabricPlan(
+        name, group, devices, mode, entry, reasons, tuple(_requirements(group, mode, devices))
+    )
+
+
+_ETH0 = "the pod network's interface, as nearly all CNI plugins name it"
+
+
+def _match_entry(match: Match) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    if match.gpu_resources is not None:
+        entry["gpuResources"] = list(match.gpu_resources)
+    if match.product:
+        entry["gpuProducts"] = [_as_glob(match.product)]
+    if match.labels:
+        entry["nodeLabels"] = {key: list(values) for key, values in match.labels.items()}
+    return entry
+
+
+def _as_glob(product: str) -> str:
+    """Return a glob for a product; `[N]VIDIA-...` for one that could be taken for a misspelling."""
+    return f"[{product[0]}]{product[1:]}" if intended_product(product) else product
+
+
+def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
+    if wishes.mode is not None:
+        return wishes.mode, "as given by --mode"
+    if group.card.link_layer == "InfiniBand":
+        return "shared-device", "InfiniBand works in the pod network without another network"
+    if wishes.networks:
+        return "shared-device", "RoCE with an interface in the pod for each device (--network)"
+    virtual = any(port.virtual for choice in group.choices for port in choice.left_out)
+    if virtual:
+        return "sr-iov", "RoCE, and the nodes have virtual functions already"
+    return "host-network", (
+        "RoCE in a pod network needs an interface there for each device: give --network for each, "
+        "or --mode sr-iov; only pods with hostNetwork use this fabric as it is"
+    )
+
+
+def _without_networks(group: Group, devices: Devices, wishes: Wishes) -> SiteFinding | None:
+    """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
+    if group.card.link_layer != "Ethernet" or len(wishes.networks) >= _many(devices):
+        return None
+    return SiteFinding(
+        "error",
+        group.nodes,
+        f"{_about(group)}: RoCE in mode shared-device needs a Multus network for each of "
+        f"{_many(devices)} devices, {len(wishes.networks)} given: no fabric is written",
+        "Give --network once for each device (a macvlan on its interface), or --mode sr-iov, "
+        "or --mode host-network.",
+    )
+
+
+def _many(devices: Devices) -> int:
+    return len({name.partition(":")[0] for name in devices.used})
+
+
+def _about(group: Group) -> str:
+    """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
+    many = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
+    what = [group.product or "GPUs unknown", group.model or "card unknown"]
+    link = f"{group.card.link_layer} {gbps(group.rate)}"
+    apart = f"; apart since {group.apart}" if group.apart else ""
+    return f"{many} ({listed_nodes(group.nodes)}): {', '.join(what)}, {link}{apart}"
+
+
+def _used(devices: Devices) -> str:
+    names = devices.used
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"  # noqa: PLR2004
+
+
+def _rate_reason(group: Group) -> str:
+    active = [
+        port
+        for choice in group.choices
+        for port in choice.ports
+        if port.rate_gbps == group.rate and port.state == "Active"
+    ]
+    tools = sorted({tool for port in active for tool in port.sources})
+    if not active:
+        return "no tool gives the state of the ports"
+    return f"{len(active)} Active port{'s' * (len(active) > 1)} ({', '.join(tools)})"
+
+
+def _resources(
+    name: str, group: Group, devices: Devices, mode: Mode, wishes: Wishes
+) -> tuple[list[dict[str, Any]], str]:
+    short = name.replace("-", "_")
+    if mode == "sr-iov":
+        rails = [
+            {
+                "name": f"nvidia.com/{short}_rail{rail}",
+                "network": f"{wishes.namespace}/{name}-rail{rail}",
+            }
+            for rail in range(_many(devices))
+        ]
+        return rails, "one virtual function of each device; --plugin writes policies and networks"
+    if mode == "host-device":
+        return [
+            {
+                "name": f"nvidia.com/{short}_hostdev",
+                "count": _many(devices),
+                "network": f"{wishes.namespace}/{name}",
+            }
+        ], "all devices of a node for one pod; --plugin writes the network"
+    offered = _offered(group)
+    if offered:
+        return [{"name": offered}], "the nodes offer it already"
+    return [{"name": f"rdma/{short}"}], "what the device plugin will offer with --plugin's files"
+
+
+def _offered(group: Group) -> str:
+    """Return the only resource of the RDMA shared device plugin that all nodes offer, or ""."""
+    kubes = [choice.node.kube for choice in group.choices]
+    offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
+    common = set.intersection(*offered)
+    if len(common) != 1:
+        return ""
+    name = common.pop()
+    return name if is_plugin_resource(name.removeprefix("rdma/")) else ""
+
+
+def _add_interfaces(
+    entry: dict[str, Any], reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
+) -> None:
+    """Add the socket interfaces, and leave out UCX where none is known for it."""
+    host: HostInterface = host_interface(group)
+    if mode == "shared-device":
+        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+        return
+    if host.name:
+        entry["hostSocketInterface"] = host.name
+        reasons["hostSocketInterface"] = host.because
+    elif chosen.field == "hcas":
+        entry["libraries"] = ["nccl", "gloo"]
+        reasons["libraries"] = (
+            f"without ucx, which needs hostSocketInterface beside hcas: {host.because}"
+        )
+
+
+def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
+    if mode == "shared-device":
+        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+        yield "the network namespace mode of RDMA is shared (rdma system show)"
+        if group.card.link_layer == "Ethernet":
+            yield f"Multus, and a network for each of {_many(devices)} devices"
+    elif mode == "host-network":
+        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+        yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
+    elif mode == "sr-iov":
+        yield "SR-IOV in the firmware of the cards and in the BIOS, and the SR-IOV network operator"
+        yield "Multus, and an IPAM plugin for the networks"
+    else:
+        yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
+        yield "cards that nothing else on the node uses: a pod takes the whole device"

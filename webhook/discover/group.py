@@ -1,0 +1,169 @@
+"""Group nodes into fabrics: by GPU product, link layer, card and rate.
+
+Within a group, a device that is the fabric's on one node may be another card on another node, since
+Linux counts devices in the order in which it finds them. Such nodes become two groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from webhook.discover.choice import Card, NodeChoice
+from webhook.discover.site import FoundPort, gbps, natural
+
+
+class Group(NamedTuple):
+    """Nodes that are one fabric."""
+
+    product: str | None
+    card: Card
+    rate: float | None
+    choices: tuple[NodeChoice, ...]
+    #: Why these nodes are apart from others with the same GPUs, card and rate; "" if none are.
+    apart: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes."""
+        return tuple(choice.node.name for choice in self.choices)
+
+    @property
+    def model(self) -> str | None:
+        """The model of the cards for people."""
+        models = {port.model for choice in self.choices for port in choice.ports if port.model}
+        return min(models, default=None)
+
+
+class Devices(NamedTuple):
+    """The RDMA devices of a group."""
+
+    #: Those that the fabric uses, in natural order, as `name` or `name:port`.
+    used: tuple[str, ...]
+    #: Device → why it is left out, for devices of the fabric's card.
+    left_out: Mapping[str, str]
+
+
+def group_nodes(choices: Iterable[NodeChoice]) -> list[Group]:
+    """Group the nodes whose ports are known; in natural order of their products and nodes."""
+    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]] = {}
+    for choice in choices:
+        if choice.card is not None:
+            key = (choice.node.product, choice.card, choice.rate)
+            found.setdefault(key, []).append(choice)
+    for key in [key for key in found if key[2] is None]:
+        _join_with_rate(found, key)
+    groups = [group for key, of in found.items() for group in _split(*key, of)]
+    return sorted(groups, key=lambda group: (natural(group.product), natural(group.nodes[0])))
+
+
+def _join_with_rate(
+    found: dict[tuple[str | None, Card, float | None], list[NodeChoice]],
+    key: tuple[str | None, Card, float | None],
+) -> None:
+    """Add nodes without an Active port to the only group with their GPUs and card."""
+    like = [other for other in found if other[:2] == key[:2] and other[2] is not None]
+    if len(like) == 1:
+        found[like[0]] += found.pop(key)
+
+
+def _split(
+    product: str | None, card: Card, rate: float | None, choices: Sequence[NodeChoice]
+) -> list[Group]:
+    """Part nodes among which one name is two cards."""
+    ordered = sorted(choices, key=lambda one: natural(one.node.name))
+    parts: list[list[NodeChoice]] = []
+    why: list[str] = []
+    for choice in ordered:
+        clashes = [_clash(choice, part) for part in parts]
+        home = next((at for at, clash in enumerate(clashes) if not clash), None)
+        if home is None:
+            parts.append([choice])
+            why.append(clashes[0] if clashes else "")
+        else:
+            parts[home].append(choice)
+    if len(parts) > 1:
+        why[0] = why[1]
+    return [
+        Group(product, card, rate, tuple(part), because)
+        for part, because in zip(parts, why, strict=True)
+    ]
+
+
+def _clash(choice: NodeChoice, part: Sequence[NodeChoice]) -> str:
+    """Say which name is the fabric's card on one of two nodes, and another card on the other."""
+    for other in part:
+        for one, two in ((choice, other), (other, choice)):
+            foreign = {port.device: port for port in one.left_out if port.device is not None}
+            for device in sorted(two.devices, key=natural):
+                if device in foreign and device not in one.devices:
+                    return _two_cards(device, one, foreign[device], two)
+    return ""
+
+
+def _two_cards(device: str, one: NodeChoice, port: FoundPort, two: NodeChoice) -> str:
+    theirs = two.devices[device][0]
+    return (
+        f"{device} is {_described(theirs)} on {two.node.name}, and {_described(port)} on "
+        f"{one.node.name}"
+    )
+
+
+def _described(port: FoundPort) -> str:
+    parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
+    return " ".join(part for part in parts if part)
+
+
+def devices_of(group: Group) -> Devices:
+    """Return the devices that a group uses, and those of the same card that it leaves out."""
+    ports: dict[tuple[str, int | None], list[FoundPort]] = {}
+    for choice in group.choices:
+        for port in choice.ports:
+            if port.device is not None:
+                ports.setdefault((port.device, port.port), []).append(port)
+    left_out: dict[tuple[str, int | None], str] = {}
+    for key, seen in ports.items():
+        if because := _useless(seen, group):
+            left_out[key] = because
+    used = [key for key in ports if key not in left_out]
+    if not used:
+        used, left_out = list(ports), {}
+    names = {_written(key, used, ports, group) for key in used}
+    return Devices(
+        tuple(sorted(names, key=natural)),
+        {_spelt(key): because for key, because in sorted(left_out.items(), key=str)},
+    )
+
+
+def _useless(seen: Sequence[FoundPort], group: Group) -> str:
+    """Say why a port is of no use on any node: it is down everywhere, or runs at another rate."""
+    if any(port.state is None for port in seen):
+        return ""
+    active = [port for port in seen if port.state == "Active"]
+    everywhere = "" if len(group.nodes) == 1 else " on all nodes"
+    if not active:
+        words = sorted({port.physical_state or port.state or "" for port in seen})
+        return f"{seen[0].state}{everywhere} ({', '.join(words)})"
+    rates = {port.rate_gbps for port in active}
+    if group.rate not in rates and None not in rates:
+        shown = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
+        return f"{shown}{everywhere}: the fabric's rate is {gbps(group.rate)}"
+    return ""
+
+
+def _written(
+    key: tuple[str, int | None],
+    used: Sequence[tuple[str, int | None]],
+    ports: Iterable[tuple[str, int | None]],
+    group: Group,
+) -> str:
+    """Return a device for a list: with its port only if another port of it is not used."""
+    device, port = key
+    others = {other for other in ports if other[0] == device} - set(used)
+    outside = any(port_.device == device for choice in group.choices for port_ in choice.left_out)
+    return f"{device}:{port}" if port is not None and (others or outside) else device
+
+
+def _spelt(key: tuple[str, int | None]) -> str:
+    device, port = key
+    return device if port in (None, 1) else f"{device}:{port}"

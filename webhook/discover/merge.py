@@ -1,0 +1,143 @@
+"""Put together all that is known of one node: what tools printed, and what the API server says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from webhook.discover.agreement import Agreed, Said, agreed
+from webhook.discover.joined_ports import join_ports
+from webhook.discover.site import (
+    FoundNode,
+    GpuCount,
+    KubeNode,
+    Sighted,
+    SiteFinding,
+    natural,
+)
+from webhook.machine.machines import machine_of
+from webhook.machine.sightings import (
+    CableSighting,
+    CardSighting,
+    CounterSighting,
+    DistanceSighting,
+    GidSighting,
+    GpuSighting,
+    InterfaceSighting,
+    Setting,
+    SettingSighting,
+    Sighting,
+)
+
+_Kind = TypeVar("_Kind", bound=Sighting)
+#: What GPU feature discovery takes out of a product's name (k8s-device-plugin, internal/lm).
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
+_GPU_COLUMN = re.compile(r"GPU\d{1,4}")
+
+
+def merge_node(name: str, sighted: Sequence[Sighted], kube: KubeNode | None = None) -> FoundNode:
+    """Put together one node; the order of what was seen has no influence."""
+    ports, findings = join_ports(name, sighted)
+    settings, differing = _settings(name, sighted)
+    gpus, gpu_findings = _gpus(name, sighted, kube)
+    node = FoundNode(
+        name=name,
+        gpus=gpus,
+        ports=ports,
+        findings=(*findings, *differing, *gpu_findings),
+        settings=settings,
+        interfaces=_all(sighted, InterfaceSighting),
+        distances=_all(sighted, DistanceSighting),
+        counters=_all(sighted, CounterSighting),
+        gids=_all(sighted, GidSighting),
+        cables=_all(sighted, CableSighting),
+        cards=_all(sighted, CardSighting),
+        kube=kube,
+    )
+    return node._replace(machine=machine_of([one.sighting for one in sighted]))
+
+
+def _all(sighted: Iterable[Sighted], kind: type[_Kind]) -> tuple[_Kind, ...]:
+    found = {one.sighting for one in sighted if isinstance(one.sighting, kind)}
+    return tuple(sorted(found, key=lambda one: (natural(str(one[1:])), one.origin)))
+
+
+def _settings(
+    node: str, sighted: Iterable[Sighted]
+) -> tuple[dict[Setting, str], list[SiteFinding]]:
+    said: dict[Setting, list[Said[str | None]]] = {}
+    for file, one in sighted:
+        if isinstance(one, SettingSighting):
+            told = Said[str | None](one.value, one.origin.tool, file, one.origin.line)
+            said.setdefault(one.setting, []).append(told)
+    found: dict[Setting, str] = {}
+    findings: list[SiteFinding] = []
+    for setting, statements in said.items():
+        result: Agreed[str] = agreed(statements)
+        if result.value is not None:
+            found[setting] = result.value
+        findings += _differ(node, f"the setting {setting!r}", result)
+    return found, findings
+
+
+def _differ(node: str, what: str, result: Agreed[str]) -> Iterator[SiteFinding]:
+    if result.conflict is not None:
+        one, other = result.conflict
+        yield SiteFinding(
+            "warning",
+            (node,),
+            f"{what} is {one.value} by {one.where}, and {other.value} by {other.where}",
+            "Collect both again at the same time; until they agree, this is not used.",
+        )
+
+
+def product_label(product: str) -> str:
+    """Return a GPU's name as GPU feature discovery spells it in nvidia.com/gpu.product."""
+    return "-".join(_NOT_IN_LABELS.sub("", product).split())
+
+
+def _gpus(
+    node: str, sighted: Sequence[Sighted], kube: KubeNode | None
+) -> tuple[tuple[GpuCount, ...], list[SiteFinding]]:
+    """Count the GPUs by product; nvidia-smi -L lists each, a label says product and count."""
+    shown = {
+        (one.number, one.uuid, one.product)
+        for one in _all(sighted, GpuSighting)
+        if one.product is not None
+    }
+    counted: dict[str, int] = {}
+    for _, _, product in {(number, uuid if number is None else None, product)
+                          for number, uuid, product in shown if product}:  # fmt: skip
+        counted[product_label(str(product))] = counted.get(product_label(str(product)), 0) + 1
+    if not counted:
+        return _by_label_or_topology(sighted, kube), []
+    gpus = tuple(GpuCount(product, counted[product]) for product in sorted(counted))
+    label = kube.gpu_product if kube else None
+    if label and label not in counted:
+        return (), [
+            SiteFinding(
+                "warning",
+                (node,),
+                f"nvidia-smi shows {', '.join(sorted(counted))}, the label nvidia.com/gpu.product "
+                f"of the node says {label}",
+                "Check that the output is of this node, and restart GPU feature discovery there.",
+            )
+        ]
+    return gpus, []
+
+
+def _by_label_or_topology(
+    sighted: Sequence[Sighted], kube: KubeNode | None
+) -> tuple[GpuCount, ...]:
+    if kube is not None and kube.gpu_product:
+        count = kube.labels.get("nvidia.com/gpu.count", "")
+        return (GpuCount(kube.gpu_product, int(count) if _whole(count) else None),)
+    numbers = {one.number for one in _all(sighted, GpuSighting) if one.number is not None}
+    columns = {one.gpu for one in _all(sighted, DistanceSighting) if _GPU_COLUMN.fullmatch(one.gpu)}
+    many = max(len(numbers), len(columns))
+    return (GpuCount(None, many),) if many else ()
+
+
+def _whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 5  # noqa: PLR2004 - 9999 GPUs

@@ -1,0 +1,84 @@
+"""Read texts of tools, and say of which node each part is.
+
+The name of a node comes from the text itself: a prefix of pdsh, a prompt, what `hostname` printed;
+else it is the name of the file or folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from webhook.discover.site import Sighted
+from webhook.machine.captures import Capture, captures
+from webhook.machine.readers import read
+from webhook.machine.sightings import SettingSighting, Sighting
+
+_SHOWN = 60
+_TOOLS = (
+    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, lspci -nn, mst status -v, nvidia-smi "
+    "-L, nvidia-smi topo -m, show_gids, ip -br a, and what rdma-webhook discover script collects"
+)
+
+
+class NodeText(NamedTuple):
+    """A text with the output of tools."""
+
+    #: The file, for messages.
+    name: str
+    #: The node that it is of, if the text itself does not say.
+    node: str
+    text: str
+
+
+class Seen(NamedTuple):
+    """What all texts show."""
+
+    #: By node.
+    nodes: dict[str, list[Sighted]]
+    #: A sentence for each text in which nothing was recognised.
+    problems: tuple[str, ...]
+
+
+def read_texts(texts: Iterable[NodeText]) -> Seen:
+    """Read texts; a text of which nothing is recognised becomes a problem."""
+    nodes: dict[str, list[Sighted]] = {}
+    problems: list[str] = []
+    for text in texts:
+        found = _of_text(text)
+        if not found:
+            problems.append(_problem(text))
+        for node, seen in found.items():
+            nodes.setdefault(node, []).extend(Sighted(text.name, one) for one in seen)
+    return Seen(nodes, tuple(problems))
+
+
+def _of_text(text: NodeText) -> dict[str, list[Sighting]]:
+    read_parts = [(part, read(part.lines)) for part in captures(text.text)]
+    parts = [(part, reading.sightings) for part, reading in read_parts if reading.taken]
+    named = {part.node for part, _ in parts if part.node}
+    alone = named.pop() if len(named) == 1 else None
+    found: dict[str, list[Sighting]] = {}
+    for part, seen in parts:
+        found.setdefault(_name(part, seen, alone) or text.node, []).extend(seen)
+    return found
+
+
+def _name(part: Capture, seen: Sequence[Sighting], alone: str | None) -> str | None:
+    """Return the node of a part: what its prefix or prompt says, then what hostname printed.
+
+    A part without either, such as the lines before the first prompt, is of the only node there is.
+    """
+    told = {one.value for one in seen if isinstance(one, SettingSighting)
+            and one.setting == "hostname"}  # fmt: skip
+    return part.node or (told.pop() if len(told) == 1 else None) or alone
+
+
+def _problem(text: NodeText) -> str:
+    lines = [line.strip() for line in text.text.splitlines()]
+    number = next((at for at, line in enumerate(lines, 1) if line), 0)
+    if not number:
+        return f"{text.name}: is empty: expected the output of {_TOOLS}"
+    shown = lines[number - 1]
+    shown = f"{shown[:_SHOWN]}..." if len(shown) > _SHOWN else shown
+    return f"{text.name}:{number}: {shown!r} is not the output of a known tool: expected {_TOOLS}"

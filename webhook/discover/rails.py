@@ -1,0 +1,52 @@
+"""The rails of a fabric: which device is near which GPUs (nvidia-smi topo -m)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.discover.choice import DISTANCES
+from webhook.discover.fabric_plan import FabricPlan
+from webhook.discover.site import FoundNode, natural
+
+
+class Rail(NamedTuple):
+    """A device at the same place of all nodes of a fabric."""
+
+    number: int
+    device: str
+    #: The GPUs that are nearest to it, on all nodes that show it; () if no tool says.
+    gpus: tuple[str, ...]
+    #: PIX, PXB, ...; "" if no tool says.
+    distance: str
+
+    @property
+    def words(self) -> str:
+        """The rail for a comment: "rail 0: mlx5_0, near GPU0 (PIX)"."""
+        near = f", near {', '.join(self.gpus)} ({self.distance})" if self.gpus else ""
+        return f"rail {self.number}: {self.device}{near}"
+
+
+def rails_of(plan: FabricPlan) -> list[Rail]:
+    """Return a rail for each device, where a topology is known and is the same on all nodes."""
+    found: list[Rail] = []
+    for number, name in enumerate(plan.devices.used):
+        device = name.partition(":")[0]
+        seen = {
+            near
+            for choice in plan.group.choices
+            if (near := _nearest(choice.node, device)) is not None
+        }
+        if len(seen) != 1:
+            return []
+        gpus, distance = seen.pop()
+        found.append(Rail(number, name, gpus, distance))
+    return found
+
+
+def _nearest(node: FoundNode, device: str) -> tuple[tuple[str, ...], str] | None:
+    rows = [one for one in node.distances if one.nic == device and one.distance in DISTANCES]
+    if not rows:
+        return None
+    best = min((one.distance for one in rows), key=DISTANCES.index)
+    gpus = sorted({one.gpu for one in rows if one.distance == best}, key=natural)
+    return tuple(gpus), best
