@@ -19,6 +19,7 @@ from webhook.discover.discover_json import discover_form
 from webhook.discover.discover_text import discover_text
 from webhook.discover.discovery import Discovery, discover_site
 from webhook.discover.node_texts import NodeText, read_texts
+from webhook.discover.plugin.plugin_files import plugin_side
 from webhook.discover.wishes import Wishes
 from webhook.errors import DocumentError
 from webhook.visible import visible_lines
@@ -90,6 +91,17 @@ def _add_wishes(command: argparse.ArgumentParser) -> None:
         help="a Multus network for a RoCE device in mode shared-device; once for each device",
     )
     add(
+        "--plugin",
+        metavar="DIR",
+        type=Path,
+        help="also write what the device plugins need: their configuration, policies and networks",
+    )
+    add(
+        "--ofed",
+        action="store_true",
+        help="with --plugin: let the NicClusterPolicy replace the nodes' RDMA driver",
+    )
+    add(
         "--namespace",
         default="default",
         type=_namespace,
@@ -120,8 +132,12 @@ def run(arguments: argparse.Namespace) -> int:
     kube = kube_nodes(items)
     if not seen.nodes and not kube:
         raise DocumentError(_nothing(seen.problems))
-    wishes = Wishes(arguments.mode, tuple(arguments.networks), arguments.namespace)
+    wishes = Wishes(
+        arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
+    )
     found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
+    if arguments.plugin is not None:
+        _write_plugin(arguments.plugin, found, wishes)
     _print(found, arguments.output)
     if seen.problems:
         return _UNREADABLE
@@ -181,6 +197,28 @@ def _from_api(arguments: argparse.Namespace) -> list[Item]:
 
     client = Client(kubeconfig_of(arguments.kubeconfig), arguments.context)
     return read_cluster(ApiReads(client))
+
+
+def _write_plugin(folder: Path, found: Discovery, wishes: Wishes) -> None:
+    """Write the device plugins' files; a file that is there and says something else stays."""
+    side = plugin_side(found.written, wishes)
+    for note in side.notes:
+        say("warning", note)
+    if not side.files:
+        say("note", f"{folder}: nothing to write, since no fabric needs a device plugin")
+    for file in side.files:
+        _write_new(folder / file.name, visible_lines(file.text))
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.read_text(encoding="utf-8") != text:
+            raise DocumentError(f"{path}: exists and differs: move it away, or name another folder")
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: cannot be written: {error}") from None
+    say("note", f"wrote {path}")
 
 
 def _print(found: Discovery, form: str) -> None:

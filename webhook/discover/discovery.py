@@ -33,6 +33,12 @@ class Discovery(NamedTuple):
         return tuple(one for one in self.plans if isinstance(one, FabricPlan))
 
     @property
+    def written(self) -> tuple[FabricPlan, ...]:
+        """The fabrics that stand in the file, and not in its comments."""
+        names = {entry["name"] for entry in self.entries}
+        return tuple(plan for plan in self.fabrics if plan.name in names)
+
+    @property
     def needs_a_fix(self) -> bool:
         """Whether jobs would fail, or run slower than they could."""
         return any(one.severity == "error" for one in self.findings)

@@ -1,0 +1,1 @@
+"""The device plugins' side of the planned fabrics: what offers the resources that pods request."""
