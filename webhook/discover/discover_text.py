@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from webhook.discover.choice import NodeChoice
 from webhook.discover.discovery import Discovery
+from webhook.discover.equal_nodes import EqualNodes, SeenPort, equal_nodes
 from webhook.discover.fabric_plan import FabricPlan, Refused
 from webhook.discover.fabrics_yaml import others_left_out
 from webhook.discover.rails import rails_of
-from webhook.discover.site import FoundNode, FoundPort, SiteFinding, listed_nodes, natural
+from webhook.discover.site import SiteFinding, listed_nodes, natural
 from webhook.render.table import Column, Sheet, Span
 
 _SIGNS = {
@@ -17,7 +18,8 @@ _SIGNS = {
     "warning": Span("!", "bold yellow"),
     "note": Span("-", "dim"),
 }
-_WIDEST_NODES = 40
+_WIDEST_CELL = 40
+_ODD = {"down": "bold red", "slow": "bold red"}
 
 
 def discover_text(found: Discovery, *, width: int, colour: bool) -> str:
@@ -90,73 +92,26 @@ def _shown(field: str, plan: FabricPlan) -> str:
 
 def _nodes_table(sheet: Sheet, plan: FabricPlan) -> None:
     """Write a row for each node and a column for each device; equal nodes share a row."""
-    devices = _devices(plan)
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for choice in plan.group.choices:
-        cells = tuple(_cell(choice, device) for device in devices)
-        row = (choice.node.machine or "-", _gpus(choice.node), _firmwares(choice), *cells)
-        rows.setdefault(row, []).append(choice.node.name)
-    heading = ["MACHINE", "GPUS", "FIRMWARE", *devices]
-    columns = [Column("NODES", _WIDEST_NODES), *(Column(name) for name in heading), Column("")]
-    sheet.table(
-        columns,
-        [
-            [
-                Span(_together(names)),
-                *(Span(cell, _style(cell)) for cell in row),
-                Span(""),
-            ]
-            for row, names in rows.items()
-        ],
-        indent=2,
-    )
+    groups = equal_nodes(plan)
+    devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
+    heading = ("NODES", "MACHINE", "GPUS", "FIRMWARE", *devices)
+    columns = [*(Column(name, _WIDEST_CELL) for name in heading), Column("")]
+    sheet.table(columns, [_row(group, devices) for group in groups], indent=2)
 
 
-def _devices(plan: FabricPlan) -> list[str]:
-    names = {
-        port.name for choice in plan.group.choices for port in choice.node.ports if port.device
-    }
-    return sorted(names, key=natural)
+def _row(group: EqualNodes, devices: Sequence[str]) -> list[Span]:
+    ports = {port.name: port for port in group.ports}
+    names = (group.title, group.machine or "-", group.gpus or "unknown", group.firmware or "-")
+    return [*(Span(name) for name in names), *(_cell(ports.get(one)) for one in devices), Span("")]
 
 
-def _together(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"{listed_nodes(tuple(names))} ({len(names)})"
-
-
-def _cell(choice: NodeChoice, device: str) -> str:
+def _cell(port: SeenPort | None) -> Span:
     """Return the rate of a port, or its state; in parentheses if the fabric does not use it."""
-    port = next((one for one in choice.node.ports if one.device and one.name == device), None)
     if port is None:
-        return "-"
-    shown = _state(port)
-    return shown if port in choice.ports else f"({shown})"
-
-
-def _state(port: FoundPort) -> str:
-    if port.state is None:
-        return "unknown" if port.rate_gbps is None else f"{port.rate_gbps:g}?"
-    if port.state != "Active":
-        return port.state
-    return f"{port.rate_gbps:g}" if port.rate_gbps is not None else "Active"
-
-
-def _style(cell: str) -> str:
-    if cell in ("Down", "Initializing", "Armed"):
-        return "bold red"
-    return "dim" if cell.startswith("(") else ""
-
-
-def _gpus(node: FoundNode) -> str:
-    return (
-        ", ".join(f"{gpu.number or '?'} {gpu.product or 'of unknown product'}" for gpu in node.gpus)
-        or "unknown"
-    )
-
-
-def _firmwares(choice: NodeChoice) -> str:
-    return ", ".join(sorted({port.firmware for port in choice.ports if port.firmware})) or "-"
+        return Span("-")
+    if port.standing == "unused":
+        return Span(f"({port.words})", "dim")
+    return Span(port.words, "" if port.standing == "fine" else _ODD.get(port.standing, "yellow"))
 
 
 def _others(sheet: Sheet, found: Discovery) -> None:
@@ -179,4 +134,4 @@ def _lacking(choice: NodeChoice) -> Iterator[str]:
     if not choice.node.ports:
         yield "no RDMA device"
     for port, because in choice.left_out.items():
-        yield f"{port.name} ({_state(port)}): {because}"
+        yield f"{port.name}: {because}"

@@ -34,7 +34,7 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
         seen = {
             near
             for choice in plan.group.choices
-            if (near := _nearest(choice.node, device)) is not None
+            if (near := nearest_gpus(choice.node, device)) is not None
         }
         if len(seen) != 1:
             return []
@@ -43,7 +43,8 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
     return found
 
 
-def _nearest(node: FoundNode, device: str) -> tuple[tuple[str, ...], str] | None:
+def nearest_gpus(node: FoundNode, device: str) -> tuple[tuple[str, ...], str] | None:
+    """Return the GPUs nearest to a device, and how near; None if no topology shows it."""
     rows = [one for one in node.distances if one.nic == device and one.distance in DISTANCES]
     if not rows:
         return None

@@ -22,8 +22,8 @@ from webhook.discover.wishes import Wishes
 _OFED_WARNING = (
     "ofedDriver replaces the RDMA driver of EVERY node with an NVIDIA card by one from a "
     "container, while jobs run there: it needs privileged pods, drains nodes, and where it fails "
-    "the node has no RDMA. A node whose card then logs errors without end can fill its system disk. Leave it "
-    "out where the nodes have a driver that works; else try it on one node first."
+    "the node has no RDMA. A node whose card then logs errors without end can fill its system "
+    "disk. Leave it out where the nodes have a driver that works; else try it on one node first."
 )
 _OFED: dict[str, Any] = {
     "image": "doca-driver",
