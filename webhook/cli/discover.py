@@ -19,7 +19,9 @@ from webhook.discover.discover_json import discover_form
 from webhook.discover.discover_text import discover_text
 from webhook.discover.discovery import Discovery, discover_site
 from webhook.discover.node_texts import NodeText, read_texts
+from webhook.discover.picture import picture
 from webhook.discover.plugin.plugin_files import plugin_side
+from webhook.discover.site_page import site_page
 from webhook.discover.wishes import Wishes
 from webhook.errors import DocumentError
 from webhook.visible import visible_lines
@@ -90,6 +92,8 @@ def _add_wishes(command: argparse.ArgumentParser) -> None:
         metavar="[NAMESPACE/]NAME",
         help="a Multus network for a RoCE device in mode shared-device; once for each device",
     )
+    add("--svg", metavar="FILE", type=Path, help="also write a picture of the fabrics")
+    add("--html", metavar="FILE", type=Path, help="also write a page with picture and findings")
     add(
         "--plugin",
         metavar="DIR",
@@ -136,8 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
     found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
-    if arguments.plugin is not None:
-        _write_plugin(arguments.plugin, found, wishes)
+    _write_files(arguments, found, wishes)
     _print(found, arguments.output)
     if seen.problems:
         return _UNREADABLE
@@ -197,6 +200,25 @@ def _from_api(arguments: argparse.Namespace) -> list[Item]:
 
     client = Client(kubeconfig_of(arguments.kubeconfig), arguments.context)
     return read_cluster(ApiReads(client))
+
+
+def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: Wishes) -> None:
+    """Write the files that are asked for beside the output."""
+    if arguments.plugin is not None:
+        _write_plugin(arguments.plugin, found, wishes)
+    if arguments.svg is not None:
+        _write_over(arguments.svg, picture(found.fabrics))
+    if arguments.html is not None:
+        _write_over(arguments.html, site_page(found))
+
+
+def _write_over(path: Path, text: str) -> None:
+    """Write a file that was named itself, in place of an older one."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: cannot be written: {error}") from None
+    say("note", f"wrote {path}")
 
 
 def _write_plugin(folder: Path, found: Discovery, wishes: Wishes) -> None:

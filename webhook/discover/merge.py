@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -33,6 +34,8 @@ from webhook.machine.sightings import (
 _Kind = TypeVar("_Kind", bound=Sighting)
 #: What GPU feature discovery takes out of a product's name (k8s-device-plugin, internal/lm).
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
+_COLLECT = "Collect both again at the same time; until they agree, neither is used."
+_OTHER_NODE = "Check that the output is of this node, and restart GPU feature discovery there."
 _GPU_COLUMN = re.compile(r"GPU\d{1,4}")
 
 
@@ -88,7 +91,7 @@ def _differ(node: str, what: str, result: Agreed[str]) -> Iterator[SiteFinding]:
             "warning",
             (node,),
             f"{what} is {one.value} by {one.where}, and {other.value} by {other.where}",
-            "Collect both again at the same time; until they agree, this is not used.",
+            _COLLECT,
         )
 
 
@@ -97,34 +100,53 @@ def product_label(product: str) -> str:
     return "-".join(_NOT_IN_LABELS.sub("", product).split())
 
 
+_Counted = tuple[GpuCount, ...]
+
+
 def _gpus(
     node: str, sighted: Sequence[Sighted], kube: KubeNode | None
-) -> tuple[tuple[GpuCount, ...], list[SiteFinding]]:
-    """Count the GPUs by product; nvidia-smi -L lists each, a label says product and count."""
-    shown = {
-        (one.number, one.uuid, one.product)
-        for one in _all(sighted, GpuSighting)
-        if one.product is not None
-    }
-    counted: dict[str, int] = {}
-    for _, _, product in {(number, uuid if number is None else None, product)
-                          for number, uuid, product in shown if product}:  # fmt: skip
-        counted[product_label(str(product))] = counted.get(product_label(str(product)), 0) + 1
-    if not counted:
+) -> tuple[_Counted, list[SiteFinding]]:
+    """Count the GPUs by product: as nvidia-smi and others list them, else as labels say."""
+    listed: Agreed[_Counted] = agreed(_counted(sighted))
+    if listed.conflict is not None:
+        one, other = listed.conflict
+        words = (
+            f"GPUs: {_gpu_words(one.value)} says {one.where}, {_gpu_words(other.value)} says "
+            f"{other.where}"
+        )
+        return (), [SiteFinding("warning", (node,), words, _COLLECT)]
+    if listed.value is None:
         return _by_label_or_topology(sighted, kube), []
-    gpus = tuple(GpuCount(product, counted[product]) for product in sorted(counted))
     label = kube.gpu_product if kube else None
-    if label and label not in counted:
-        return (), [
-            SiteFinding(
-                "warning",
-                (node,),
-                f"nvidia-smi shows {', '.join(sorted(counted))}, the label nvidia.com/gpu.product "
-                f"of the node says {label}",
-                "Check that the output is of this node, and restart GPU feature discovery there.",
-            )
-        ]
-    return gpus, []
+    if label and label not in {gpu.product for gpu in listed.value}:
+        words = (
+            f"nvidia-smi shows {_gpu_words(listed.value)}, the label nvidia.com/gpu.product of "
+            f"the node says {label}"
+        )
+        return (), [SiteFinding("warning", (node,), words, _OTHER_NODE)]
+    return listed.value, []
+
+
+def _counted(sighted: Iterable[Sighted]) -> Iterator[Said[_Counted | None]]:
+    """Yield what each tool lists; a tool that was run twice lists each GPU once."""
+    listed: dict[tuple[str, str], dict[tuple[object, ...], str]] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for file, one in sighted:
+        if isinstance(one, GpuSighting) and one.product is not None:
+            key = (one.origin.tool, file)
+            identity = (one.number, one.uuid, one.pci)
+            if identity == (None, None, None):
+                identity = (one.origin.line, None, None)
+            listed.setdefault(key, {})[identity] = product_label(one.product)
+            lines[key] = min(one.origin.line, lines.get(key, one.origin.line))
+    for key, products in listed.items():
+        counts = Counter(products.values())
+        counted = tuple(GpuCount(name, counts[name]) for name in sorted(counts))
+        yield Said(counted, key[0], key[1], lines[key])
+
+
+def _gpu_words(gpus: _Counted) -> str:
+    return ", ".join(f"{gpu.number} {gpu.product}" for gpu in gpus)
 
 
 def _by_label_or_topology(
