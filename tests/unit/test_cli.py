@@ -134,7 +134,8 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
     [
         (
             [],
-            "name a command: serve, preview, why, verify, check-config, certs, schema, completion",
+            "name a command: serve, preview, why, discover, verify, check-config, certs, schema, "
+            "completion",
         ),
         (["previw"], "(did you mean preview?)"),
         (

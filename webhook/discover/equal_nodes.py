@@ -51,12 +51,16 @@ def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
             gpus=gpu_words(choice.node),
             gpu_number=sum(gpu.number or 0 for gpu in choice.node.gpus),
             firmware=", ".join(sorted({one.firmware for one in choice.ports if one.firmware})),
-            ports=tuple(
-                _seen(port, choice, plan) for port in choice.node.ports if port.device is not None
-            ),
+            ports=_ports(choice, plan),
         )
         found.setdefault(shown, []).append(choice.node.name)
     return [shown._replace(names=tuple(names)) for shown, names in found.items()]
+
+
+def _ports(choice: NodeChoice, plan: FabricPlan) -> tuple[SeenPort, ...]:
+    """Return the ports that the fabric uses, then the others."""
+    seen = [_seen(port, choice, plan) for port in choice.node.ports if port.device is not None]
+    return tuple(sorted(seen, key=lambda port: port.standing == "unused"))
 
 
 def gpu_words(node: FoundNode) -> str:

@@ -35,7 +35,7 @@ _RULES = """
 .site .net{fill:NETWORK_BACK;stroke:NETWORK}.site .gpu{fill:PAPER;stroke:LINE}
 .site .fine{fill:FINE_BACK;stroke:FINE}.site .unknown{fill:ODD_BACK;stroke:ODD}
 .site .down,.site .slow{fill:BAD_BACK;stroke:BAD}
-.site .unused{fill:none;stroke:EDGE;stroke-dasharray:4 3}
+.site .unused{fill:BOX;stroke:EDGE;stroke-dasharray:4 3}
 .site path{fill:none!important;stroke:LINE;stroke-width:1}
 .site path.fine{stroke:FINE;stroke-width:2}.site path.trunk{stroke:NETWORK;stroke-width:2}
 .site path.slow{stroke:BAD;stroke-width:2}.site path.down{stroke:BAD;stroke-dasharray:5 4}
@@ -161,7 +161,11 @@ def _port_place(box: _Box, at: int) -> tuple[int, int]:
 
 def _last_port(box: _Box) -> int:
     used = [at for at, port in enumerate(box.nodes.ports) if port.standing != "unused"]
-    return max((_port_place(box, at)[0] + _PORT_W // 2 for at in used), default=box.x)
+    places = (
+        _port_place(box, at)[0] + (_PORT_W // 2 if at < _PER_ROW else _PORT_W + _PORT_GAP // 2)
+        for at in used
+    )
+    return max(places, default=box.x)
 
 
 def _node(box: _Box, bus: int) -> Iterator[str]:
@@ -171,33 +175,60 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
     gpus = _gpu_places(box)
     for at, port in enumerate(nodes.ports):
         x, y = _port_place(box, at)
-        yield from _port(port, x, y, bus if at < _PER_ROW else None)
+        if port.standing != "unused":
+            yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.standing)
         for gpu in port.gpus:
-            if gpu in gpus:
-                yield _path(f"M{x + _PORT_W // 2} {y + _PORT_H}L{gpus[gpu][0] + _GPU // 2} "
-                            f"{gpus[gpu][1]}", "near")  # fmt: skip
+            end_x, end_y = gpus[gpu]
+            along = f"M{x + _PORT_W // 2} {y + _PORT_H}L{end_x + _GPU // 2} {end_y}"
+            yield _path(along, "near")
+    for at, port in enumerate(nodes.ports):
+        yield from _port(port, *_port_place(box, at))
     for name, (x, y) in gpus.items():
         yield _rect(x, y, _GPU, _GPU, "gpu")
         yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
     words = box.y + box.height - _WORDS + 20
     yield _text(box.x + _PAD, words, nodes.title, "name")
-    about = ", ".join(filter(None, (nodes.machine, nodes.gpus, nodes.firmware)))
+    firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
+    about = ", ".join(filter(None, (nodes.machine, nodes.gpus, firmware)))
     yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft")
 
 
 def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
-    """Return where each GPU is drawn; those that a topology names, or as many as there are."""
+    """Return where each GPU is drawn: below its port, or in a row where no topology is known."""
     named = {gpu for port in box.nodes.ports for gpu in port.gpus}
     counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
     names = sorted(named | counted, key=natural)
-    step = min(_GPU + 8, (box.width - 2 * _PAD) // max(len(names), 1))
     y = box.y + box.height - _WORDS - _GPU
+    below = _below_ports(box)
+    if set(names) == set(below):
+        return {name: (below[name], y) for name in names}
+    step = min(_GPU + 8, (box.width - 2 * _PAD) // max(len(names), 1))
     return {name: (box.x + _PAD + at * step, y) for at, name in enumerate(names)}
 
 
-def _port(port: SeenPort, x: int, y: int, bus: int | None) -> Iterator[str]:
-    if bus is not None and port.standing != "unused":
-        yield _path(f"M{x + _PORT_W // 2} {y}V{bus}", port.standing)
+def _below_ports(box: _Box) -> dict[str, int]:
+    """Return where a GPU is, below the first port that is near it; several stand side by side."""
+    owners: dict[int, list[str]] = {}
+    seen: set[str] = set()
+    for at, port in enumerate(box.nodes.ports):
+        owners.setdefault(at % _PER_ROW, []).extend(gpu for gpu in port.gpus if gpu not in seen)
+        seen.update(port.gpus)
+    places: dict[str, int] = {}
+    for column, gpus in owners.items():
+        middle = _port_place(box, column)[0] + _PORT_W // 2
+        left = middle - (len(gpus) * (_GPU + 4) - 4) // 2
+        places |= {gpu: left + at * (_GPU + 4) for at, gpu in enumerate(gpus)}
+    return places if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in owners.values()) else {}
+
+
+def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
+    """Return the line from a port to the network; from another row it runs beside the ports."""
+    if first_row:
+        return f"M{x + _PORT_W // 2} {y}V{bus}"
+    return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
+
+
+def _port(port: SeenPort, x: int, y: int) -> Iterator[str]:
     yield _rect(x, y, _PORT_W, _PORT_H, port.standing)
     rate = f"{port.words} Gb/s" if port.words.replace(".", "").isdigit() else port.words
     if port.standing == "unused":
