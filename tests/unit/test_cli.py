@@ -134,8 +134,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
     [
         (
             [],
-            "name a command: serve, preview, why, discover, verify, check-config, certs, schema, "
-            "completion",
+            "name a command: serve, preview, why, discover, verify, check-config, certs, schema, ",
         ),
         (["previw"], "(did you mean preview?)"),
         (

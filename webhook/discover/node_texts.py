@@ -31,7 +31,7 @@ class NodeText(NamedTuple):
     text: str
 
 
-class Seen(NamedTuple):
+class SeenTexts(NamedTuple):
     """What all texts show."""
 
     #: By node.
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     problems: tuple[str, ...]
 
 
-def read_texts(texts: Iterable[NodeText]) -> Seen:
+def read_texts(texts: Iterable[NodeText]) -> SeenTexts:
     """Read texts; a text of which nothing is recognised becomes a problem."""
     nodes: dict[str, list[Sighted]] = {}
     problems: list[str] = []
@@ -50,7 +50,7 @@ def read_texts(texts: Iterable[NodeText]) -> Seen:
             problems.append(_problem(text))
         for node, seen in found.items():
             nodes.setdefault(node, []).extend(Sighted(text.name, one) for one in seen)
-    return Seen(nodes, tuple(problems))
+    return SeenTexts(nodes, tuple(problems))
 
 
 def _of_text(text: NodeText) -> dict[str, list[Sighting]]:

@@ -77,7 +77,7 @@ def seen(*of: Sighting | Iterable[Sighting], file: str = "node.txt") -> list[Sig
     found: list[Sighted] = []
     for one in of:
         many = [one] if hasattr(one, "origin") else one
-        found += (Sighted(file, each) for each in many)  # type: ignore[arg-type,union-attr]
+        found += (Sighted(file, each) for each in many)  # type: ignore[arg-type]
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.plugin.manifest_text import json_field, manifest
-from webhook.discover.plugin.selectors import select
+from webhook.discover.plugin.selectors import select_devices
 from webhook.discover.plugin.shared_plugin import (
     PluginFile,
     SharedEntry,
@@ -82,7 +82,7 @@ def operator_policy(
 def _whole_devices(plan: FabricPlan, plans: Sequence[FabricPlan]) -> dict[str, Any]:
     """Return an entry of the SR-IOV device plugin that offers whole devices."""
     prefix, _, name = str(plan.entry["resources"][0]["name"]).partition("/")
-    selected = select(plan, plans)
+    selected = select_devices(plan, plans)
     selectors: dict[str, Any] = {"isRdma": True}
     if selected is not None:
         chosen = selected.selectors

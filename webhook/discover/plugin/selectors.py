@@ -54,7 +54,7 @@ def own_interface(port: FoundPort) -> str | None:
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
-def select(plan: FabricPlan, plans: Sequence[FabricPlan]) -> Selected | None:
+def select_devices(plan: FabricPlan, plans: Sequence[FabricPlan]) -> Selected | None:
     """Return the fewest selectors that are right on all nodes, or else those that err least.
 
     None: no tool shows ids or interfaces of the fabric's devices.
