@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from webhook.cli.common_options import kubeconfig_of
@@ -15,9 +16,11 @@ from webhook.cli.stdin import read_stdin
 from webhook.config.names import LABEL_FORM, is_dns_label, is_network
 from webhook.config.yaml_file import decode, parse_yaml
 from webhook.discover.cluster_view import COMMAND, Item, cluster_findings, items_of, kube_nodes
+from webhook.discover.collection import collect_script, daemonset
 from webhook.discover.discover_json import discover_form
 from webhook.discover.discover_text import discover_text
 from webhook.discover.discovery import Discovery, discover_site
+from webhook.discover.local_machine import run_here
 from webhook.discover.node_texts import NodeText, read_texts
 from webhook.discover.picture import picture
 from webhook.discover.plugin.plugin_files import plugin_side
@@ -30,6 +33,8 @@ from webhook.yamltext.tree import TextLimits
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+#: Words in the place of files.
+_COLLECTORS = (["script"], ["daemonset"])
 _FROM_API = "-from the API server-"
 _EXAMPLES = """examples:
   rdma-webhook discover script > collect.sh         a script that prints all of it on a node
@@ -53,7 +58,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         help="what tools printed on nodes, a node's folder, or - for standard input; or one of the "
-        "words script and daemonset: print what collects it",
+        "words script and daemonset, to print what collects it",
     )
     add("--dir", action="append", default=[], metavar="DIR", help="a file or folder for each node")
     add("--run", action="store_true", help="collect on this machine")
@@ -109,7 +114,12 @@ def _add_wishes(command: argparse.ArgumentParser) -> None:
         "--namespace",
         default="default",
         type=_namespace,
-        help="where pods run, for networks that are written (default: default)",
+        help="of networks that are written, and of daemonset (default: default)",
+    )
+    add(
+        "--image",
+        default="busybox",
+        help="of daemonset: with sh, grep and cat (default: busybox)",
     )
 
 
@@ -129,6 +139,9 @@ def _namespace(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Discover, print, and return the exit code."""
+    if arguments.files in _COLLECTORS:
+        write(_collector(arguments))
+        return _FINE
     seen = read_texts(_texts(arguments))
     for problem in seen.problems:
         say("error", problem)
@@ -147,7 +160,16 @@ def run(arguments: argparse.Namespace) -> int:
     return _TO_FIX if found.needs_a_fix else _FINE
 
 
+def _collector(arguments: argparse.Namespace) -> str:
+    """Return what collects the output of tools on nodes."""
+    if arguments.files == ["script"]:
+        return collect_script()
+    return daemonset(arguments.image, arguments.namespace)
+
+
 def _texts(arguments: argparse.Namespace) -> Iterator[NodeText]:
+    if arguments.run:
+        yield NodeText("this machine", gethostname(), run_here())
     for name in dict.fromkeys(arguments.files):
         yield from texts_of(name)
     for directory in dict.fromkeys(arguments.dir):

@@ -19,10 +19,9 @@ class Said(NamedTuple, Generic[Value]):
     file: str
     line: int
 
-    @property
-    def where(self) -> str:
-        """The tool and the place for people: "ibstat (node1.txt:12)"."""
-        return f"{self.tool} ({self.file}{f':{self.line}' if self.line else ''})"
+    def says(self, shown: object) -> str:
+        """Return who says a value, for people: "ibstat says Down (node1.txt:12)"."""
+        return f"{self.tool} says {shown} ({self.file}{f':{self.line}' if self.line else ''})"
 
 
 class Agreed(NamedTuple, Generic[Value]):

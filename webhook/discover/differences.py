@@ -131,7 +131,7 @@ def _ports_unknown(plan: FabricPlan) -> Iterator[SiteFinding]:
             yield SiteFinding(
                 "warning",
                 (choice.node.name,),
-                "no tool gives the state of the RDMA ports",
+                "the state of RDMA ports is unknown",
                 _UNKNOWN_STATE,
             )
 

@@ -19,6 +19,8 @@ _SIGNS = {
     "note": Span("-", "dim"),
 }
 _WIDEST_CELL = 40
+#: Columns of a state such as Down, and for what else there is to say of a node.
+_RATE, _DETAILS = 4, 40
 _ODD = {"down": "bold red", "slow": "bold red"}
 
 
@@ -34,7 +36,7 @@ def discover_text(found: Discovery, *, width: int, colour: bool) -> str:
         for finding in found.findings:
             _finding(sheet, finding)
     for plan in found.fabrics:
-        _fabric(sheet, plan)
+        _fabric(sheet, plan, width)
     _others(sheet, found)
     return sheet.text
 
@@ -63,11 +65,11 @@ def _finding(sheet: Sheet, finding: SiteFinding) -> None:
         sheet.paragraph(Span(finding.remedy), sign=Span("→"), indent=2)
 
 
-def _fabric(sheet: Sheet, plan: FabricPlan) -> None:
+def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     sheet.blank()
     sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reasons['name']}"))
     sheet.blank()
-    _nodes_table(sheet, plan)
+    _nodes_table(sheet, plan, width)
     sheet.blank()
     for field in ("mode", "hcas", "excludeHcas", "hcaPrefixes", "resources"):
         if field in plan.entry:
@@ -90,19 +92,40 @@ def _shown(field: str, plan: FabricPlan) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _nodes_table(sheet: Sheet, plan: FabricPlan) -> None:
-    """Write a row for each node and a column for each device; equal nodes share a row."""
+def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
+    """Write a row for each node, equal nodes in one; a column for each device if they fit."""
     groups = equal_nodes(plan)
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
-    heading = ("NODES", "MACHINE", "GPUS", "FIRMWARE", *devices)
-    columns = [*(Column(name, _WIDEST_CELL) for name in heading), Column("")]
-    sheet.table(columns, [_row(group, devices) for group in groups], indent=2)
+    names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
+    needed = names + sum(max(len(name), _RATE) + 2 for name in devices) + _DETAILS
+    if needed <= width:
+        columns = [Column("NODES", _WIDEST_CELL), *map(Column, devices), Column("NODE")]
+        sheet.table(columns, [_matrix_row(group, devices) for group in groups], indent=2)
+        return
+    columns = [Column("NODES", _WIDEST_CELL), Column("PORTS")]
+    rows = [[Span(group.title), Span(_ports_words(group))] for group in groups]
+    sheet.table(columns, rows, indent=2)
 
 
-def _row(group: EqualNodes, devices: Sequence[str]) -> list[Span]:
+def _matrix_row(group: EqualNodes, devices: Sequence[str]) -> list[Span]:
     ports = {port.name: port for port in group.ports}
-    names = (group.title, group.machine or "-", group.gpus or "unknown", group.firmware or "-")
-    return [*(Span(name) for name in names), *(_cell(ports.get(one)) for one in devices), Span("")]
+    cells = [_cell(ports.get(device)) for device in devices]
+    return [Span(group.title), *cells, Span(_details(group))]
+
+
+def _details(group: EqualNodes) -> str:
+    firmware = f"firmware {group.firmware}" if group.firmware else ""
+    return ", ".join(filter(None, (group.machine, group.gpus or "GPUs unknown", firmware)))
+
+
+def _ports_words(group: EqualNodes) -> str:
+    """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
+    found: dict[str, list[str]] = {}
+    for port in group.ports:
+        lead = f"not used ({port.words})" if port.standing == "unused" else port.words
+        found.setdefault(lead, []).append(port.name)
+    ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in found.items())
+    return f"{ports}; {_details(group)}"
 
 
 def _cell(port: SeenPort | None) -> Span:
@@ -133,5 +156,8 @@ def _others(sheet: Sheet, found: Discovery) -> None:
 def _lacking(choice: NodeChoice) -> Iterator[str]:
     if not choice.node.ports:
         yield "no RDMA device"
+    reasons: dict[str, list[str]] = {}
     for port, because in choice.left_out.items():
-        yield f"{port.name}: {because}"
+        reasons.setdefault(because, []).append(port.name)
+    for because, names in reasons.items():
+        yield f"{', '.join(names)}: {because}"

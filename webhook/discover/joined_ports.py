@@ -135,6 +135,14 @@ class _Joining:
         self._note(name, result)
         return result.value
 
+    def said(self, name: str) -> bool:
+        """Return whether any tool says something of a field."""
+        return any(one.value is not None for one in _said(name, self.told))
+
+    def differs(self, name: str) -> bool:
+        """Return whether tools differ on a field."""
+        return self.said(name) and agreed(_said(name, self.told)).value is None
+
     def address(self) -> str | None:
         """Return the PCI address; of a bond, which has several, the first that all tools know."""
         by_tool: dict[tuple[str, str], set[str]] = {}
@@ -173,8 +181,8 @@ class _Joining:
             SiteFinding(
                 "warning",
                 (self._node,),
-                f"{self._about}: tools differ on {words}: {_shown(name, one.value)} says "
-                f"{one.where}, {_shown(name, other.value)} says {other.where}",
+                f"{self._about}: tools differ on {words}: {one.says(_shown(name, one.value))}, "
+                f"{other.says(_shown(name, other.value))}",
                 "Collect both again at the same time; until they agree, neither is used.",
             )
         )
@@ -193,6 +201,8 @@ def _port(
     vendor = joining.field("vendor_id", key=lambda given: _PCI_VENDORS.get(given, given))
     vendor = _PCI_VENDORS.get(vendor, vendor)
     device_id = joining.field("device_id")
+    if vendor is None and device_id is not None and not joining.differs("vendor_id"):
+        vendor = NVIDIA  # whose tools alone show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
     made = FoundPort(
         device=device,
@@ -203,7 +213,7 @@ def _port(
         state=state,
         physical_state=joining.field("physical_state"),
         link_layer=joining.field("link_layer"),
-        rate_gbps=rate if state in ("Active", None) else None,
+        rate_gbps=rate if state == "Active" or not joining.said("state") else None,
         pci=joining.address(),
         model=card.model if card else _model(of_port),
         vendor_id=vendor,

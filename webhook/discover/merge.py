@@ -90,7 +90,7 @@ def _differ(node: str, what: str, result: Agreed[str]) -> Iterator[SiteFinding]:
         yield SiteFinding(
             "warning",
             (node,),
-            f"{what} is {one.value} by {one.where}, and {other.value} by {other.where}",
+            f"tools differ on {what}: {one.says(one.value)}, {other.says(other.value)}",
             _COLLECT,
         )
 
@@ -111,8 +111,8 @@ def _gpus(
     if listed.conflict is not None:
         one, other = listed.conflict
         words = (
-            f"GPUs: {_gpu_words(one.value)} says {one.where}, {_gpu_words(other.value)} says "
-            f"{other.where}"
+            f"tools differ on the GPUs: {one.says(_gpu_words(one.value))}, "
+            f"{other.says(_gpu_words(other.value))}"
         )
         return (), [SiteFinding("warning", (node,), words, _COLLECT)]
     if listed.value is None:

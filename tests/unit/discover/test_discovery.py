@@ -296,7 +296,7 @@ def test_an_unknown_state_is_said() -> None:
     """The devices are listed, and what to collect is said."""
     found = discovered({"n1": seen(port("mlx5_0", state=None, rate_gbps=None), gpus())})
     assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
-    assert messages(found, "warning") == ["n1: no tool gives the state of the RDMA ports"]
+    assert messages(found, "warning") == ["n1: the state of RDMA ports is unknown"]
 
 
 def test_a_node_without_devices_is_an_error() -> None:

@@ -63,6 +63,19 @@ def test_the_rate_of_a_port_that_is_down_is_not_used() -> None:
     assert only(port("mlx5_0", state=None)).rate_gbps == 200
 
 
+def test_a_contradicted_state_leaves_no_rate() -> None:
+    """Nobody knows whether the rate was shown while the port was Active."""
+    sighted = seen(port("mlx5_0"), port("mlx5_0", origin=Origin("x", 2), state="Down"))
+    (found,), _ = join_ports("node1", sighted)
+    assert (found.state, found.rate_gbps) == (None, None)
+
+
+def test_an_id_without_a_vendor_is_nvidias() -> None:
+    """Ibstat shows MT4123 and no vendor."""
+    found = only(port("mlx5_0", vendor_id=None))
+    assert (found.vendor_id, found.model) == (0x15B3, "ConnectX-6")
+
+
 def test_a_rate_seen_while_down_is_no_contradiction() -> None:
     """Only rates of sightings that may be Active are compared."""
     other = port("mlx5_0", origin=Origin("ibstatus", 2), state=None, rate_gbps=200.0)
@@ -72,18 +85,23 @@ def test_a_rate_seen_while_down_is_no_contradiction() -> None:
 @pytest.mark.parametrize(
     ("field", "one", "two", "words"),
     [
-        ("state", "Active", "Down", "the state: Active says ibstat (node.txt:1), Down says x"),
-        ("rate_gbps", 200.0, 100.0, "the rate in Gb/s: 200.0 says"),
-        ("link_layer", "InfiniBand", "Ethernet", "the link layer: InfiniBand says"),
-        ("device_id", 0x101B, 0x1015, "the device id: 0x101b says"),
-        ("firmware", "20.31.1014", "20.28.1002", "the firmware: 20.31.1014 says"),
-        ("numa", 0, 1, "the NUMA node: 0 says"),
+        (
+            "state",
+            "Active",
+            "Down",
+            "the state: ibstat says Active (node.txt:1), x says Down",
+        ),
+        ("rate_gbps", 200.0, 100.0, "the rate in Gb/s: ibstat says 200.0"),
+        ("link_layer", "InfiniBand", "Ethernet", "the link layer: ibstat says InfiniBand"),
+        ("device_id", 0x101B, 0x1015, "the device id: ibstat says 0x101b"),
+        ("firmware", "20.31.1014", "20.28.1002", "the firmware: ibstat says 20.31.1014"),
+        ("numa", 0, 1, "the NUMA node: ibstat says 0"),
         ("board_id", "MT_0000000223", "MT_0000000224", "the PSID"),
-        ("netdevs", ("ib0",), ("ib1",), "the network interface: ib0 says"),
-        ("pci", "0000:3b:00.0", "0000:5e:00.0", "the PCI address: 0000:3b:00.0 says"),
-        ("virtual", True, False, "whether it is a virtual function: True says"),
-        ("vendor_id", 0x15B3, 0x14E4, "the vendor's id: 0x15b3 says"),
-        ("physical_state", "LinkUp", "Polling", "the physical state: LinkUp says"),
+        ("netdevs", ("ib0",), ("ib1",), "the network interface: ibstat says ib0"),
+        ("pci", "0000:3b:00.0", "0000:5e:00.0", "the PCI address: ibstat says 0000:3b:00.0"),
+        ("virtual", True, False, "whether it is a virtual function: ibstat says True"),
+        ("vendor_id", 0x15B3, 0x14E4, "the vendor's id: ibstat says 0x15b3"),
+        ("physical_state", "LinkUp", "Polling", "the physical state: ibstat says LinkUp"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.islower() else "",
 )
@@ -96,7 +114,7 @@ def test_what_tools_say_differently_is_reported_and_not_used(
     (found,), (finding,) = join_ports("node1", seen(first, other))
     assert getattr(found, field) in (None, ())
     assert words in finding.message
-    assert "x (node.txt:12)" in finding.message
+    assert "(node.txt:12)" in finding.message
     assert finding.message.startswith("mlx5_0: tools differ on ")
     assert finding.nodes == ("node1",)
     assert finding.severity == "warning"

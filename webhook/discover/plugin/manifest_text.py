@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ import yaml
 from webhook.visible import visible
 
 _WIDEST = 100
+#: Ids of PCI: some readers of YAML take 10e5 for a number.
+_DIGITS = re.compile(r"[0-9a-fA-F]+")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -18,7 +21,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
+    style = "|" if "\n" in value else '"' if _DIGITS.fullmatch(value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

@@ -1,0 +1,216 @@
+"""`rdma-webhook discover`: what it reads, writes and refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from webhook.cli import main
+from webhook.config.load import parse_fabrics
+
+IBSTAT = """CA 'mlx5_0'
+	CA type: MT4123
+	Number of ports: 1
+	Firmware version: 20.38.1900
+	Port 1:
+		State: Active
+		Physical state: LinkUp
+		Rate: 200
+		Base lid: 7
+		LMC: 0
+		SM lid: 1
+		Link layer: InfiniBand
+"""
+NODES = """apiVersion: v1
+kind: List
+items:
+- kind: Node
+  metadata: {name: n1, labels: {nvidia.com/gpu.product: Tesla-V100-SXM2-32GB}}
+  status: {allocatable: {nvidia.com/v100: "8", rdma/rdma_v100: "63", cpu: "8"}}
+"""
+
+
+class Ran(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Discover = Callable[..., Ran]
+
+
+@pytest.fixture
+def discover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Discover:
+    """Return what runs discover in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, stdin: str = "") -> Ran:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = main(["discover", *words])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+def test_a_file_is_a_node(discover: Discover) -> None:
+    """Its name without its ending is the node's, and the file that is written loads."""
+    Path("n1.txt").write_text(IBSTAT)
+    ran = discover("n1.txt", "-o", "yaml")
+    assert ran.code == 0
+    assert parse_fabrics(ran.out, "fabrics.yaml").findings == ()
+    assert "1 node (n1)" in ran.out
+
+
+def test_standard_input_names_its_node_itself(discover: Discover) -> None:
+    """What hostnamectl printed is the name of the node."""
+    ran = discover("-", "-o", "json", stdin=f"   Static hostname: node7\n{IBSTAT}")
+    assert [node["name"] for node in json.loads(ran.out)["nodes"]] == ["node7"]
+
+
+def test_a_folder_is_a_node_with_several_files(discover: Discover) -> None:
+    """What it holds of /sys is read as well; hidden files are not."""
+    ports = Path("nodes/n2/sys/class/infiniband/mlx5_0/ports/1")
+    ports.mkdir(parents=True)
+    (ports / "state").write_text("4: ACTIVE\n")
+    Path("nodes/n2/ibstat.out").write_text(IBSTAT)
+    Path("nodes/n2/.hidden").write_text("?")
+    Path("nodes/n1.log").write_text(IBSTAT)
+    ran = discover("--dir", "nodes", "-o", "json")
+    assert [node["name"] for node in json.loads(ran.out)["nodes"]] == ["n1", "n2"]
+
+
+def test_nothing_given_says_what_to_collect(discover: Discover) -> None:
+    """Exit code 2, and the commands to run on each node."""
+    ran = discover()
+    assert ran.code == 2
+    assert "rdma-webhook discover script prints" in ran.err
+    assert "ibstat" in ran.err
+
+
+def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
+    """The file, the line, what it says, and which tools are known."""
+    Path("n1.txt").write_text("\n\nbash: ibstat: command not found\n")
+    ran = discover("n1.txt")
+    assert ran.code == 2
+    assert ran.out == ""
+    first, second = ran.err.splitlines()
+    assert "n1.txt:3: 'bash: ibstat: command not found' is not the output of a known" in first
+    assert "nothing usable in any input" in second
+
+
+def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
+    """The others are printed; the exit code says that not all could be read."""
+    Path("n1.txt").write_text(IBSTAT)
+    Path("n2.txt").write_text("")
+    ran = discover("n1.txt", "n2.txt", "-o", "json")
+    assert ran.code == 2
+    assert len(json.loads(ran.out)["nodes"]) == 1
+    assert "n2.txt: is empty" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["missing.txt"], "missing.txt: cannot be read: No such file or directory"),
+        (["--dir", "missing"], "missing: cannot be read: No such file or directory"),
+        (["--dir", "."], ".: is empty: expected a file or a folder for each node"),
+        (["--nodes", "missing.yaml"], "missing.yaml: cannot be read"),
+        (["a\0b"], "cannot be read"),
+    ],
+    ids=["file", "directory", "empty directory", "nodes", "name"],
+)
+def test_what_cannot_be_read_is_named(discover: Discover, words: list[str], said: str) -> None:
+    """One line with the name and the reason, and exit code 2."""
+    ran = discover(*words)
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert said in line
+
+
+@pytest.mark.parametrize("option", ["--network", "--namespace"])
+def test_malformed_options_are_refused(discover: Discover, option: str) -> None:
+    """What cannot be a name in Kubernetes is refused at once."""
+    with pytest.raises(SystemExit):
+        discover("-", option, "Not A Name")
+
+
+def test_nodes_come_from_the_cluster_too(discover: Discover) -> None:
+    """Their products and resources are used; a file without nodes is refused."""
+    Path("n1.txt").write_text(IBSTAT)
+    Path("nodes.yaml").write_text(NODES)
+    Path("pods.yaml").write_text("kind: Pod\nmetadata: {name: p}\n")
+    (fabric,) = json.loads(discover("n1.txt", "--nodes", "nodes.yaml", "-o", "json").out)["fabrics"]
+    assert fabric["resources"] == [{"name": "rdma/rdma_v100"}]
+    assert fabric["match"]["gpuResources"] == ["nvidia.com/v100"]
+    ran = discover("n1.txt", "--nodes", "pods.yaml")
+    assert ran.code == 2
+    assert "pods.yaml: holds no Node: give what kubectl get nodes" in ran.err
+
+
+def test_nodes_alone_are_no_fabric(discover: Discover) -> None:
+    """The API server says nothing of ports, and what to collect is said."""
+    ran = discover("--nodes", "-", "-o", "json", stdin=json.dumps({"kind": "NodeList", "items": [
+        {"metadata": {"name": "n1"}}]}))  # fmt: skip
+    answer = json.loads(ran.out)
+    assert ran.code == 1
+    assert answer["fabrics"] == []
+    assert answer["nodes"][0]["ports"] == []
+
+
+def test_the_script_and_the_daemonset_are_printed(discover: Discover) -> None:
+    """Both collect on nodes; nothing is read."""
+    assert discover("script").out.startswith("#!/bin/sh")
+    ran = discover("daemonset", "--namespace", "lab", "--image", "debian")
+    assert "kind: DaemonSet" in ran.out
+    assert "namespace: lab" in ran.out
+
+
+def test_this_machine_is_a_node(discover: Discover) -> None:
+    """It may have no RDMA device, which is then said; nothing is installed."""
+    ran = discover("--run", "-o", "json")
+    (node,) = json.loads(ran.out)["nodes"]
+    assert node["name"]
+
+
+def test_files_are_written_beside_the_output(discover: Discover) -> None:
+    """A picture, a page, and the device plugin's files; all in UTF-8."""
+    Path("n1.txt").write_text(IBSTAT)
+    words = ["n1.txt", "--svg", "a.svg", "--html", "a.html", "--plugin", "p"]
+    assert discover(*words).code == 0
+    assert Path("a.svg").read_text().startswith("<svg ")
+    assert "<!doctype html>" in Path("a.html").read_text()
+    assert {file.name for file in Path("p").iterdir()} == {
+        "rdma-devices.yaml",
+        "nic-cluster-policy.yaml",
+    }
+    assert discover(*words).code == 0
+
+
+def test_a_plugin_file_that_differs_is_not_overwritten(discover: Discover) -> None:
+    """Somebody may have changed it."""
+    Path("n1.txt").write_text(IBSTAT)
+    Path("p").mkdir()
+    Path("p/rdma-devices.yaml").write_text("changed")
+    ran = discover("n1.txt", "--plugin", "p")
+    assert ran.code == 2
+    assert "p/rdma-devices.yaml: exists and differs" in ran.err
+    assert Path("p/rdma-devices.yaml").read_text() == "changed"
+
+
+@pytest.mark.parametrize("option", ["--svg", "--html", "--plugin"])
+def test_a_place_that_cannot_be_written_is_named(discover: Discover, option: str) -> None:
+    """One line, and exit code 2."""
+    Path("n1.txt").write_text(IBSTAT)
+    ran = discover("n1.txt", option, "n1.txt/there")
+    assert ran.code == 2
+    assert "n1.txt/there" in ran.err.splitlines()[-1]
