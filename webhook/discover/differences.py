@@ -94,7 +94,7 @@ def _of_choice(choice: NodeChoice) -> Iterator[SiteFinding]:
             "discover script.",
         )
     for port in node.ports:
-        if port.device is None:
+        if port.device is None and any(other.device for other in node.ports):
             yield SiteFinding(
                 "warning",
                 (node.name,),
@@ -123,6 +123,17 @@ _WHEN_DOWN = {
     "Disabled": "Enable the port (ibportstate, or mlxlink), or plug in its cable.",
     "Polling": "It finds no partner: check cable, transceiver and the switch's port.",
 }
+
+
+def _never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
+    for device, because in plan.devices.left_out.items():
+        if because.startswith("Down"):
+            yield SiteFinding(
+                "warning",
+                plan.group.nodes,
+                f"{device} is {because}, so the fabric does not use it",
+                "Connect it on all nodes and discover again, or leave it as it is.",
+            )
 
 
 def _ports_unknown(plan: FabricPlan) -> Iterator[SiteFinding]:
@@ -300,7 +311,8 @@ def _gids(plan: FabricPlan) -> Iterator[SiteFinding]:
     if plan.group.card.link_layer != "Ethernet":
         return
     for choice, port in _ports(plan):
-        table = [one for one in choice.node.gids if one.device == port.device]
+        rows = (one for one in choice.node.gids if one.device == port.device)
+        table = [one for one in rows if one.version is not None]  # ibstatus shows one GID only
         usable = any(one.version == "v2" and one.gid.strip("0:") for one in table)
         if table and not usable and port.state == "Active":
             yield SiteFinding(
@@ -353,6 +365,7 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[SiteFinding]], ...] = (
     _pcie,
     _gids,
     _namespaces,
+    _never_up,
     _ports_unknown,
     _firmware,
     _drivers,

@@ -21,7 +21,13 @@ from tests.unit.discover.seen import (
 from webhook.config.load import parse_fabrics
 from webhook.discover.discovery import Discovery
 from webhook.discover.site import KubeNode, Sighted
-from webhook.machine.sightings import CounterSighting, GidSighting, Origin, PortSighting
+from webhook.machine.sightings import (
+    CardSighting,
+    CounterSighting,
+    GidSighting,
+    Origin,
+    PortSighting,
+)
 
 V100 = "Tesla V100-SXM2-32GB"
 H100 = "NVIDIA H100 80GB HBM3"
@@ -85,6 +91,9 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     found = discovered(nodes)
     assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0"]
     assert "left out: mlx5_1: Down on all nodes (Polling)" in found.text
+    assert messages(found, "warning") == [
+        "n1,n2: mlx5_1 is Down on all nodes (Polling), so the fabric does not use it"
+    ]
     assert not found.needs_a_fix
 
 
@@ -305,6 +314,16 @@ def test_a_node_without_devices_is_an_error() -> None:
     assert "no tool shows an RDMA device" in messages(found, "error")[0]
 
 
+def test_a_card_without_a_device_is_said_only_beside_others() -> None:
+    """Lspci alone shows no RDMA device, but no tool that would have was run."""
+    card = CardSighting(Origin("lspci", 1), "5e:00.0", 0x0207, 0x15B3, 0x101B)
+    beside = seen(port("mlx5_0", pci="3b:00.0"), card, gpus())
+    assert messages(discovered({"n1": beside}), "warning") == [
+        "n1: ConnectX-6 at 5e:00.0 has no RDMA device"
+    ]
+    assert messages(discovered({"n1": seen(card)}), "warning") == []
+
+
 def test_unlimited_memlock_is_written() -> None:
     """Where all nodes have it, pods that do not run as root have RDMA as well."""
     nodes = {"n1": seen(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
@@ -347,9 +366,15 @@ def test_a_missing_card_is_an_error() -> None:
 
 def test_a_roce_port_without_an_address_is_an_error() -> None:
     """Without a RoCE v2 GID, nothing connects."""
-    empty = GidSighting(Origin("show_gids", 1), "mlx5_0", 1, 0, "0000:" * 7 + "0000", "v2")
-    found = discovered({"n1": seen(ethernet("mlx5_0", netdevs=("ens1",)), empty, gpus())})
+    origin, gid = Origin("show_gids", 1), "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"
+    old = GidSighting(origin, "mlx5_0", 1, 0, gid, "v1")
+    roce = ethernet("mlx5_0", netdevs=("ens1",))
+    found = discovered({"n1": seen(roce, old, gpus())})
     assert messages(found, "error") == ["n1: mlx5_0 has no RoCE v2 GID"]
+    both = seen(roce, old, old._replace(version="v2", gid_index=1), gpus())
+    assert messages(discovered({"n1": both}), "error") == []
+    one = seen(roce, old._replace(version=None), gpus())
+    assert messages(discovered({"n1": one}), "error") == []
 
 
 def test_slower_nodes_are_another_fabric_and_a_warning() -> None:
