@@ -73,7 +73,7 @@ def test_standard_input() -> None:
     text = json.dumps(live(status("none", "Launcher")))
     code, out, err = run("-f", "-", stdin=text)
     assert (code, err) == (0, "")
-    assert out.startswith("Pod lab/train-0\n  ✔ The pod needs no RDMA of its own: ")
+    assert out.startswith("Pod lab/train-0\n  ✔ The pod itself needs no RDMA: ")
 
 
 def test_several_files(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_codes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no pod and no code: name one"),
+        ([], "name a pod or a reason code"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
         (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
         (["train", "--kubeconfig", "missing"], "there is no kubeconfig missing: name one"),
@@ -132,7 +132,7 @@ def test_nonsense(text: str) -> None:
 def test_a_workload_is_no_pod(tmp_path: Path) -> None:
     """It is said which command takes it."""
     _, _, err = run("-f", written(tmp_path, job()))
-    assert "no pod in it: give what kubectl get pod -o yaml prints" in err
+    assert "contains no pods: give the output of kubectl get pod -o yaml" in err
     assert "rdma-webhook preview" in err
 
 
@@ -199,7 +199,7 @@ def test_the_namespace_of_the_context(tmp_path: Path, server: Server) -> None:
     assert run("pod/train-0", *access, "--context", "x")[0] == 0
     code, _, err = run("train-0", *access, "-n", "other")
     assert code == 2
-    assert "you may not read pod train-0 in namespace other" in err
+    assert "you do not have the right to read pod train-0 in namespace other" in err
     assert server.asked[-1] == "/api/v1/namespaces/other/pods/train-0"
 
 
@@ -210,10 +210,10 @@ def test_rights_that_are_lacking(tmp_path: Path, server: Server) -> None:
     assert (code, err) == (1, "")
     end = out[out.index("What could not be read") :].splitlines()
     assert [line.strip(" ·") for line in end[1:]] == [
-        "You may not read the kinds of batch/v1.",
-        "You may not read namespace lab.",
-        "You may not read mutatingwebhookconfigurations.",
-        "You may not read the events of Pod train-0.",
+        "You do not have the right to read the kinds of batch/v1.",
+        "You do not have the right to read namespace lab.",
+        "You do not have the right to read mutatingwebhookconfigurations.",
+        "You do not have the right to read the events of Pod train-0.",
     ]
 
 

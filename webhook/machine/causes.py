@@ -61,7 +61,7 @@ class Cause(NamedTuple):
 _NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
 _NET_IB = "nccl, src/transport/net_ib"
 _NCCL_ENV = "NCCL documentation, Environment Variables"
-_TEXT = "Run it again with NCCL_DEBUG=INFO"
+_TEXT = "Run the job again with NCCL_DEBUG=INFO"
 
 TRANSPORTS = (
     Cause(
@@ -76,7 +76,7 @@ TRANSPORTS = (
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other machines run over TCP sockets, not over RDMA.",
         "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
-        "libibverbs). If there is none, run it again with NCCL_DEBUG=INFO.",
+        "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
     Cause(
@@ -123,8 +123,8 @@ SETTINGS = (
         re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
         "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
         "NCCL_IB_DISABLE turns RDMA off.",
-        "Remove the variable: look in the container's env, in envFrom, in the image and in "
-        "nccl.conf.",
+        "Remove the variable: it may be set in the container's env, by envFrom, in the image, or "
+        "in nccl.conf.",
         _NCCL_ENV,
     ),
     Cause(
@@ -132,8 +132,8 @@ SETTINGS = (
         re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
         "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
         "NCCL_NET makes NCCL use TCP sockets.",
-        "Remove the variable: look in the container's env, in envFrom, in the image and in "
-        "nccl.conf.",
+        "Remove the variable: it may be set in the container's env, by envFrom, in the image, or "
+        "in nccl.conf.",
         _NCCL_ENV,
     ),
 )  # fmt: skip
@@ -144,10 +144,10 @@ SLOWER = (
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
         "NCCL uses RDMA, but each message goes through the host's memory, since the NIC cannot "
-        "read the GPU's.",
-        "Ask whoever runs the node whether nvidia-peermem is loaded, or DMA-BUF available. If "
-        "the line gives a distance, the GPU and the NIC are on different PCIe switches, and "
-        "nothing is wrong.",
+        "read the GPU's memory.",
+        "Ask whoever runs the node whether nvidia-peermem is loaded or DMA-BUF is available. If "
+        "the line gives a distance, the GPU and the NIC are on different PCIe switches, and this "
+        "is expected.",
         _NET_IB,
     ),
 )  # fmt: skip
@@ -156,16 +156,15 @@ TROUBLES = (
     Cause(
         "NoDeviceFound", "trouble", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
-        "NCCL found no RDMA device, and goes on over TCP sockets without an error.",
-        "If /dev/infiniband is missing in the container, it has no RDMA resource. If it is "
-        "there, NCCL_IB_HCA may name no device that exists, or the image may lack "
-        "ibverbs-providers.",
+        "NCCL found no RDMA device, and silently uses TCP sockets.",
+        "If the container has no /dev/infiniband, it has no RDMA resource. If it has, "
+        "NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
         _NET_IB,
     ),
     Cause(
         "LibraryMissing", "trouble", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
-        "The image has no libibverbs, so NCCL goes on over TCP sockets without an error.",
+        "The image has no libibverbs, so NCCL silently uses TCP sockets.",
         "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
@@ -173,7 +172,7 @@ TROUBLES = (
         "ProviderMissing", "trouble", "verbs", "no userspace device-specific driver found", None,
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
-        "The image has libibverbs, but not the part of it for this NIC.",
+        "The image has libibverbs, but not its driver for this NIC.",
         "Add ibverbs-providers (or rdma-core) to the image.",
         "rdma-core, libibverbs/init.c",
     ),
@@ -185,8 +184,8 @@ TROUBLES = (
         ),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Cannot allocate memory",
-        "The kernel refused to register memory: it exceeds the limit on locked memory "
-        "(ulimit -l), and the process may not exceed it.",
+        "The kernel refused to register memory: the process would exceed its limit on locked "
+        "memory (ulimit -l).",
         "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
         "has LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
@@ -196,8 +195,7 @@ TROUBLES = (
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
-        "UCX could not register memory: the limit on locked memory is too small, and the process "
-        "may not exceed it.",
+        "UCX could not register memory: the limit on locked memory is too small.",
         "The process needs the capability IPC_LOCK and the user root, or a node whose containerd "
         "has LimitMEMLOCK=infinity.",
         "openucx/ucx, src/uct/ib/base",
@@ -226,7 +224,7 @@ TROUBLES = (
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
         "The NIC cannot register the GPU's memory.",
-        "Ask whoever runs the node to load nvidia-peermem, or for a driver with DMA-BUF.",
+        "Ask whoever runs the node to load nvidia-peermem, or to install a driver with DMA-BUF.",
         "linux-rdma/perftest, issue 126",
     ),
     Cause(
@@ -267,9 +265,9 @@ TROUBLES = (
         "PortDown", "trouble", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
-        "The port of that RDMA device is down.",
-        "Use another device of the node (ibstat shows which are Active), and report the port to "
-        "whoever runs the node.",
+        "The port of this RDMA device is down.",
+        "Use another device of the node (ibstat shows those that are Active), and report the "
+        "port to whoever runs the node.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
@@ -284,8 +282,8 @@ TROUBLES = (
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
         "The container has no RDMA device with that name.",
-        "Name a device that the container has: ls /sys/class/infiniband shows those of the node, "
-        "and /dev/infiniband has those that the RDMA resource brings.",
+        "Name a device that the container has: /sys/class/infiniband lists those of the node, "
+        "and /dev/infiniband has those that come with the RDMA resource.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
@@ -301,8 +299,8 @@ TROUBLES = (
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
-        "Two machines could not connect: on RoCE, the GID does not belong to this network "
-        "namespace, or NCCL_IB_GID_INDEX is that of another machine.",
+        "Two machines could not connect. On RoCE, the GID does not belong to the pod's network "
+        "namespace, or NCCL_IB_GID_INDEX is right for another machine only.",
         "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
         "or newer, and do not set NCCL_IB_GID_INDEX. On InfiniBand: check that both machines are "
         "on one fabric.",
@@ -313,9 +311,9 @@ TROUBLES = (
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "A transfer over RDMA failed: with error 12, the other machine did not answer in time.",
-        "Read the log of the other rank first: it may have ended. If it runs, both may use "
-        "devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE without "
-        "flow control). Error 4 is a defect of GPUDirect on the node.",
+        "Read the log of the other rank first: it may have ended. If it is running, the two may "
+        "use devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE "
+        "without flow control). Error 4 points to GPUDirect on the node.",
         _NET_IB,
     ),
     Cause(
@@ -332,31 +330,31 @@ TROUBLES = (
         "PeerClosed", "trouble", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
-        "Another rank ended, and this one only noticed.",
-        "Read the log of the rank that the line names: the cause is there. A frequent one is a "
-        "pod of the job without IPC_LOCK.",
+        "Another rank ended; this one only noticed it.",
+        "Read the log of the rank that the line names: it has the cause, often a pod of the job "
+        "without IPC_LOCK.",
         "nccl, src/misc/socket.cc",
     ),
     Cause(
         "CrashInProxy", "trouble", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after another of its calls had failed.",
-        "Read the NCCL WARN lines above, on all ranks: memory that could not be registered "
-        "(IPC_LOCK missing) has ended like this.",
+        "Read the NCCL WARN lines above it, on all ranks. A known cause is memory that could not "
+        "be registered (IPC_LOCK missing).",
         "a published report on vLLM over InfiniBand",
     ),
     Cause(
         "SystemError", "trouble", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A system call of NCCL failed; this line does not say which.",
-        f"Read the NCCL WARN lines above. If there are none: {_TEXT[0].lower()}{_TEXT[1:]}.",
+        "A system call failed in NCCL; this line does not say which.",
+        f"Read the NCCL WARN lines above it. If there are none: {_TEXT[0].lower()}{_TEXT[1:]}.",
         "nccl, src/init.cc",
     ),
     Cause(
         "PeerFailedFirst", "trouble", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
         "The other side of perftest ended first.",
-        "Read the output of the other side: the cause is there.",
+        "Read the output of the other side: it has the cause.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
@@ -430,7 +428,7 @@ TROUBLES = (
     Cause(
         "NoSocketInterface", "trouble", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
-        "NCCL_SOCKET_IFNAME names no network interface that is there.",
+        "NCCL_SOCKET_IFNAME matches no network interface of the pod.",
         "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove it.",
         "nccl, src/bootstrap.cc",
     ),
@@ -439,7 +437,7 @@ TROUBLES = (
         re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
-        "The volume at /dev/shm is too small: it has 64 MiB by default.",
+        "The volume at /dev/shm is too small; the default is 64 MiB.",
         "Mount an emptyDir of medium Memory at /dev/shm, or ask for `sharedMemory` in the "
         "fabrics file.",
         "NCCL documentation, Troubleshooting",
@@ -458,7 +456,7 @@ TROUBLES = (
         "UcxNothingUsable", "trouble", "ucx", "no usable transports/devices", None,
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
-        "UCX_NET_DEVICES and UCX_TLS together leave UCX nothing to use.",
+        "UCX_NET_DEVICES and UCX_TLS together leave UCX no device to use.",
         "Add the pod's interface to UCX_NET_DEVICES (mlx5_0:1,eth0), since UCX applies it to TCP "
         "too, or remove both variables.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
@@ -467,7 +465,7 @@ TROUBLES = (
         "OtherLauncher", "trouble", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
-        "mpirun is that of MPICH or Intel MPI, and got an option of Open MPI.",
+        "This mpirun belongs to MPICH or Intel MPI, and was given an option of Open MPI.",
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
         "MPICH 5.0 and Intel MPI 2021.18, run",
     ),

@@ -56,7 +56,7 @@ def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
     if own:
         text = (
             f"RDMA is not certain: the webhook was not called, but the pod requests {own[0]} "
-            "itself. Whether it has all else that it needs is not checked."
+            "itself. Whether it has everything else that RDMA needs was not checked."
         )
         return "unsure", Sentence(called.code, "unsure", text, called.remedy)
     if called.level == "unsure":
@@ -74,7 +74,7 @@ def _by_status(status: PodStatus) -> Sentence:
         "yes": f"The pod is equipped for RDMA{over}",
         "no": "No RDMA",
         "unsure": f"RDMA{over} is not certain",
-        "none": "The pod needs no RDMA of its own",
+        "none": "The pod itself needs no RDMA",
     }
     text = f"{starts[status.rdma]}: {_when(code)} ({code})."
     remedy = REMEDIES.get(code, "")
@@ -92,16 +92,16 @@ def _when(code: str) -> str:
 def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
     """Say what was seen at work, where admission said something else, or nothing."""
     said = {
-        "yes": "admission said that it is equipped",
-        "no": "admission said no",
-        "unsure": "admission could not be certain",
-        "none": "admission took it for a launcher",
+        "yes": "at admission it was equipped",
+        "no": "at admission it was not equipped",
+        "unsure": "at admission this was not certain",
+        "none": "at admission it was taken for a launcher",
     }
     texts = {
         "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
-        "RdmaInUse": "RDMA is in use, by the log",
-        "SocketsInUse": "No RDMA in use: the log shows TCP sockets",
-        "MixedTransports": "RDMA is in use in part: the log shows TCP sockets too",
+        "RdmaInUse": "The log shows that RDMA is in use",
+        "SocketsInUse": "RDMA is not in use: the log shows TCP sockets",
+        "MixedTransports": "RDMA is only partly in use: the log shows TCP sockets too",
     }
     before = said[status.rdma] if status is not None else "the webhook was not called"
     text = f"{texts[witness]} ({before})."

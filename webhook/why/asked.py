@@ -26,7 +26,7 @@ def tell_asked(gathered: Gathered) -> Iterator[Sentence]:
         if (found := _shown(extended_requests(container)))
     ]
     if not requests:
-        text = "No container requests a GPU, an RDMA resource, or another device."
+        text = "No container requests a GPU, an RDMA resource or another device."
         yield Sentence("NoDeviceRequested", "fact", text)
     for text in requests:
         yield Sentence("Requests", "fact", f"Container {text}{_by_us(gathered, text)}.")

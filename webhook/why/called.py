@@ -41,7 +41,7 @@ def _malformed_value(gathered: Gathered) -> Sentence | None:
     try:
         opted_in({ENABLE: written})
     except Denial as denial:
-        text = f"No: {denial}. The webhook denies such a pod, so it was not called for this one."
+        text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
         remedy = f'Write {ENABLE}: "true" in {_of_template(gathered)}, and {_AGAIN}.'
         return _no(denial.reason.code, text, remedy)
     return None
@@ -56,7 +56,7 @@ def _never(gathered: Gathered) -> Sentence | None:
         text = "No: the pod runs on Windows, where there is no RDMA."
         return _no("WindowsPod", text, "Run the job in a Linux container.")
     if gathered.home in EXCLUDED:
-        text = f"No: namespace {gathered.home} is never touched."
+        text = f"No: the webhook is never called for namespace {gathered.home}."
         return _no("NamespaceExcluded", text, "Run the job in another namespace.")
     return None
 
@@ -138,8 +138,8 @@ def _unlabelled(gathered: Gathered) -> Iterator[Sentence]:
     found = "" if value is None else f"; its value is {value!r:.80}"
     text = f'No: namespace {name} does not have the label {LABEL}: "true"{found}.'
     remedy = (
-        f"Ask whoever administers the namespace to run: kubectl label --overwrite namespace {name} "
-        f"{LABEL}=true. Then {_AGAIN}."
+        "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
+        f"{name} {LABEL}=true. Then {_AGAIN}."
     )
     yield _no("NamespaceNotLabelled", text, remedy)
 
@@ -152,7 +152,7 @@ def _not_installed(gathered: Gathered) -> Iterator[Sentence]:
     for setup in gathered.webhooks or ():
         if not word_at(setup.webhook, ("clientConfig", "caBundle")):
             text = "No: the webhook's configuration has no caBundle, so it cannot be called."
-            remedy = "Ask whoever runs the cluster to look at: rdma-webhook certs status."
+            remedy = "Ask whoever runs the cluster to run: rdma-webhook certs status."
             yield _no("NoCaBundle", text, remedy)
 
 
@@ -166,9 +166,12 @@ def _too_early(gathered: Gathered) -> Iterator[Sentence]:
     installed = min(
         (word_at(one.configuration, _CREATED) for one in gathered.webhooks or ()), default=""
     )
-    again = f"{_AGAIN[0].upper()}{_AGAIN[1:]}: it will be seen now."
+    again = f"{_AGAIN[0].upper()}{_AGAIN[1:]}: the webhook will now be called."
     if installed > created:
-        text = f"No: the pod was created at {created}, before the webhook, at {installed}."
+        text = (
+            f"No: the pod was created at {created}, before the webhook was installed, at "
+            f"{installed}."
+        )
         yield _no("CreatedBeforeWebhook", text, again)
     if annotated > created:
         text = (
@@ -205,7 +208,7 @@ def _not_answered(gathered: Gathered) -> Iterator[Sentence]:
             "No: the webhook did not answer when the pod was created, and with failurePolicy "
             "Ignore the API server then creates the pod as it is."
         )
-        remedy = f"Check that the webhook is ready, and {_AGAIN}: it will be seen then."
+        remedy = f"Check that the webhook is ready, and {_AGAIN}."
         yield _no("DidNotAnswer", text, remedy)
     missing = [
         what
@@ -217,8 +220,8 @@ def _not_answered(gathered: Gathered) -> Iterator[Sentence]:
     ]
     if missing:
         text = (
-            f"No: the pod has the annotation, but no rdma.lab/status. Why is not certain, since "
-            f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not known."
+            "No: the pod has the annotation, but no rdma.lab/status. The reason is not certain, "
+            f"since {' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not known."
         )
         remedy = (
             f'Check that the namespace has the label {LABEL}: "true" (kubectl get namespace '
@@ -227,8 +230,8 @@ def _not_answered(gathered: Gathered) -> Iterator[Sentence]:
         yield _no("NotCalled", text, remedy)
     else:
         text = (
-            "No: the pod has the annotation and its namespace the label, but it was created before "
-            "one of them, or before the webhook."
+            "No: the pod has the annotation and its namespace the label, but it was created "
+            "before one of them was set, or before the webhook was installed."
         )
-        again = f"{_AGAIN[0].upper()}{_AGAIN[1:]}: it will be seen now."
+        again = f"{_AGAIN[0].upper()}{_AGAIN[1:]}: the webhook will now be called."
         yield _no("CreatedEarlier", text, again)

@@ -10,7 +10,13 @@ from webhook.decision.outcome import Reason
 from webhook.errors import WebhookError
 from webhook.machine.causes import CAUSES
 from webhook.mutations import MUTATIONS
-from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS
+from webhook.pipeline.reasons import (
+    DECISION_REASONS,
+    DENIALS,
+    PIPELINE_REASONS,
+    VERDICT_REASONS,
+)
 from webhook.why.remedies import REMEDIES
 
 #: Where reasons come from that are not a mutation's.
@@ -19,10 +25,13 @@ _VERDICT, _DECISION, _REQUEST, _LOG = "verdict", "decision", "request", "log"
 MEANINGS = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
     "no": "The pod has no RDMA: its traffic goes over sockets, or the job fails.",
-    "unsure": "Whether the pod has RDMA depends on what admission cannot see.",
-    "none": "The pod needs no RDMA of its own: it starts ranks in other pods, which use it.",
-    None: "It does not decide whether the pod has RDMA.",
+    "unsure": "Whether the pod has RDMA depends on something that admission cannot see.",
+    "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use it.",
+    None: "This code alone does not decide whether the pod has RDMA.",
 }
+
+
+_DENIED = "The webhook denies the pod: it is not created until this is corrected."
 
 
 class UnknownCodeError(WebhookError):
@@ -57,6 +66,8 @@ class Explained(NamedTuple):
     @property
     def meaning(self) -> str:
         """What the code means for RDMA, as a sentence; "" for a line of a log, which says it."""
+        if self.code in _DENIALS:
+            return _DENIED
         return "" if self.rows[0].part == _LOG else MEANINGS[self.rdma]
 
 
@@ -72,6 +83,8 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 CODES = tuple(dict.fromkeys(row.code for row in CODE_ROWS))
+#: The codes of reasons that always deny a pod; an ambiguous fabric does only where a site says so.
+_DENIALS = frozenset(one.code for one in DENIALS if one is not FABRIC_AMBIGUOUS)
 _CAUSES = {cause.code: cause for cause in CAUSES}
 _BY_LOWER = {code.lower(): code for code in (*CODES, *_CAUSES)}
 

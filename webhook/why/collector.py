@@ -120,7 +120,7 @@ class Collector:
             if error.code == _NOT_FOUND:
                 raise NoPodError(self._absent(namespace, name)) from None
             if error.code == _FORBIDDEN:
-                message = f"you may not read pod {name} in namespace {namespace}"
+                message = f"you do not have the right to read pod {name} in namespace {namespace}"
                 raise NoPodError(message) from None
             raise
 
@@ -133,7 +133,7 @@ class Collector:
             if owner and name.startswith(owner):
                 kind = word_at(event, ("involvedObject", "kind"))
                 return f"{told}; {kind} {owner} could not create a pod: {event.get('message')}"
-        return f"{told} (kubectl get pods -n {namespace} lists those that are there)"
+        return f"{told}; to list its pods: kubectl get pods -n {namespace}"
 
     def _owners(self, pod: Item, namespace: str) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -200,14 +200,18 @@ class Collector:
         found: list[ContainerProcesses] = []
         for name in _running(bare.pod):
             if at(bare.pod, ("spec", "hostPID")) is True:
-                problem = "with hostPID, the processes of other pods would count too"
+                problem = (
+                    "the pod has hostPID: true, so the processes of other pods would count too"
+                )
                 found.append(ContainerProcesses(name, problem=problem))
                 continue
             try:
                 command = ["/bin/sh", "-c", SCRIPT]
                 said = self._inside.run(namespace, bare.name, name, command)
             except ClusterError as error:
-                problem = f"{_said(error)} (it takes the right to pods/exec, and a shell)"
+                problem = (
+                    f"{_said(error)} (this needs the right to pods/exec, and a shell in the image)"
+                )
                 found.append(ContainerProcesses(name, problem=problem))
             else:
                 found.append(read_processes(name, said))
@@ -264,9 +268,9 @@ class Collector:
     def _lack(self, what: str, error: ClusterError) -> None:
         code = error.code if isinstance(error, RefusedError) else 0
         if code == _FORBIDDEN:
-            sentence = f"You may not read {what}."
+            sentence = f"You do not have the right to read {what}."
         elif code == _NOT_FOUND:
-            sentence = f"{what[0].upper()}{what[1:]}: not there any more."
+            sentence = f"{what[0].upper()}{what[1:]}: no longer there."
         else:
             sentence = f"{what[0].upper()}{what[1:]}: {_said(error)}."
         if sentence not in self._lacking:
@@ -304,9 +308,9 @@ def read_processes(container: str, said: str) -> ContainerProcesses:
         elif words[:1] == ["hidden"]:
             hidden = words[-1]
     if hidden is None:
-        why = "it has no ls" if "no-ls" in said else f"it answered {said.strip()!r:.120}"
+        why = "the image has no ls" if "no-ls" in said else f"it answered {said.strip()!r:.120}"
         return ContainerProcesses(container, problem=why)
     if hidden != "0" and not pinned:
-        problem = f"{hidden} of its processes belong to another user, and cannot be looked at"
+        problem = f"{hidden} of its processes belong to another user and cannot be inspected"
         return ContainerProcesses(container, problem=problem)
     return ContainerProcesses(container, tuple(pinned))

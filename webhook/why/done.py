@@ -23,7 +23,7 @@ def tell_done(gathered: Gathered) -> Iterator[Sentence]:
     told = {status.because}
     for codes in (_whole(status), status.skipped, status.warned):
         if isinstance(codes, int):
-            text = f"{codes} more reasons, which the annotation had no room to name."
+            text = f"{codes} more reasons, for which the annotation has no room."
             yield Sentence("Shortened", "unsure", text, _PREVIEW)
             continue
         for code in codes:
@@ -43,7 +43,7 @@ def _applied(names: tuple[str, ...] | int) -> Iterator[Sentence]:
     if not names:
         yield Sentence("NothingApplied", "fact", "It changed nothing.")
     elif isinstance(names, int):
-        text = f"It applied {names} mutations, which the annotation had no room to name."
+        text = f"It applied {names} mutations; the annotation has no room for their names."
         yield Sentence("Shortened", "unsure", text, _PREVIEW)
     else:
         for name in names:
@@ -55,7 +55,9 @@ def tell_code(code: str, status: PodStatus) -> Sentence:
     """Tell what a code of the status means, in the mutations that were not applied."""
     if not is_code(code):
         text = f"{code}: not known to this version of rdma-webhook."
-        return Sentence(code, "unsure", text, "Use the version that runs in the cluster.")
+        return Sentence(
+            code, "unsure", text, "Use the version of rdma-webhook that runs in the cluster."
+        )
     rows = [row for row in CODE_ROWS if row.code == code and not row.quiet]
     applied = () if isinstance(status.applied, int) else status.applied
     skipped = [row for row in rows if row.part not in applied] or rows

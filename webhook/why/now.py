@@ -33,7 +33,7 @@ _IMAGE = _Stuck(
 )
 _CONFIG = _Stuck(
     "a ConfigMap, a Secret or a key that it names is missing",
-    "Create what the message names.",
+    "Create the object that the message names.",
 )
 _START = _Stuck("the container could not be started", "Correct what the message names.")
 _WAITING = {
@@ -67,7 +67,7 @@ def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
         yield Sentence("Terminating", "fact", "The pod is being deleted.")
     if reason == "Evicted":
         text = f"The pod was evicted: {_cut(word_at(pod, ('status', 'message')))}"
-        remedy = "Request the memory and the disk that the job really uses, and create it again."
+        remedy = "Request the memory and the disk space that the job uses, and create it again."
         yield Sentence("Evicted", "problem", text, remedy)
     elif phase == "Running":
         yield Sentence("Running", "good", f"The pod is running on node {node}.")
@@ -75,12 +75,14 @@ def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
         yield Sentence("Succeeded", "good", f"The pod has completed on node {node}.")
     elif phase == "Failed":
         text = f"The pod has failed on node {node or '(none)'}."
-        remedy = "Read its log: rdma-webhook why POD --logs searches it for known errors."
+        remedy = "Search its log for known errors: rdma-webhook why POD --logs."
         yield Sentence("Failed", "problem", text, remedy)
     elif phase == "Pending" and node:
         yield Sentence("Starting", "fact", f"The pod is pending on node {node}.")
     elif not phase:
-        yield Sentence("NoStatus", "fact", "The manifest has no status: the pod was never created.")
+        yield Sentence(
+            "NoStatus", "fact", "The manifest has no status: it does not come from a cluster."
+        )
 
 
 def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
@@ -94,14 +96,16 @@ def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
             word_at(one, ("name",)) for one in items_at(gathered.pod, ("spec", "schedulingGates"))
         )
         text = f"The pod waits for its scheduling gates to be removed: {gates}."
-        yield Sentence("SchedulingGated", "unsure", text, "Ask whoever runs that queue.")
+        yield Sentence(
+            "SchedulingGated", "unsure", text, "Ask whoever runs the queue that set them."
+        )
         return
     lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
     for name in lacking:
         yield _insufficient(gathered, name, message)
     if not lacking:
         remedy = "Compare the pod's nodeSelector, affinity and tolerations with the nodes."
-        text = f"The pod is pending: the scheduler says: {message}"
+        text = f"The pod is pending. The scheduler says: {message}"
         yield Sentence("Unschedulable", "problem", text, remedy)
 
 
@@ -112,9 +116,9 @@ def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
     if gathered.nodes is None:
         text = f"{start}: no node has enough of it free, or none offers it.{said}"
         remedy = (
-            f"Look whether any node offers it: kubectl get nodes -o yaml | grep {name}. If one "
-            "does, wait until it is free; if none does, the name is wrong, or the RDMA device "
-            "plugin is not running."
+            f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
+            "does, wait until it is free; if none does, the name is wrong, or the device plugin "
+            "is not running."
         )
         return Sentence("Insufficient", "problem", text, remedy)
     offering = [node for node in gathered.nodes if _offers(node, name)]
@@ -128,8 +132,8 @@ def _insufficient(gathered: Gathered, name: str, message: str) -> Sentence:
     names = ", ".join(word_at(node, ("metadata", "name")) for node in offering[:3])
     more = f" and {len(offering) - 3} more" if len(offering) > 3 else ""  # noqa: PLR2004
     text = (
-        f"{start}: {names}{more} offer it, but have too little free, or are excluded by what else "
-        f"the pod needs.{said}"
+        f"{start}: {names}{more} offer it, but have too little free, or are excluded by the "
+        f"pod's other requirements.{said}"
     )
     remedy = "Wait until another job ends, or request less."
     return Sentence("Insufficient", "problem", text, remedy)
@@ -145,7 +149,7 @@ def _container(pod: Item, container: Item) -> Iterator[Sentence]:
     waiting = word_at(container, ("state", "waiting", "reason"))
     message = _cut(word_at(container, ("state", "waiting", "message")))
     if stuck := _WAITING.get(waiting):
-        text = f"Container {name} waits, since {stuck.text} ({waiting}): {message}"
+        text = f"Container {name} cannot start: {stuck.text} ({waiting}): {message}"
         yield Sentence(waiting, "problem", text, stuck.remedy)
     restarts = number_at(container, ("restartCount",))
     ended = _ended(container)
@@ -156,7 +160,7 @@ def _container(pod: Item, container: Item) -> Iterator[Sentence]:
         yield Sentence("Restarted", "unsure", text, _LOGS)
 
 
-_LOGS = "Read the log before the restart: rdma-webhook why POD --logs reads it too."
+_LOGS = "Read the log from before the restart: rdma-webhook why POD --logs searches it too."
 
 
 def _ended(container: Item) -> Item | None:
@@ -182,7 +186,7 @@ def _end(pod: Item, name: str, ended: Item, restarts: int) -> Sentence:
         return _oom(pod, name, times)
     if code == _SIGKILL:
         text = f"Container {name} was killed (exit code 137){times}."
-        remedy = "Read its log; if memory is the cause, the node's kernel log tells (OOM)."
+        remedy = "Read its log. If memory was the cause, the node's kernel log has a line with OOM."
         return Sentence("Killed", "problem", text, remedy)
     crash = " (a segmentation fault)" if code == _SIGSEGV else ""
     said = _cut(word_at(ended, ("message",)))
@@ -198,12 +202,12 @@ def _oom(pod: Item, name: str, times: str) -> Sentence:
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
         remedy = (
-            "Raise limits.memory, or let the webhook remove it: without the annotation "
-            "rdma.lab/memory-limit: keep, and in a namespace that does not require a limit."
+            "Raise limits.memory, or let the webhook remove it: remove the annotation "
+            "rdma.lab/memory-limit: keep, and use a namespace that does not require a limit."
         )
     else:
-        text = f"Container {name} was killed since the node ran out of memory (OOMKilled){times}."
-        remedy = "Request the memory that the job really uses, so that the node has it."
+        text = f"Container {name} was killed because the node ran out of memory (OOMKilled){times}."
+        remedy = "Request as much memory as the job uses."
     return Sentence("OOMKilled", "problem", text, remedy)
 
 
@@ -241,9 +245,12 @@ def _about(event: Item) -> str:
 
 def _weight(reason: str) -> tuple[Level, str]:
     if reason == "NoRDMA":
-        return "unsure", "Do what the message says in the template, and create the pod again."
+        return "unsure", "Change the template as the message says, and create the pod again."
     if reason == "FailedCreate":
-        return "unsure", "Correct what the message names: the controller could not create a pod."
+        return (
+            "unsure",
+            "Correct what the message names: until then, the controller cannot create pods.",
+        )
     return "unsure", ""
 
 

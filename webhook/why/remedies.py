@@ -7,32 +7,35 @@ nothing to do: the code reports what was done, or what was not needed.
 from __future__ import annotations
 
 _NODES = (
-    "Ask whoever runs the nodes: containerd needs LimitMEMLOCK=infinity, or the NRI "
-    "ulimit-adjuster, and the fabrics file then says so in `memlock`."
+    "Ask whoever runs the nodes to set LimitMEMLOCK=infinity for containerd, or to run the NRI "
+    "ulimit-adjuster, and to say so in the fabrics file (`memlock`)."
 )
-_ROOT = f"Run the container as root, without hostUsers: false. If it cannot: {_NODES}"
+_ROOT = f"Run the container as root, without hostUsers: false. If that is not possible: {_NODES}"
 _SITE = "Ask whoever maintains the fabrics file"
 
 REMEDIES: dict[str, str] = {
     # The verdict.
     "Equipped": "",
-    "Launcher": "Look at the pods of its workers: rdma-webhook why POD.",
-    "HostNetworkWrong": "Remove hostNetwork: true from the pod.",
+    "Launcher": "Ask about the pods of its workers: rdma-webhook why POD.",
+    "HostNetworkWrong": (
+        "Remove hostNetwork: true from the pod, or choose a fabric that works in the host's "
+        "network with the annotation rdma.lab/fabric."
+    ),
     "HostNetworkMissing": (
         "Add hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet to the pod, or choose "
         "another fabric with the annotation rdma.lab/fabric."
     ),
     "RoceWithoutNetworks": (
-        f"{_SITE} for a secondary network (`networks`). Until then, look for NET/IB in the log "
-        "of NCCL: rdma-webhook why POD --logs."
+        f"{_SITE} for a secondary network (`networks`). Until then, check NCCL's log for NET/IB: "
+        "rdma-webhook why POD --logs."
     ),
     "NetworksNotAdded": (
         "Write the pod's annotation k8s.v1.cni.cncf.io/networks in a form that Multus reads, or "
         "remove it, and create the pod again."
     ),
     "DeviceMissing": (
-        "Request the fabric's RDMA resource in a container of the pod's spec.containers, and "
-        "remove rdma-resources from rdma.lab/skip if it is there."
+        "If the pod's rdma.lab/skip names rdma-resources, remove it from there. Otherwise "
+        "request the fabric's RDMA resource in an app container (spec.containers)."
     ),
     "DeviceByHostPath": (
         "Remove the hostPath volume of /dev/infiniband, so that the webhook requests the device "
@@ -46,8 +49,8 @@ REMEDIES: dict[str, str] = {
         "one of the pod's fabric."
     ),
     "FabricWithoutNodes": (
-        "Check that the fabric is the one you mean; if it is, ask whether its nodes are down, or "
-        "lack the labels that the fabrics file names."
+        "Check that the fabric is the one you mean. If it is, ask whoever runs the nodes whether "
+        "they are down, or lack the labels that the fabrics file names."
     ),
     "ResourceNotOffered": (
         "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
@@ -55,16 +58,17 @@ REMEDIES: dict[str, str] = {
     ),
     "MemlockLimited": _ROOT,
     "MemlockUnknown": (
-        f"{_ROOT} If the nodes do that already, the fabrics file should say `memlock: unlimited`."
+        f"{_ROOT} If the nodes raise memlock already, the fabrics file should say `memlock: "
+        "unlimited` or `nri`."
     ),
     "RanksUnknown": (
-        "Say it: rdma.lab/containers names the container if its own ranks use RDMA; a launcher of "
-        "other pods needs nothing."
+        "If the container's own ranks use RDMA, name it in rdma.lab/containers. If it only "
+        "starts ranks in other pods, there is nothing to do."
     ),
     "GvisorSandbox": "Remove runtimeClassName, or choose a class that is not gVisor.",
     "KataSandbox": (
-        "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual machines get a "
-        "NIC of their own."
+        "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual machines get "
+        "their own NIC."
     ),
     "NcclNetSocket": "Remove NCCL_NET=Socket from the container's env.",
     "NcclNetPlugin": (
@@ -89,59 +93,65 @@ REMEDIES: dict[str, str] = {
         "nodeSelector."
     ),
     "FabricConflict": (
-        "Remove one of the two that contradict each other: the annotation, the RDMA resource, "
-        "the GPU resource or the nodeSelector."
+        "Remove one of the two that contradict each other; the denial's message names both: "
+        "annotation, RDMA resource, GPU resource or nodeSelector."
     ),
     "ForeignNIC": (
-        "Nothing, if the pod is meant for that NIC. Otherwise remove the other vendor's resource "
-        "or annotation."
+        "If that NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
+        'rdma.lab/devices: "0". If the pod is meant for a NIC of another kind, there is '
+        "nothing to do. Otherwise remove its resource, claim or annotation."
     ),
     "InvalidAnnotation": (
-        "Write the annotation as docs/annotations.md says; the message names the value and what "
-        "would be right."
+        "Correct the annotation that the denial's message names: docs/annotations.md lists the "
+        "values."
     ),
     "ContainersRequired": "Name the containers: rdma.lab/containers: NAME,NAME.",
-    "InvalidPod": "Correct the field that the message names.",
+    "InvalidPod": "Correct the field that the denial's message names.",
     "PodTooLarge": (
-        "Split the pod, or shorten its lists: at most 100 containers, and 5,000 entries of lists."
+        "Split the pod, or shorten its lists: a pod may have 100 containers, and 5,000 "
+        "entries in its lists."
     ),
-    "MutationFailed": "Correct what the message names, or turn that mutation off: rdma.lab/skip.",
+    "MutationFailed": (
+        "Correct what the denial's message names, or turn that mutation off with rdma.lab/skip."
+    ),
     "NcclIbDisabled": "Remove NCCL_IB_DISABLE from the container's env, or set it to 0.",
     # The decision on a pod, and the pod's requests.
     "Patched": "",
     "AlreadyPatched": "",
-    "NotOptedIn": 'Add the annotation rdma.lab/enable: "true" to the pod or to its template.',
+    "NotOptedIn": 'Add the annotation rdma.lab/enable: "true" to the pod, or to its template.',
     "SkippedByUser": (
-        "Remove the mutation from the annotation rdma.lab/skip, unless you want to do that part "
-        "yourself."
+        "If you do not provide that part yourself, remove the mutation from the annotation "
+        "rdma.lab/skip."
     ),
     "UnknownAnnotation": "Correct the key, or remove it: docs/annotations.md lists all keys.",
-    "NamespaceUnknown": "Create the pod again a second after its namespace.",
+    "NamespaceUnknown": "Create the pod again, now that its namespace is known.",
     "NamespaceFabric": "Correct the namespace's annotation rdma.lab/fabric, or remove it.",
     "OtherInjector": "Remove the annotation that asks the other webhook for RDMA.",
     "TakenForLauncher": (
-        "Name the container in rdma.lab/containers if its own ranks use RDMA; nothing otherwise."
+        "If the container's own ranks use RDMA, name it in rdma.lab/containers. Otherwise "
+        "there is nothing to do."
     ),
     "SelectorUnknown": (
         "Compare the nodeSelector and the affinity with the nodes: kubectl get nodes --show-labels."
     ),
     "HostNetworkDNS": "Set dnsPolicy: ClusterFirstWithHostNet.",
-    "IstioSidecar": 'Set the annotation sidecar.istio.io/inject: "false" on the pod.',
+    "IstioSidecar": 'Set the label sidecar.istio.io/inject: "false" on the pod.',
     # ipc-lock
     "Added": "",
     "Present": "",
     "Privileged": "",
     "MemlockRaised": "",
-    "DroppedByUser": "Remove IPC_LOCK and ALL from securityContext.capabilities.drop.",
+    "DroppedByUser": "Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay there.",
     "PodSecurity": (
-        "Ask for a namespace whose Pod Security level is privileged; baseline and restricted "
-        f"refuse IPC_LOCK. Or: {_NODES}"
+        "Run the pod in a namespace with the Pod Security level privileged: baseline and "
+        f"restricted forbid IPC_LOCK. If that is not possible: {_NODES}"
     ),
     "CapPrefix": "Write IPC_LOCK instead of CAP_IPC_LOCK.",
     "NonRoot": _ROOT,
     "UserNamespace": _ROOT,
     "MemlockNotRaised": (
-        "Remove your own ulimit annotation, or give the container a name of at most 63 characters."
+        "Remove your own ulimit annotation, give the container a name of at most 63 "
+        "characters, or shorten the pod's annotations: together they may have 256 KiB."
     ),
     # rdma-resources
     "Renamed": "",
@@ -149,7 +159,7 @@ REMEDIES: dict[str, str] = {
     "NotConfigured": "",
     "InjectedElsewhere": "",
     "HostPathDevices": "Remove the hostPath volume: the device plugin brings the devices.",
-    "NotAppContainer": "Move what needs RDMA from the init container into an app container.",
+    "NotAppContainer": "If the init container needs RDMA, move that work into an app container.",
     "OtherResource": "Remove the resource, so that the webhook requests the fabric's own.",
     "VirtualGPU": "Request whole GPUs if the job needs GPUDirect RDMA.",
     # networks
@@ -162,49 +172,59 @@ REMEDIES: dict[str, str] = {
     "NoLimit": "",
     "Kept": "",
     "LimitRequired": (
-        "Make sure that the limit holds the job's memory and all that it registers, or ask for a "
-        "namespace without that LimitRange or quota."
+        "Make sure that the limit covers the job's memory and all memory that it registers, or "
+        "use a namespace without that LimitRange or quota."
     ),
     "LimitRead": (
-        "Make sure that the limit holds the job's memory and all that it registers, or stop "
-        "reading limits.memory by the downward API."
+        "Make sure that the limit covers the job's memory and all memory that it registers, or "
+        "remove the field that reads limits.memory by the downward API."
     ),
-    "Guaranteed": "Make sure that the limit holds the job's memory and all that it registers.",
-    "SharedGPU": "Request whole GPUs.",
+    "Guaranteed": (
+        "Make sure that the limit covers the job's memory and all memory that it registers."
+    ),
+    "SharedGPU": (
+        "Request whole GPUs. To remove the memory limit all the same, set rdma.lab/memory-limit: "
+        "drop."
+    ),
     "PodLimitShared": (
-        "Set limits.memory on each container instead of on the pod, so that only those of the "
-        "other containers stay."
+        "Set limits.memory on each container instead of on the pod, so that the webhook can "
+        "remove those of the targets."
     ),
     "GuaranteedLost": (
-        "Nothing, if the job needs no exclusive CPUs. Otherwise set rdma.lab/memory-limit: keep."
+        "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise there "
+        "is nothing to do."
     ),
     "UnboundedMemory": "Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
-    "NoGPU": "Request whole GPUs for the container that is meant, or ignore this.",
+    "NoGPU": (
+        "If the container sizes a memory pool by its limit, set rdma.lab/memory-limit: keep. For "
+        "NVLink, request whole GPUs."
+    ),
     # env
     "EnvFrom": (
-        "Check what the ConfigMaps and Secrets of envFrom set, and write these variables in env "
-        "if they do not."
+        "Check whether the ConfigMaps and Secrets of envFrom set these variables; if not, write "
+        "them in env."
     ),
-    "UserValue": "Remove your own value to get the fabric's, unless yours is meant.",
-    "UcxTlsWithoutRdma": "Add rc to UCX_TLS, or remove the variable.",
-    "OtherFabricsValue": "Remove the value, so that the webhook writes that of the pod's fabric.",
+    "UserValue": "If you do not mean to differ from the fabric, remove your value.",
+    "UcxTlsWithoutRdma": "Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
+    "OtherFabricsValue": "Remove the value: the webhook then writes that of the pod's fabric.",
     "NcclIbHcaElsewhere": (
-        "Remove NCCL_IB_HCA from the container's env, so that the webhook writes the fabric's."
+        "Remove NCCL_IB_HCA from the container's env: the webhook then writes the fabric's devices."
     ),
-    "NixlWithoutRdma": "Add rc to UCX_TLS, or remove the variable.",
+    "NixlWithoutRdma": "Remove UCX_TLS, or name an RDMA transport in it, such as rc.",
     "NotForwarded": "Add -x UCX_NET_DEVICES to mpirun.",
     # config-files
     "Mounted": "",
     "NotNeeded": "",
     "UserMount": (
-        "Write the fabric's NCCL variables into your own /etc/nccl.conf, or remove that mount."
+        "For /etc/nccl.conf: write the fabric's NCCL variables into your file, or remove "
+        "that mount. For /dev/shm: check that your volume is as large as the fabric's."
     ),
     "MentionedInCommand": "Write the fabric's NCCL variables into your own nccl.conf.",
     "VolumeNameTaken": "Give your volume another name.",
     "AnnotationsTooLarge": "Shorten the pod's annotations: Kubernetes allows 256 KiB for all.",
     "LeftOut": (
-        "Set the variable to the same literal value in all containers that sshd starts "
-        "processes in."
+        "Set the variable to the same literal value in all containers in which sshd starts "
+        "processes."
     ),
     "AnnotationDiffers": "Remove the annotation rdma.lab/nccl-conf: the webhook writes it.",
     "AnnotationUnused": "Remove the annotation rdma.lab/nccl-conf.",
@@ -212,25 +232,27 @@ REMEDIES: dict[str, str] = {
     "Off": "",
     "NoMPI": "",
     "CPURanks": (
-        "Nothing, if the ranks are fast enough. To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in "
-        "env."
+        "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise there is nothing to do."
     ),
-    "OtherUser": "Add -mca coll_hcoll_enable 0 to mpirun if the job hangs with hcoll.",
-    "ScriptTooLarge": "Add -mca coll_hcoll_enable 0 to mpirun yourself if the job hangs.",
-    "ScriptUnclear": "Add -mca coll_hcoll_enable 0 to mpirun yourself if the job hangs.",
+    "OtherUser": "If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+    "ScriptTooLarge": "If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+    "ScriptUnclear": "If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
     # nvlink
     "Wrapped": "",
     "NotRequested": "",
-    "HostPIDMissing": "Add hostPID: true to the pod if UCX shares GPU memory between pods.",
+    "HostPIDMissing": "If UCX is to share GPU memory between pods, add hostPID: true.",
     "NamespaceNotAllowed": f"{_SITE} to list the namespace in nvlink.allowNamespaces.",
     "ComputeDomain": "",
     "HostIPCMissing": "Add hostIPC: true to the pod.",
     "NotPrivileged": "Add privileged: true to the securityContext of each container with GPUs.",
-    "PartOfNode": "Request all GPUs of the node, or ask how its GPUs come to containers.",
+    "PartOfNode": (
+        "Request all GPUs of the node. If your nodes do not use CDI, there is nothing to do: "
+        "docs/nvlink.md."
+    ),
     "OwnRemap": "",
     "CommandMissing": "Write the container's command into the pod's spec.",
-    "WrappedDifferently": "Remove the remap from the command: the webhook writes it anew.",
-    "RunsSshd": "Start the ranks without sshd, or give up NVLink between pods.",
+    "WrappedDifferently": "Remove the remap from the command: the webhook writes a new one.",
+    "RunsSshd": "Start the ranks without sshd, or remove rdma.lab/nvlink.",
     "SharedMemoryMounted": "Remove the volume at /dev/shm: NVLink needs the node's own.",
     "VisibleDevicesSet": "Remove CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES from env.",
     "SocketsNotShared": "Add hostNetwork: true, or mount a /tmp that the pods share.",

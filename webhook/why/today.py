@@ -31,8 +31,8 @@ def tell_today(gathered: Gathered) -> Iterator[Sentence]:
     source, manifest = _template(gathered)
     if manifest is None:
         text = (
-            "Not comparable: the pod is already patched, and no template that it was made from "
-            "could be read."
+            "Not comparable: the pod is already patched, and the template that it was made from "
+            "could not be read."
         )
         remedy = "Preview the manifest that it was made from: rdma-webhook preview -c FABRICS FILE."
         yield Sentence("NotComparable", "fact", text, remedy)

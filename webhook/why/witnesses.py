@@ -26,7 +26,7 @@ def tell_processes(gathered: Gathered) -> Iterator[Sentence]:
 def _processes(found: ContainerProcesses) -> Iterator[Sentence]:
     name = found.container
     if found.problem:
-        text = f"Container {name} could not be looked into: {found.problem}."
+        text = f"Container {name} could not be inspected: {found.problem}."
         yield Sentence("NotLookedInto", "unsure", text)
         return
     holding = [one for one in found.pinned if one.kibibytes]
@@ -43,11 +43,15 @@ def _processes(found: ContainerProcesses) -> Iterator[Sentence]:
             f"In container {name}, {len(found.pinned)} processes have an RDMA device open, but "
             "none has registered memory."
         )
-        remedy = "Ask again while the job communicates. If that stays so, read its log: --logs."
+        remedy = (
+            "Ask again while the job communicates. If this does not change, read its log: --logs."
+        )
         yield Sentence("NothingRegistered", "unsure", text, remedy)
     else:
         text = f"In container {name}, no process has an RDMA device open."
-        remedy = "Ask again while the job communicates. If that stays so, read its log: --logs."
+        remedy = (
+            "Ask again while the job communicates. If this does not change, read its log: --logs."
+        )
         yield Sentence("NoDeviceOpen", "unsure", text, remedy)
 
 
@@ -98,15 +102,18 @@ def _transport(findings: LogFindings, whose: str) -> Sentence:
         return Sentence("NotTold", "unsure", text, _INFO)
     if findings.nccl:
         text = f"{whose} shows no NCCL channel to another machine."
-        remedy = "Nothing, if the job has one machine. Otherwise wait until it communicates."
+        remedy = "If the job runs on several machines, ask again once it communicates."
         return Sentence("NoChannel", "unsure", text, remedy)
-    text = f"{whose} says nothing about NCCL or UCX."
+    text = f"{whose} has no lines of NCCL or UCX."
     return Sentence("NothingTold", "unsure", text, _INFO)
 
 
-_ABOVE = "The lines below tell why, if they are in the log. If not, run it with NCCL_DEBUG=INFO."
+_ABOVE = "If lines follow, they give the cause. If not, run the job again with NCCL_DEBUG=INFO."
 _MIXED = "Compare the ranks: all pods of the job need RDMA, and the same NCCL_IB_HCA."
-_INFO = "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run again."
+_INFO = (
+    "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "
+    "again."
+)
 
 
 def witnessed(gathered: Gathered) -> tuple[str, str]:

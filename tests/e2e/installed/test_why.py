@@ -305,7 +305,7 @@ def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
     assert explained(space, planted["fell-back"])["rdma"] == "yes"
     found = explained(space, planted["fell-back"], "--logs")
     assert found["rdma"] == "no"
-    assert "No RDMA in use: the log shows TCP sockets" in texts(found)
+    assert "RDMA is not in use: the log shows TCP sockets" in texts(found)
     assert "NoDeviceFound: NCCL found no RDMA device" in texts(found, "log")
 
 
@@ -350,11 +350,13 @@ def test_with_the_right_to_read_pods_only(
     found = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
     assert "the user's NCCL_IB_DISABLE=1 turns RDMA off" in texts(found)
     lacking = texts(found, "lacking")
-    assert f"You may not read the events of Pod {planted['disabled']}." in lacking
-    assert "You may not read Job disabled." in lacking
+    assert f"You do not have the right to read the events of Pod {planted['disabled']}." in lacking
+    assert "You do not have the right to read Job disabled." in lacking
     unseen = explained(space, planted["misspelt"], kubeconfig=researcher)
     assert unseen["answer"]["code"] == "AnnotationMisspelt"
-    assert "You may not read mutatingwebhookconfigurations." in texts(unseen, "lacking")
+    assert "You do not have the right to read mutatingwebhookconfigurations." in texts(
+        unseen, "lacking"
+    )
 
 
 def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researcher: Path) -> None:
@@ -363,14 +365,14 @@ def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researche
     found = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
     assert "Container main could not be looked into: " in texts(found, "processes")
     assert "pods/exec" in texts(found, "processes")
-    assert "You may not read the log of container main." in texts(found, "lacking")
+    assert "You do not have the right to read the log of container main." in texts(found, "lacking")
 
 
 def test_a_pod_that_may_not_be_read(space: Space, researcher: Path) -> None:
     """Without that right there is no answer."""
     answer = why(Space(space.cluster, "default", ""), "train", kubeconfig=researcher)
     assert (answer.code, answer.out) == (2, "")
-    assert "you may not read pod train in namespace default" in answer.err
+    assert "you do not have the right to read pod train in namespace default" in answer.err
 
 
 def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:

@@ -73,8 +73,8 @@ IDLE = ContainerProcesses("main")
             "Launcher",
             "good",
             (
-                "The pod needs no RDMA of its own: the pod only starts work in other pods, whose "
-                "own verdicts count (Launcher)."
+                "The pod itself needs no RDMA: the pod only starts work in other pods, whose own "
+                "verdicts count (Launcher)."
             ),
         ),
     ],
@@ -160,18 +160,18 @@ def test_what_was_seen_is_stronger(
 def test_a_log_without_the_webhook() -> None:
     """A pod that equipped itself may use RDMA, and the log says so."""
     found = explain(live({}), logs=(log(RDMA),))
-    assert found.answer.text == "RDMA is in use, by the log (the webhook was not called)."
+    assert found.answer.text == "The log shows that RDMA is in use (the webhook was not called)."
     assert (found.rdma, found.answer.remedy) == ("yes", "")
     denied = explain(live(status()), logs=(log(SOCKETS),))
     assert denied.answer.text == (
-        "No RDMA in use: the log shows TCP sockets (admission said that it is equipped)."
+        "RDMA is not in use: the log shows TCP sockets (at admission it was equipped)."
     )
     assert denied.answer.remedy
 
 
 def test_processes() -> None:
     """Each container says what its processes hold."""
-    hidden = ContainerProcesses("sidecar", problem="it has no ls")
+    hidden = ContainerProcesses("sidecar", problem="the image has no ls")
     found = told(explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes")
     assert [one.code for one in found] == [
         "MemoryRegistered",
@@ -182,7 +182,7 @@ def test_processes() -> None:
     assert found[0].text == (
         "In container main, process 7 (python) holds 2,048 MiB of registered memory: it uses RDMA."
     )
-    assert found[3].text == "Container sidecar could not be looked into: it has no ls."
+    assert found[3].text == "Container sidecar could not be inspected: the image has no ls."
     small = ContainerProcesses("main", (PinnedProcess(7, "python", 64),))
     assert "holds 64 KiB of" in told(explain(live(), processes=(small,)), "processes")[0].text
 
@@ -197,7 +197,7 @@ def test_processes() -> None:
         ([RDMA, SOCKETS], "MixedTransports", "shows both"),
         (["NCCL version 2.27.5"], "NotTold", "since NCCL_DEBUG is not INFO"),
         (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another machine"),
-        (["hello"], "NothingTold", "says nothing about NCCL or UCX"),
+        (["hello"], "NothingTold", "has no lines of NCCL or UCX"),
     ],
     ids=str,
 )
@@ -216,7 +216,7 @@ def test_causes_in_a_log() -> None:
     assert [one.code for one in found] == ["NoChannel", "NoDeviceFound", "NothingTold"]
     assert found[1].level == "problem"
     assert found[1].text.endswith(f"(2 times) In the log: {line}")
-    assert found[1].remedy.startswith("If /dev/infiniband is missing")
+    assert found[1].remedy.startswith("If the container has no /dev/infiniband")
     assert "before its last restart" in found[2].text
 
 
@@ -228,6 +228,6 @@ def test_owners_are_named() -> None:
 
 def test_what_could_not_be_read() -> None:
     """It is said, one sentence each, at the end."""
-    found = explain(live(), lacking=("You may not read nodes.",))
+    found = explain(live(), lacking=("You do not have the right to read nodes.",))
     assert found.chapters[-1].name == "lacking"
     assert codes(found, "lacking") == ["NotRead"]

@@ -126,7 +126,7 @@ def test_a_pod_with_a_status() -> None:
             unseen(metadata={"namespace": "kube-system"}),
             {},
             "NamespaceExcluded",
-            "namespace kube-system is never touched",
+            "never called for namespace kube-system",
             "another namespace",
         ),
         (
@@ -161,7 +161,7 @@ def test_a_pod_with_a_status() -> None:
             unseen(),
             {"namespace": namespace(), "webhooks": webhooks_in([configuration(created=LATER)])},
             "CreatedBeforeWebhook",
-            f"created at {CREATED}, before the webhook, at {LATER}",
+            f"created at {CREATED}, before the webhook was installed, at {LATER}",
             "Create the pod again",
         ),
         (
@@ -173,7 +173,7 @@ def test_a_pod_with_a_status() -> None:
                 f"(its labels "
                 f"were last written at {LATER})"
             ),
-            "Create the pod again: it will be seen now.",
+            "Create the pod again: the webhook will now be called.",
         ),
         (
             unseen(),

@@ -138,11 +138,11 @@ def test_with_the_right_to_read_pods_only() -> None:
     api = FakeCluster(dict.fromkeys(everything(pod), 403) | {f"{LAB}/pods/train-0": pod})
     found = collect(api, logs=True)
     assert found.lacking == (
-        "You may not read the kinds of batch/v1.",
-        "You may not read namespace lab.",
-        "You may not read mutatingwebhookconfigurations.",
-        "You may not read the events of Pod train-0.",
-        "You may not read nodes.",
+        "You do not have the right to read the kinds of batch/v1.",
+        "You do not have the right to read namespace lab.",
+        "You do not have the right to read mutatingwebhookconfigurations.",
+        "You do not have the right to read the events of Pod train-0.",
+        "You do not have the right to read nodes.",
     )
     assert (found.namespace, found.webhooks, found.events, found.nodes) == (None,) * 4
     assert found.owners == ()
@@ -198,7 +198,7 @@ def test_owners_of_owners() -> None:
     }
     found = collect(FakeCluster(answers))
     assert [one["kind"] for one in found.owners] == ["Job"]
-    assert found.lacking == ("JobSet set: not there any more.",)
+    assert found.lacking == ("JobSet set: no longer there.",)
     answers["/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set"] = {
         "metadata": {"name": "set"}
     }
@@ -232,8 +232,7 @@ def test_a_pod_that_is_not_there() -> None:
     with pytest.raises(NoPodError) as caught:
         collect(FakeCluster({}))
     assert str(caught.value) == (
-        "there is no pod train-0 in namespace lab (kubectl get pods -n lab lists those that are "
-        "there)"
+        "there is no pod train-0 in namespace lab; to list its pods: kubectl get pods -n lab"
     )
 
 
@@ -253,7 +252,7 @@ def test_a_pod_that_may_not_be_read() -> None:
     """That right is needed."""
     with pytest.raises(NoPodError) as caught:
         collect(FakeCluster({f"{LAB}/pods/train-0": 403}))
-    assert str(caught.value) == "you may not read pod train-0 in namespace lab"
+    assert str(caught.value) == "you do not have the right to read pod train-0 in namespace lab"
 
 
 def test_other_refusals() -> None:
@@ -286,7 +285,8 @@ def test_processes_that_may_not_be_read() -> None:
     api = FakeCluster(everything(running()), said=ClusterError("Handshake status 403 Forbidden"))
     (found,) = collect(api, processes=True).processes or ()
     assert found.problem == (
-        "Handshake status 403 Forbidden (it takes the right to pods/exec, and a shell)"
+        "Handshake status 403 Forbidden (this needs the right to pods/exec, and a shell in "
+        "the image)"
     )
 
 
@@ -303,9 +303,9 @@ def test_processes_of_the_node() -> None:
     [
         ("process 7 0 my prog\nprocess 8 12 a\nhidden 0\n", [(7, "my prog", 0), (8, "a", 12)], ""),
         ("hidden 0\n", [], ""),
-        ("hidden 3\n", [], "3 of its processes belong to another user, and cannot be looked at"),
+        ("hidden 3\n", [], "3 of its processes belong to another user and cannot be inspected"),
         ("process 8 12 a\nhidden 3\n", [(8, "a", 12)], ""),
-        ("no-ls\n", [], "it has no ls"),
+        ("no-ls\n", [], "the image has no ls"),
         ("exec failed: no such file\n", [], "it answered 'exec failed: no such file'"),
         ("process x y z\nprocess 1\nhidden 0", [], ""),
     ],
@@ -366,6 +366,6 @@ def test_logs_that_may_not_be_read() -> None:
     found = collect(api, logs=True)
     assert found.logs == ()
     assert found.lacking == (
-        "You may not read the log of container main.",
-        "You may not read the log of container done.",
+        "You do not have the right to read the log of container main.",
+        "You do not have the right to read the log of container done.",
     )

@@ -81,8 +81,8 @@ def test_a_status_of_another_version() -> None:
 def test_a_status_without_room() -> None:
     """Counts stand for lists."""
     assert [one[2] for one in done(applied=4, skipped=2, warned=["NonRoot"])] == [
-        "It applied 4 mutations, which the annotation had no room to name.",
-        "2 more reasons, which the annotation had no room to name.",
+        "It applied 4 mutations; the annotation has no room for their names.",
+        "2 more reasons, for which the annotation has no room.",
         "NonRoot: IPC_LOCK does nothing for a user other than root; the node must raise memlock.",
     ]
 
@@ -136,7 +136,7 @@ def test_nothing_was_asked_for() -> None:
     """That is said in words."""
     assert asked(annotations={}) == [
         "The pod has no annotation rdma.lab/enable.",
-        "No container requests a GPU, an RDMA resource, or another device.",
+        "No container requests a GPU, an RDMA resource or another device.",
     ]
 
 

@@ -86,7 +86,7 @@ def test_scheduling_gates() -> None:
         ({"phase": "Failed"}, "Failed", "failed on node node-1"),
         ({"phase": "Pending"}, "Starting", "pending on node node-1"),
         ({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}, "Evicted", "low on"),
-        ({"phase": ""}, "NoStatus", "never created"),
+        ({"phase": ""}, "NoStatus", "not come from a cluster"),
     ],
     ids=str,
 )
@@ -119,7 +119,7 @@ def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
         (
             {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}},
             "ImagePullBackOff",
-            "Container main waits, since its image cannot be pulled (ImagePullBackOff): no such",
+            "Container main cannot start: its image cannot be pulled (ImagePullBackOff): no such",
             "name and tag",
         ),
         (
@@ -150,7 +150,7 @@ def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
             {"lastState": ended(137, "OOMKilled"), "restartCount": 1, "state": {"running": {}}},
             "OOMKilled",
             "the node ran out of memory (OOMKilled), and has restarted once",
-            "Request the memory",
+            "Request as much memory",
         ),
         ({"restartCount": 3}, "Restarted", "has restarted 3 times", "--logs"),
     ],
@@ -207,7 +207,7 @@ def test_events() -> None:
         "Event of Job train: FailedCreate: denied",
         "Event of Job train: NoRDMA: no fabric",
     ]
-    assert [one.remedy[:10] for one in found] == ["", "Correct wh", "Do what th"]
+    assert [one.remedy[:10] for one in found] == ["", "Correct wh", "Change the"]
 
 
 def test_many_events() -> None:

@@ -23,12 +23,12 @@ UNLABELLED = """\
 Pod lab/train-0  (of Job train)
   ✘ No RDMA, since the webhook was not called: namespace lab does not have the label
     rdma.lab/enable: "true".
-    → Ask whoever administers the namespace to run: kubectl label --overwrite namespace lab
+    → Ask an administrator of the namespace to run: kubectl label --overwrite namespace lab
       rdma.lab/enable=true. Then create the pod again.
 
 What the pod asked for
   · The pod has rdma.lab/enable: "true".
-  · No container requests a GPU, an RDMA resource, or another device.
+  · No container requests a GPU, an RDMA resource or another device.
 
 Whether the webhook was called
   ✘ No: namespace lab does not have the label rdma.lab/enable: "true".
@@ -39,10 +39,10 @@ What the webhook did
 What the cluster says now
   ✔ The pod is running on node node-1.
   ? Event of Job train: FailedCreate: quota
-    → Correct what the message names: the controller could not create a pod.
+    → Correct what the message names: until then, the controller cannot create pods.
 
 What could not be read
-  · You may not read nodes.
+  · You do not have the right to read nodes.
 """
 
 
@@ -53,7 +53,7 @@ def test_text() -> None:
         namespace=namespace({}),
         owners=(job(),),
         events=(event("FailedCreate", "quota", "Job", "train"),),
-        lacking=("You may not read nodes.",),
+        lacking=("You do not have the right to read nodes.",),
     )
     assert why_text([found]) == UNLABELLED
 
@@ -74,15 +74,22 @@ def test_characters_that_hide_something() -> None:
 
 def test_a_code() -> None:
     """Its meaning, where it occurs, and the remedy."""
-    assert code_text(explained("GuaranteedLost")) == (
+    assert code_text(explained("GuaranteedLost"), width=200) == (
         "GuaranteedLost\n"
-        "  It does not decide whether the pod has RDMA.\n"
+        "  This code alone does not decide whether the pod has RDMA.\n"
         "  memory-limit: Without it the pod is Burstable: no exclusive CPUs, no NUMA memory.\n"
-        "  → Nothing, if the job needs no exclusive CPUs. Otherwise set rdma.lab/memory-limit: "
-        "keep.\n"
+        "  → If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise there is "
+        "nothing to do.\n"
     )
     assert code_text(explained("Equipped")).endswith("  → There is nothing to do.\n")
-    assert code_text(explained("PortDown")).startswith("PortDown\n  log: The port of that RDMA")
+    assert code_text(explained("PortDown")).startswith("PortDown\n  log: The port of this RDMA")
+
+
+def test_a_code_that_denies_a_pod() -> None:
+    """It does not say that traffic goes over sockets: there is no pod."""
+    denied, ambiguous = explained("InvalidAnnotation"), explained("FabricAmbiguous")
+    assert denied.meaning.startswith("The webhook denies the pod")
+    assert ambiguous.meaning.startswith("The pod has no RDMA")
 
 
 @pytest.mark.parametrize("code", CODES)
