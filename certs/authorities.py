@@ -69,12 +69,12 @@ def describe_changes(before: Authorities | None, after: Authorities) -> Iterator
     if before is None:
         return
     if before.current != after.current:
-        yield "issues by the next CA from now on"
+        yield "issues certificates with the next CA from now on"
     elif before.next != after.next:
-        why = " since its keys may be in wrong hands" if after.revoking else ""
-        yield f"made the next CA{why}"
+        why = " because its keys may have leaked" if after.revoking else ""
+        yield f"created the next CA{why}"
     if not set(before.previous) >= set(after.previous) - {before.current.certificate}:
-        yield "goes on trusting a CA that was in caBundle"
+        yield "continues to trust a CA that was in caBundle"
     if before.previous and not after.previous:
         yield "retired the previous CA"
 
@@ -87,11 +87,11 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
     certificate = _only_certificate(ca.certificate)
     key = load_key(ca.key)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise CertificateError("the key is not one for ECDSA")
+        raise CertificateError("the key is not an ECDSA key")
     if key.public_key() != certificate.public_key():
         raise CertificateError("the key does not belong to the certificate")
     if not _signs_certificates(certificate):
-        raise CertificateError("the certificate is not that of a CA")
+        raise CertificateError("the certificate is not a CA certificate")
     if certificate.not_valid_before_utc > now:
         since = certificate.not_valid_before_utc
         raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
@@ -108,7 +108,7 @@ def _only_certificate(pem: bytes) -> x509.Certificate:
     try:
         (found,) = x509.load_pem_x509_certificates(pem)
     except ValueError as error:  # also raised if there is more than one
-        raise CertificateError("the certificate is not one PEM certificate") from error
+        raise CertificateError("it is not a single PEM certificate") from error
     return found
 
 

@@ -70,7 +70,7 @@ class CaBundle:
         what = f"{KIND} {self._configuration}"
         found = self._api.read(self._path)
         if found is None:
-            return Published(problem=f"there is no {what} yet")
+            return Published(problem=f"{what} does not exist yet")
         for webhook in found.get("webhooks") or ():
             if webhook.get("name") == self._webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
@@ -89,12 +89,14 @@ class CaBundle:
         if found.fingerprints == {pem_fingerprint(one) for one in pems}:
             return found
         if self._limit.pause:
-            raise ApiError(f"{self} is changed again and again by somebody else")
+            raise ApiError(f"somebody else keeps changing {self}")
         self._limit.record_write()
         self._api.apply(self._path, self._fields(b"".join(pems), found))
         again = self.read()  # another replica may have written the same first
         if not all(again.holds(one) for one in pems):
-            raise ApiError(f"{self} does not keep what is written to it")
+            raise ApiError(
+                f"{self} does not keep what is written to it: another client or policy reverts it"
+            )
         return again
 
     def _fields(self, pem: bytes, found: Published) -> Object:
@@ -118,7 +120,7 @@ def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
         found = load_certificates(b64decode(bundle, validate=True)) if bundle else []
         pem = b"".join(to_pem(found))
     except (CertificateError, binascii.Error):
-        found, problem = [], "it was no base64 of PEM certificates"
+        found, problem = [], "it did not contain base64-encoded PEM certificates"
     return Published(
         pem=pem,
         fingerprints=frozenset(fingerprint(one) for one in found),

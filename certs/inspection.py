@@ -148,7 +148,11 @@ def _bundle_problem(authorities: Sequence[Authority], published: Published) -> s
     if missing:
         return f"it lacks the {' and the '.join(missing)} CA"
     unknown = sum(one.role == "unknown" for one in authorities)
-    return f"it trusts {unknown} CA that the Secret does not have" if unknown else ""
+    return (
+        f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret does not have"
+        if unknown
+        else ""
+    )
 
 
 def _handshakes(

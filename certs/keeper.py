@@ -68,7 +68,7 @@ class Keeper:
     def _publish(self, authorities: Authorities, before: Published) -> Published:
         after = self._bundle.publish(authorities.trusted, before)
         if after is not before:
-            self.notes.append(f"wrote {self._bundle}: {before.problem or 'it had others'}")
+            self.notes.append(f"wrote {self._bundle}: {before.problem or 'it had other CAs'}")
         return after
 
     def _update_secret(self) -> tuple[Authorities, Published]:
@@ -85,7 +85,7 @@ class Keeper:
             if self._secret.write(authorities, found):
                 self._remember(found, authorities)
                 return authorities, published
-        raise ApiError(f"{self._secret} is changed all the time by somebody else")
+        raise ApiError(f"somebody else keeps changing {self._secret}")
 
     def _wanted(self, found: SecretContent, published: Published) -> Authorities:
         authorities = adopt(self._known(found), *self._missing_cas(found, published))
@@ -110,7 +110,7 @@ class Keeper:
             return known
         if found.problem:
             raise CertificateError(
-                f"{self._secret}: {found.problem}; repair it, or delete it for a new CA"
+                f"{self._secret}: {found.problem}; repair it, or delete it to get a new CA"
             )
         if self.warning:  # immutable and empty: each replica would have its own CA
             raise CertificateError(self.warning)
@@ -130,7 +130,7 @@ class Keeper:
     def _remember(self, found: SecretContent, authorities: Authorities) -> None:
         if found.authorities is None:
             what = "restored" if self.authorities else "made"
-            why = found.problem or "there was none"
+            why = found.problem or "it did not exist"
             self.notes.append(f"{what} {self._secret}: {why}")
         self.notes.extend(describe_changes(found.authorities, authorities))
         self.authorities = authorities

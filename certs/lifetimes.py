@@ -34,10 +34,13 @@ class Lifetimes:
         """Why these durations are inconsistent, as one line; "" if they are not."""
         least = 3 * (self.propagation + 3 * self.round)
         if min(self.ca, self.leaf, self.round) <= timedelta(0) or self.propagation < timedelta(0):
-            return "a time that is not above zero"
+            return "every time must be above zero"
         if self.ca < least:
             seconds = least.total_seconds()
-            return f"a CA needs {seconds:g} s at least, to be replaced in the last third of it"
+            return (
+                f"a CA must live at least {seconds:g} s, to be replaced in the last third of its "
+                "lifetime"
+            )
         if self.leaf < 6 * self.round:
-            return f"a leaf needs {6 * self.round.total_seconds():g} s at least, six rounds"
+            return f"a leaf must live at least {6 * self.round.total_seconds():g} s, six rounds"
         return ""

@@ -41,7 +41,7 @@ def load_key(pem: bytes) -> PrivateKeyTypes:
     try:
         return load_pem_private_key(pem, password=None)
     except (TypeError, ValueError) as error:
-        raise CertificateError("the key is no PEM private key without a password") from error
+        raise CertificateError("the key is not a PEM private key without a password") from error
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> tuple[bytes, ...]:
@@ -98,7 +98,7 @@ def _leaf(pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificates(pem)[0]
     except ValueError as error:
-        raise CertificateError("the certificate is no PEM certificate") from error
+        raise CertificateError("the certificate is not a PEM certificate") from error
 
 
 def _check_name(leaf: x509.Certificate, name: str) -> None:
@@ -107,7 +107,7 @@ def _check_name(leaf: x509.Certificate, name: str) -> None:
     if not any(_covers(pattern.lower(), name) for pattern in names):
         shown = ", ".join(names[:_SHOWN]) or "none"
         raise CertificateError(
-            f"the certificate is not for {name}, as the API server needs it, but for {shown}"
+            f"the certificate is not for {name}, which the API server expects, but for {shown}"
         )
 
 

@@ -37,7 +37,9 @@ def probe(address: str, name: str, roots: bytes) -> ProbeResult:
         problem = error.verify_message or str(error)
         return ProbeResult(address=address, problem=problem, leaf=_untrusted(address, name))
     except ssl.SSLError as error:
-        return ProbeResult(address=address, problem=f"no TLS: {error.reason or error}")
+        return ProbeResult(
+            address=address, problem=f"the TLS handshake failed: {error.reason or error}"
+        )
     except OSError as error:
         why = error.strerror or str(error) or type(error).__name__
         return ProbeResult(address=address, problem=f"cannot connect: {why}")

@@ -36,8 +36,8 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _ATTEMPTS = 5
 #: What to do about a Secret that is `SecretContent.immutable`.
 IMMUTABLE = (
-    "it is immutable, so its CA can be neither exchanged nor repaired: delete it, and the replicas"
-    " make it again"
+    "it is immutable, so its CA can be neither replaced nor repaired: delete it, and the "
+    "replicas create a new one"
 )
 
 
@@ -96,15 +96,15 @@ class CaSecret:
         for _ in range(_ATTEMPTS):
             secret = self._api.read(self._path)
             if secret is None:
-                raise ApiError(f"there is no {self}")
+                raise ApiError(f"{self} does not exist")
             if secret.get("immutable"):
                 what = f"{self} is immutable"
-                raise ApiError(f"{what}: delete it first, and the replicas make it again")
+                raise ApiError(f"{what}: delete it first, and the replicas create a new one")
             annotations = {**_annotations(secret), _ROTATE: request.value}
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):
                 return
-        raise ApiError(f"{self} changes all the time")
+        raise ApiError(f"somebody else keeps changing {self}")
 
     def _new(self) -> Object:
         return {
@@ -150,7 +150,7 @@ def _decode(secret: Object, now: datetime) -> Authorities:
 def _pair(data: dict[str, Any], certificate: str, key: str, now: datetime) -> KeyPair:
     missing = [one for one in (certificate, key) if not data.get(one)]
     if missing:
-        raise CertificateError(f"it has no {' and no '.join(missing)}")
+        raise CertificateError(f"it lacks {' and '.join(missing)}")
     pair = KeyPair(certificate=_bytes(data, certificate), key=_bytes(data, key))
     check_ca(pair, now)
     (canonical,) = to_pem(load_certificates(pair.certificate))  # ends in a newline
@@ -161,7 +161,7 @@ def _bytes(data: dict[str, Any], key: str) -> bytes:
     try:
         return b64decode(data[key], validate=True)
     except (TypeError, binascii.Error) as error:  # the API server rejects such data
-        raise CertificateError("its data are not base64") from error
+        raise CertificateError("its data is not base64") from error
 
 
 def _next(data: dict[str, Any], now: datetime) -> KeyPair | None:

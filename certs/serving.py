@@ -122,7 +122,7 @@ def _trust_clients(context: ssl.SSLContext, client_ca: bytes) -> None:
     try:
         context.load_verify_locations(cadata=client_ca.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
-        raise CertificateError("the client CA is no PEM certificate") from error
+        raise CertificateError("the client CA is not a PEM certificate") from error
     context.verify_mode = ssl.CERT_REQUIRED
 
 

@@ -149,7 +149,7 @@ def test_what_is_broken_is_healed(api: ApiServer, tmp_path: Path) -> None:
         for what, change in changes.items():
             change()
             if what == "configuration deleted":
-                until(lambda: "but now: there is no Mutating" in replica.ready()[1])
+                until(lambda: "problem: MutatingWebhookConf" in replica.ready()[1])
                 assert replica.ready()[0] == 200
                 api.objects.configure()
             took = until(whole)

@@ -35,7 +35,7 @@ def api(tmp_path: Path) -> Iterator[ApiServer]:
 def test_waits_for_what_is_not_there_and_is_then_trusted(api: ApiServer, tmp_path: Path) -> None:
     """No crash loop: listeners are up, `/readyz` says what is missing, and no restart is needed."""
     with Replica(api.kubeconfig, tmp_path, "rdma-webhook") as replica:
-        missing = "[-] certificate: there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+        missing = "[-] certificate: MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
         until(lambda: missing in replica.ready()[1])
         assert replica.ready()[0] == 503
         until(lambda: bool(replica.lines("certificate not trusted yet")))
@@ -109,7 +109,7 @@ def test_a_kubeconfig_that_is_none(tmp_path: Path) -> None:
     """The error names the file, and quotes nothing from it: such files contain tokens."""
     file = tmp_path / "config"
     file.write_text("hunter2")
-    told = f"cannot connect by {file}: not in the form of a kubeconfig (TypeError)"
+    told = f"cannot connect with {file}: it is not a kubeconfig (TypeError)"
     with pytest.raises(ClusterError, match=f"^{re.escape(told)}$"):
         Client(file)
 
@@ -119,6 +119,6 @@ def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.Monke
     monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(
         ClusterError,
-        match=r"^cannot connect by the service account: Service host/port is not set\.$",
+        match=r"^cannot connect with the service account: Service host/port is not set\.$",
     ):
         Client()

@@ -101,7 +101,7 @@ def test_codes() -> None:
         ([], "name a pod or a reason code"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
         (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
-        (["train", "--kubeconfig", "missing"], "there is no kubeconfig missing: name one"),
+        (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
         (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod: name one of"),
         (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect by "),
     ],

@@ -149,7 +149,10 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
         ),
         (["certs", "stats"], "(did you mean status?)"),
         (["--bogus"], "unrecognized arguments: --bogus (see rdma-webhook --help)"),
-        (["certs", "status", "--kubeconfig", "none"], "there is no kubeconfig none: name one with"),
+        (
+            ["certs", "status", "--kubeconfig", "none"],
+            "the kubeconfig none does not exist: name one with",
+        ),
     ],
 )
 def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str], said: str) -> None:
@@ -752,9 +755,9 @@ def test_a_defect_is_one_line_unless_asked_for_more(
         patched.setattr(sys, "stdout", io.StringIO())
         assert main(["schema", "form"]) == 2
         assert capsys.readouterr().err == (
-            "rdma-webhook: error: internal error, please report it: AttributeError:"
-            " '_io.StringIO' object has no attribute 'buffer'"
-            " (RDMA_WEBHOOK_TRACEBACK=1 shows where)\n"
+            "rdma-webhook: error: internal error: AttributeError: '_io.StringIO' object has no "
+            "attribute 'buffer'. Please report it with the traceback that "
+            "RDMA_WEBHOOK_TRACEBACK=1 shows\n"
         )
         patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
         with pytest.raises(AttributeError):

@@ -99,7 +99,7 @@ def instructions(
     gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
     if problem:
         lines = [
-            "rdma-webhook is up but not ready: it waits for a valid fabrics file (Ctrl-C stops it)",
+            "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)",
             f"  {problem}",
         ]
     else:

@@ -46,4 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _internal(error: Exception) -> str:
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"internal error, please report it: {cause:.300} ({_TRACEBACK}=1 shows where)"
+    return (
+        f"internal error: {cause:.300}. Please report it with the traceback that {_TRACEBACK}=1 "
+        "shows"
+    )

@@ -53,7 +53,9 @@ class Client:
         configuration = Configuration()
         # KUBECONFIG may list several files.
         if kubeconfig and not any(map(os.path.exists, str(kubeconfig).split(os.pathsep))):
-            raise ClusterError(f"there is no kubeconfig {kubeconfig}: name one with --kubeconfig")
+            raise ClusterError(
+                f"the kubeconfig {kubeconfig} does not exist: name one with --kubeconfig"
+            )
         try:
             if kubeconfig is None:
                 # The client reads the token again each minute.
@@ -64,7 +66,7 @@ class Client:
                 )
         except Exception as error:
             where = kubeconfig or "the service account"
-            raise ClusterError(f"cannot connect by {where}: {_unreadable(error)}") from error
+            raise ClusterError(f"cannot connect with {where}: {_unreadable(error)}") from error
         configuration.retries = False
         #: The official client, for requests that this class does not offer.
         self.api = ApiClient(configuration)
@@ -159,7 +161,7 @@ def context_namespace(kubeconfig: Path, context: str | None = None) -> str:
         found = [one for one in contexts if one["name"] == context] if context else [current]
         return str(found[0]["context"].get("namespace") or "default") if found else "default"
     except Exception as error:
-        raise ClusterError(f"cannot connect by {kubeconfig}: {_unreadable(error)}") from error
+        raise ClusterError(f"cannot connect with {kubeconfig}: {_unreadable(error)}") from error
 
 
 def _unreadable(error: Exception) -> str:
@@ -171,7 +173,7 @@ def _unreadable(error: Exception) -> str:
         return error.strerror
     if isinstance(error, ConfigException):
         return " ".join(str(error).split())
-    return f"not in the form of a kubeconfig ({type(error).__name__})"
+    return f"it is not a kubeconfig ({type(error).__name__})"
 
 
 def parsed(body: bytes) -> Object:

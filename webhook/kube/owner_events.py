@@ -70,7 +70,7 @@ class OwnerEvents:
         try:
             self._waiting.put_nowait(one)
         except queue.Full:
-            self._lost(f"{PENDING} others wait")
+            self._lost(f"{PENDING} others are waiting")
             return
         self._told[name] = None
         if len(self._told) > REMEMBERED:

@@ -30,7 +30,7 @@ class ApiReads:
         body = self._body(self._open(path, query, READ))
         found = _object(body)
         if found is None:
-            raise ClusterError(f"the API server answered {path} with no object")
+            raise ClusterError(f"the API server's answer to {path} is not an object")
         return found
 
     def stream(self, path: str, query: Query, silence: float) -> ApiEvents:

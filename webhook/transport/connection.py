@@ -32,9 +32,12 @@ _BUFFERS = 2
 #: How the head of an answer begins; `100 Continue` is not an answer, and the client waits for it.
 _FINAL = tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
 _WHY = {
-    400: "this is no HTTP request",
+    400: "this is not an HTTP request",
     408: "the request took too long to arrive",
-    431: f"head, trailers and chunk sizes must stay below {BESIDE_BODY} bytes and {FIELDS} fields",
+    431: (
+        f"head, trailers and chunk sizes must have fewer than {BESIDE_BODY} bytes and {FIELDS} "
+        "fields"
+    ),
 }
 
 

@@ -18,7 +18,7 @@ def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> 
     They wait for the MutatingWebhookConfiguration, never make one, and own only its `caBundle`.
     """
     replicas = start(REPLICAS)
-    missing = f"there is no MutatingWebhookConfiguration {CONFIGURATION} yet"
+    missing = f"MutatingWebhookConfiguration {CONFIGURATION} does not exist yet"
     until(lambda: all(missing in replica.ready()[1] for replica in replicas))
     lab.configure()
     took = all_ready(replicas)

@@ -73,7 +73,7 @@ def test_the_configuration_changes_under_running_replicas(restored: Webhook, lab
     assert all(lab.ask().status["config"] == used for _ in range(10))
     for replica in running:
         status, lines = replica.get("/readyz")
-        assert (status, "kept, because its file is now broken" in lines) == (200, True)
+        assert (status, "still in use, because its file is now broken" in lines) == (200, True)
         _told(restored, replica)
 
     took.append(_until(restored, changed(400), successful))

@@ -27,22 +27,22 @@ def test_our_own_ca_is_one() -> None:
 @pytest.mark.parametrize(
     ("ca", "why"),
     [
-        (KeyPair(certificate=b"?", key=CA.key), "the certificate is not one PEM certificate"),
-        (KeyPair(certificate=b"", key=CA.key), "the certificate is not one PEM certificate"),
+        (KeyPair(certificate=b"?", key=CA.key), "it is not a single PEM certificate"),
+        (KeyPair(certificate=b"", key=CA.key), "it is not a single PEM certificate"),
         (
             KeyPair(certificate=CA.certificate + LEAF.certificate, key=CA.key),
-            "the certificate is not one PEM certificate",
+            "it is not a single PEM certificate",
         ),
         (
             KeyPair(certificate=CA.certificate, key=b"?"),
-            "the key is no PEM private key without a password",
+            "the key is not a PEM private key without a password",
         ),
-        (KeyPair(certificate=CA.certificate, key=OTHER_KIND), "the key is not one for ECDSA"),
+        (KeyPair(certificate=CA.certificate, key=OTHER_KIND), "the key is not an ECDSA key"),
         (
             KeyPair(certificate=CA.certificate, key=LEAF.key),
             "the key does not belong to the certificate",
         ),
-        (LEAF, "the certificate is not that of a CA"),
+        (LEAF, "the certificate is not a CA certificate"),
         (issue_ca(now=NOW + timedelta(hours=2)), "the CA is not valid before 20"),
     ],
 )

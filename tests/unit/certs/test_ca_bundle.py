@@ -38,12 +38,12 @@ def _publish(api: Objects, *pems: bytes) -> Published:
         (_encoded(OTHER), False, ""),
         (None, False, "it was empty"),
         ("", False, "it was empty"),
-        ("%", False, "it was no base64 of PEM certificates"),
-        (_encoded(b"garbage"), False, "it was no base64 of PEM certificates"),
+        ("%", False, "it did not contain base64-encoded PEM certificates"),
+        (_encoded(b"garbage"), False, "it did not contain base64-encoded PEM certificates"),
         (
             _encoded(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", CA),
             False,
-            "it was no base64 of PEM certificates",
+            "it did not contain base64-encoded PEM certificates",
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
     """Applying it would create a configuration without rules."""
     api = Objects()
 
-    told = "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+    told = "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
     with pytest.raises(ApiError, match=f"^{told}$"):
         _publish(api, CA)
     assert (api.writes, api.stored) == ([], {})
@@ -131,7 +131,7 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     api.configure()
     bundle = _bundle(api, clock)
     what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
-    for told in ("does not keep what is written to it", "is changed again and again"):
+    for told in ("does not keep what is written to it", "somebody else keeps changing "):
         with pytest.raises(ApiError, match=f"^{what} {told}"):
             bundle.publish([CA], bundle.read())
     assert len(api.writes) == 1

@@ -19,12 +19,12 @@ def test_the_defaults_go_together() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (Lifetimes(leaf=0 * SECOND), "a time that is not above zero"),
-        (Lifetimes(ca=-SECOND), "a time that is not above zero"),
-        (Lifetimes(round=0 * SECOND), "a time that is not above zero"),
-        (Lifetimes(propagation=-SECOND), "a time that is not above zero"),
-        (Lifetimes(ca=404 * SECOND), "a CA needs 405 s at least"),
-        (Lifetimes(leaf=29 * SECOND), "a leaf needs 30 s at least"),
+        (Lifetimes(leaf=0 * SECOND), "every time must be above zero"),
+        (Lifetimes(ca=-SECOND), "every time must be above zero"),
+        (Lifetimes(round=0 * SECOND), "every time must be above zero"),
+        (Lifetimes(propagation=-SECOND), "every time must be above zero"),
+        (Lifetimes(ca=404 * SECOND), "a CA must live at least 405 s"),
+        (Lifetimes(leaf=29 * SECOND), "a leaf must live at least 30 s"),
     ],
 )
 def test_what_does_not(given: Lifetimes, why: str) -> None:

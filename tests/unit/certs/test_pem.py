@@ -21,8 +21,8 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
-        (KeyPair(certificate=b"", key=b""), "the certificate is no PEM certificate"),
-        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is no PEM private key"),
+        (KeyPair(certificate=b"", key=b""), "the certificate is not a PEM certificate"),
+        (KeyPair(certificate=CA.certificate, key=b"?"), "the key is not a PEM private key"),
         (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
         (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
     ],
@@ -56,6 +56,6 @@ def test_names_that_the_api_server_accepts(names: list[str]) -> None:
 def test_names_that_it_does_not(names: list[str], told: str) -> None:
     """Such a pair never replaces a good one, since every call would fail; subjects do not count."""
     pair = issue_leaf(CA, names, ["127.0.0.1"])
-    why = f"the certificate is not for {SERVICE}, as the API server needs it, but for {told}"
+    why = f"the certificate is not for {SERVICE}, which the API server expects, but for {told}"
     with pytest.raises(CertificateError, match=f"^{re.escape(why)}$"):
         check_pair(pair, NOW, SERVICE)

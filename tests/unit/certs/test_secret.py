@@ -83,10 +83,10 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (secret_of(CA, **{"ca.key": ""}), "it has no ca.key"),
-        ({"data": {"next.crt": "eA=="}}, "it has no ca.crt and no ca.key"),
-        (secret_of(CA, **{"ca.crt": "%"}), "its data are not base64"),
-        (secret_of(CA, **{"ca.crt": "Z2FyYmFnZQ=="}), "the certificate is not one PEM certificate"),
+        (secret_of(CA, **{"ca.key": ""}), "it lacks ca.key"),
+        ({"data": {"next.crt": "eA=="}}, "it lacks ca.crt and ca.key"),
+        (secret_of(CA, **{"ca.crt": "%"}), "its data is not base64"),
+        (secret_of(CA, **{"ca.crt": "Z2FyYmFnZQ=="}), "it is not a single PEM certificate"),
         (secret_of(issue_ca(now=NOW + timedelta(days=1))), "the CA is not valid before 2"),
     ],
 )
@@ -165,7 +165,7 @@ def test_what_is_asked_is_what_replicas_read(asked: RotationRequest) -> None:
 
 def test_without_a_secret_there_is_nothing_to_exchange() -> None:
     """This is so with cert-manager, or before the first start."""
-    with pytest.raises(ApiError, match=r"^there is no Secret rdma-webhook/rdma-webhook-ca$"):
+    with pytest.raises(ApiError, match=r"^Secret rdma-webhook/rdma-webhook-ca does not exist$"):
         _secret(Objects()).request_rotation(RotationRequest.ROTATE)
 
 
@@ -192,5 +192,5 @@ def test_a_replica_was_faster() -> None:
     api = Busy()
     api.stored.update(_api().stored)
     _secret(api).request_rotation(RotationRequest.ROTATE)
-    with pytest.raises(ApiError, match="changes all the time"):
+    with pytest.raises(ApiError, match="somebody else keeps changing"):
         _secret(api).request_rotation(RotationRequest.ROTATE)

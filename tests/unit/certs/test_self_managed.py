@@ -64,7 +64,7 @@ def test_one_round_does_it_all(api: Objects) -> None:
     assert managed.status.phase == "settled"
     assert b64decode(api.bundle) == _in_secret(api)
     assert managed.notes() == [
-        "made Secret rdma-webhook/rdma-webhook-ca: there was none",
+        "made Secret rdma-webhook/rdma-webhook-ca: it did not exist",
         "wrote caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
     ]
     assert managed.notes() == []
@@ -78,7 +78,9 @@ def test_served_before_it_is_trusted() -> None:
     assert not managed.round()
     assert managed.status.not_after is not None
     assert not managed.status.trusted
-    assert managed.status.problem == "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+    assert (
+        managed.status.problem == "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
+    )
     api.configure()
     assert managed.round()
     assert managed.status.trusted
@@ -259,7 +261,7 @@ def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
     assert managed.round()
     assert api.stored[SECRET]["data"] == before
     assert managed.notes() == [
-        "restored Secret rdma-webhook/rdma-webhook-ca: the certificate is not one PEM certificate"
+        "restored Secret rdma-webhook/rdma-webhook-ca: it is not a single PEM certificate"
     ]
 
 
@@ -271,8 +273,8 @@ def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
     assert not managed.round()
     assert api.writes == []
     assert managed.status.problem == (
-        "Secret rdma-webhook/rdma-webhook-ca: it has no ca.key; "
-        "repair it, or delete it for a new CA"
+        "Secret rdma-webhook/rdma-webhook-ca: it lacks ca.key; repair it, or delete it to get a "
+        "new CA"
     )
 
 
@@ -285,7 +287,7 @@ def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
 
     managed = _managed(Fickle())
     assert not managed.round()
-    assert managed.status.problem.endswith("is changed all the time by somebody else")
+    assert managed.status.problem.startswith("somebody else keeps changing Secret ")
 
 
 def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
@@ -331,8 +333,8 @@ def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
 
 
 FROZEN = (
-    "Secret rdma-webhook/rdma-webhook-ca: it is immutable, so its CA can be neither exchanged nor"
-    " repaired: delete it, and the replicas make it again"
+    "Secret rdma-webhook/rdma-webhook-ca: it is immutable, so its CA can be neither replaced nor "
+    "repaired: delete it, and the replicas create a new one"
 )
 
 

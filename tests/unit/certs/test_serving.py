@@ -101,7 +101,7 @@ def test_client_certificates_are_required_where_a_client_ca_is_given() -> None:
 
 def test_client_ca_must_be_a_certificate() -> None:
     """A wrong file is an error at the start; otherwise the server would trust nobody."""
-    with pytest.raises(CertificateError, match="the client CA is no PEM certificate"):
+    with pytest.raises(CertificateError, match="the client CA is not a PEM certificate"):
         ServingContext(b"nonsense")
 
 

@@ -131,7 +131,7 @@ def test_nobody_waits_for_an_api_server_that_hangs() -> None:
     assert api.asked.wait(300)
     for number in range(PENDING + 2):
         events.tell(named(f"n{number}"))
-    assert lost == [f"{PENDING} others wait"] * 2
+    assert lost == [f"{PENDING} others are waiting"] * 2
     api.open.set()
     until(lambda: len(api.created) == PENDING + 1)
     events.tell(named(f"n{PENDING}"))  # what was lost may be told later

@@ -23,7 +23,7 @@ class Health:
     async def __call__(self, scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
         """Answer one request."""
         if scope["method"] not in ("GET", "HEAD"):
-            await asgi.refuse(send, RequestError(405, "only GET is served here"))
+            await asgi.refuse(send, RequestError(405, "only GET is supported here"))
             return
         match scope["path"]:
             case "/healthz":
@@ -34,7 +34,7 @@ class Health:
             case "/metrics":
                 await asgi.respond(send, 200, self._metrics.text(), CONTENT_TYPE.encode())
             case _:
-                known = "/healthz, /readyz and /metrics are served here"
+                known = "there is nothing at this path: GET /healthz, /readyz or /metrics"
                 await asgi.refuse(send, RequestError(404, known))
 
     def readiness(self) -> tuple[int, str]:

@@ -56,8 +56,8 @@ OBJECTS = 200_000
 VALUE_BYTES = 260
 #: For who creates a pod before there are fabrics; it stands behind "failed calling webhook …: ".
 NOT_CONFIGURED = (
-    "rdma-webhook has no valid fabrics file yet, so pods with rdma.lab/enable have to wait: whoever"
-    " runs the cluster finds the reason in the log and in Events of namespace rdma-webhook"
+    "rdma-webhook has no valid fabrics file yet, so pods with rdma.lab/enable cannot be created: "
+    "the reason is in its log and in the Events of namespace rdma-webhook"
 )
 _ABOVE_POD = 2  # `request.object`
 #: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
@@ -211,9 +211,9 @@ class Mutate:
 def _check(scope: asgi.Scope, headers: Headers) -> None:
     """Reject what cannot be a review by its headers; ignore the query string (`?timeout=5s`)."""
     if scope["path"] != PATH:
-        raise RequestError(404, f"nothing is here; POST an AdmissionReview to {PATH}")
+        raise RequestError(404, f"there is nothing at this path: POST an AdmissionReview to {PATH}")
     if scope["method"] != "POST":
-        raise RequestError(405, f"{PATH} takes POST only")
+        raise RequestError(405, f"{PATH} accepts only POST")
     content_type = headers.get(b"content-type", JSON)
     if b"json" not in content_type.lower():
         shown = content_type.decode("latin-1")
@@ -221,7 +221,9 @@ def _check(scope: asgi.Scope, headers: Headers) -> None:
     if headers.get(b"content-encoding", b"identity") != b"identity":
         raise RequestError(415, "content-encoding is not supported: send plain JSON")
     if b"content-length" not in headers:  # the API server always sends one
-        raise RequestError(411, "content-length is missing: chunks are not taken here", close=True)
+        raise RequestError(
+            411, "content-length is missing: chunked bodies are not accepted here", close=True
+        )
 
 
 def _check_density(body: bytes) -> None:
@@ -281,11 +283,14 @@ def _refused(uid: str, problem: str) -> Answer:
 
 
 def _too_deep(uid: str) -> Answer:
-    return _refused(uid, f"the body nests deeper than {DEPTH} levels")
+    return _refused(uid, f"the body is nested deeper than {DEPTH} levels")
 
 
 def _broken(uid: str, error: Exception) -> Answer:
-    message = f"rdma-webhook has a defect; its log has more under the uid {uid[:_LONGEST_NAME]}"
+    message = (
+        "internal error of rdma-webhook; its log has the details, with the uid "
+        f"{uid[:_LONGEST_NAME]}"
+    )
     body = orjson.dumps(failure(500, message))
     return Answer(500, body, uid=uid, error=error)
 

@@ -37,11 +37,11 @@ WAIT_SECONDS = 30.0
 PODS = 500
 
 _ONE_LINE = (
-    "the body is one line, and not YAML: curl -d takes the line breaks out of a file: send it with "
-    "curl --data-binary"
+    "the body is one line and not YAML: curl -d removes the line breaks of a file, so send it "
+    "with curl --data-binary"
 )
 _NOT_YOURS = (
-    "output={} is for documents that are applied to a cluster, and this server has example "
+    "output={} is for documents that are applied to a cluster, but this server has example "
     "fabrics: start it with -c FABRICS, or ask for text or json"
 )
 USAGE = """\
@@ -50,15 +50,15 @@ POST a pod, or anything that holds pod templates, as YAML or JSON (one or many d
   curl --data-binary @pod.yaml 'https://…/preview?namespace=lab'
 
 Query parameters
-  namespace=NAME        of objects that name none (default: default)
-  namespace-label=K=V   a label of the namespaces; may be repeated
+  namespace=NAME        for objects that name none (default: default)
+  namespace-label=K=V   a label that the pods' namespaces have; may be repeated
   enable=true           decide as if every pod had opted in
   output=json|yaml|text instead of the Accept header
 
 Accept
   application/json      the decisions (default)
   application/yaml      the documents after the patch
-  text/plain            for reading
+  text/plain            a report for people
 """
 
 
@@ -115,12 +115,12 @@ class PreviewApp:
             wanted = query.output or negotiate(request.headers.get("accept", ""))
             if wanted is None:
                 known = ", ".join(one.media_types[0] for one in SERVED)
-                raise RequestError(406, f"accept: answers are one of {known}")
+                raise RequestError(406, f"accept: use one of {known}")
             if self._example and wanted.name in APPLIED:
                 raise RequestError(409, _NOT_YOURS.format(wanted.name))
             snapshot = self._state.snapshot
             if snapshot is None:
-                raise RequestError(503, "there has been no valid configuration since start")
+                raise RequestError(503, "there has been no valid fabrics file since the start")
             parameters = {
                 "namespace": query.namespace,
                 "labels": query.labels,
@@ -151,11 +151,11 @@ class PreviewApp:
                 async with self._turns.turn(address, WAIT_SECONDS):
                     answer = await self._worker.ask(job, snapshot)
             except TimeoutError:
-                raise RequestError(503, "others took too long before it: try again") from None
+                raise RequestError(503, "the previews before it took too long: try again") from None
         if answer.status == 500:  # noqa: PLR2004
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", endpoint="preview", **answer.defect)
-            raise RequestError(500, "internal error of rdma-webhook; its log tells more")
+            raise RequestError(500, "internal error of rdma-webhook; its log has the details")
         if answer.status != 200:  # noqa: PLR2004
             raise RequestError(answer.status, answer.sentence)
         return answer
@@ -180,7 +180,7 @@ async def _broken_off(_request: Request, _error: Exception) -> Response:
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _line(error.status_code, f"{error.detail}; GET {PATH} tells what is served here")
+    return _line(error.status_code, f"{error.detail}; GET {PATH} describes what is served here")
 
 
 def _line(status: int, message: str) -> Response:

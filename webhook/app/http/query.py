@@ -33,9 +33,9 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
         if name not in PARAMETERS:
             known = ", ".join(PARAMETERS)
             hint = meant(name, PARAMETERS)
-            raise RequestError(400, f"{name!r:.80} is no parameter{hint}: known are {known}")
+            raise RequestError(400, f"{name!r:.80} is not a parameter{hint}: use {known}")
         if times > 1 and name != LABEL:
-            raise RequestError(400, f"{name}: given {times} times, and once is enough")
+            raise RequestError(400, f"{name}: given {times} times: give it once")
     single = dict(given)
     return Query(
         namespace=_namespace(single.get(NAMESPACE, "default")),
@@ -47,7 +47,9 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
 
 def _namespace(written: str) -> str:
     if not is_dns_label(written):
-        raise RequestError(400, f"{NAMESPACE}={written!r:.80}: it must be a name: {LABEL_FORM}")
+        raise RequestError(
+            400, f"{NAMESPACE}={written!r:.80} is not the name of a namespace: {LABEL_FORM}"
+        )
     return written
 
 
@@ -56,7 +58,7 @@ def _labels(written: Iterable[str]) -> dict[str, str]:
     for one in written:
         key, equals, value = one.partition("=")
         if not key or not equals:
-            raise RequestError(400, f"{LABEL}={one!r:.200}: it must be KEY=VALUE")
+            raise RequestError(400, f"{LABEL}={one!r:.200}: write KEY=VALUE")
         labels[key] = value
     return labels
 
@@ -64,7 +66,7 @@ def _labels(written: Iterable[str]) -> dict[str, str]:
 def _boolean(name: str, written: str) -> bool:
     value = _BOOLEANS.get(written.lower())
     if value is None:
-        raise RequestError(400, f"{name}={written!r:.80}: it must be true or false")
+        raise RequestError(400, f"{name}={written!r:.80}: write true or false")
     return value
 
 
@@ -73,4 +75,4 @@ def _format(written: str) -> Format:
         if one.name == written:
             return one
     known = ", ".join(one.name for one in SERVED)
-    raise RequestError(400, f"{OUTPUT}={written!r:.80}: it must be one of {known}")
+    raise RequestError(400, f"{OUTPUT}={written!r:.80}: use one of {known}")

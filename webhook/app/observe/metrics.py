@@ -49,47 +49,54 @@ class Metrics:
         self.registry.register(self._counts)
         self.internal_errors = Counter(
             "rdma_webhook_internal_errors",
-            "Defects of the webhook, each answered with HTTP 500.",
+            "Internal errors (defects of the webhook), each answered with HTTP 500.",
             registry=self.registry,
         )
-        self.previews_pending = self._gauge("previews_pending", "Previews that wait or run.")
+        self.previews_pending = self._gauge(
+            "previews_pending", "Previews that are waiting or running."
+        )
         self._worker_ends = Counter(
             "rdma_webhook_preview_worker_ends",
-            "Ends of the process that computes previews; the next preview starts another.",
+            "How often the process that computes previews has ended; the next preview starts "
+            "another.",
             ["reason"],
             registry=self.registry,
         )
         for reason in WORKER_ENDS:
             self._worker_ends.labels(reason)
         self.config_generation = self._gauge(
-            "config_generation", "How many configurations have been loaded since start."
+            "config_generation", "Number of configurations that have been loaded since the start."
         )
         self.config_reloaded = self._gauge(
             "config_last_reload_success_timestamp_seconds",
-            "When the configuration in use was loaded; its age is time() minus this.",
+            "Time at which the configuration in use was loaded; its age is time() minus this.",
         )
         self.config_successful = self._gauge(
             "config_last_reload_successful",
-            "1 if the configuration file as it is now is in use, 0 if it is broken.",
+            "1 if the present configuration file is in use, 0 if it is broken and an earlier "
+            "one is in use.",
         )
         self.certificate_not_after = self._gauge(
             "certificate_not_after_timestamp_seconds",
-            "When the serving certificate expires; 0 without one.",
+            "Time at which the serving certificate expires; 0 without one.",
         )
         self.certificate_successful = self._gauge(
             "certificate_last_update_successful",
-            "1 if certificates are as they should be, 0 if files, Secret or caBundle are not.",
+            "1 if the certificates are in order, 0 if there is a problem with their files, "
+            "the Secret or caBundle.",
         )
         self.ca_not_after = self._gauge(
             "ca_not_after_timestamp_seconds",
-            "When the CA in the Secret expires; 0 without one of our own.",
+            "Time at which the CA in the Secret expires; 0 if the webhook does not manage a CA.",
         )
         self.ca_rotating = self._gauge(
-            "ca_rotating", "1 while the CA is exchanged for the next and both are trusted."
+            "ca_rotating",
+            "1 during a rotation of the CA, while the old and the new one are trusted; "
+            "otherwise 0.",
         )
         build = Gauge(
             "rdma_webhook_build_info",
-            "Always 1; the labels say what runs.",
+            "Always 1; the labels have the versions of the webhook and of Python.",
             ["version", "python"],
             registry=self.registry,
         )
@@ -162,28 +169,28 @@ class _Counts(Collector):
             self.requests,
         )  # fmt: skip
         yield _counter(
-            "decisions", "Decisions on pods by reason, verdict on RDMA and fabric.",
+            "decisions", "Decisions on pods, by reason, verdict on RDMA, and fabric.",
             ("allowed", "reason", "rdma", "fabric"), self.decisions,
         )  # fmt: skip
         yield _counter(
-            "mutations", "What the mutations did to containers and pods.",
+            "mutations", "Outcomes of mutations on containers and pods, by reason.",
             ("mutation", "status", "reason"), self.mutations,
         )  # fmt: skip
         connections = GaugeMetricFamily(
             "rdma_webhook_connections",
-            "Connections that are open, those in a TLS handshake included.",
+            "Open connections, including those in a TLS handshake.",
             labels=["listener"],
         )
         for (listener,), count in self.connections.items():
             connections.add_metric([str(listener)], count)
         yield connections
         yield _counter(
-            "connections_closed", "Connections that have ended, by why.", ("listener", "reason"),
+            "connections_closed", "Connections that have ended, by reason.", ("listener", "reason"),
             self.closed,
         )  # fmt: skip
         durations = HistogramMetricFamily(
             "rdma_webhook_request_duration_seconds",
-            "From a request's head to its answer, by endpoint.",
+            "Time from a request's head to its answer, by endpoint.",
             labels=["endpoint"],
         )
         for endpoint, took in self.took.items():

@@ -135,7 +135,7 @@ class Child:
         head = read_head(await reader.readexactly(head_bytes))
         status = head.get("status")
         if status not in _STATUSES:
-            raise FrameError("there is no such status")
+            raise FrameError("the worker answered with an unknown status")
         pieces = []
         while body_bytes:
             piece = await reader.read(min(body_bytes, _PIECE))

@@ -31,7 +31,7 @@ CRASHED = (
     "the process that computed the preview ended: "
     f"send fewer or smaller documents at a time; {_CLI}"
 )
-NOT_STARTED = f"the process that computes previews does not start: try again; {_CLI}"
+NOT_STARTED = f"the process that computes previews did not start: try again; {_CLI}"
 NOT_CONFIGURED = "the process that computes previews cannot use the configuration"
 STOPPING = "the server is stopping: try again"
 

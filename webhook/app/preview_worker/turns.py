@@ -25,7 +25,7 @@ class Allotment:
         if self._taken.total() + amount > self._in_all:
             raise RequestError(503, f"too many {self._what} at once: try again")
         if self._taken[address] + amount > self._each:
-            wait = "wait for the answers to the others"
+            wait = "wait for the other answers"
             raise RequestError(429, f"too many {self._what} at once from your address: {wait}")
         self._taken[address] += amount
         try:

@@ -50,7 +50,7 @@ class FileCertificate:
             return Check("certificate", False, error or "not read yet")
         detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
         if error:
-            detail = f"{detail}, kept because its files are now broken: {error}"
+            detail = f"{detail}; still in use, because its files are now broken: {error}"
         return Check("certificate", self._serving.valid(), detail)
 
 
@@ -113,7 +113,7 @@ class SelfManagedCertificate:
             return Check("certificate", False, now.problem)
         detail = f"valid until {now.not_after:%Y-%m-%dT%H:%M:%SZ}, its CA is in caBundle"
         if now.problem:
-            detail = f"{detail}; but now: {now.problem}"
+            detail = f"{detail}; problem: {now.problem}"
         return Check("certificate", self._serving.valid(), detail)
 
 

@@ -68,7 +68,7 @@ def _files(
         name = server_name(options.service, namespace) if namespace else None
         return CertificateFiles(options.tls_cert, options.tls_key, serving, name)
     if options.tls_cert or options.tls_key:
-        raise ConfigError("--tls-cert and --tls-key: one is of no use without the other")
+        raise ConfigError("--tls-cert and --tls-key belong together: give both, or neither")
     return None
 
 
@@ -76,15 +76,15 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     """Return the names of the webhook's objects; ConfigError if its namespace is not known."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
-            "no certificate: give --tls-cert and --tls-key, or --dev for a try on this machine, "
-            "or run it in a cluster, where it looks after its own (elsewhere: --kubeconfig)"
+            "no certificate: give --tls-cert and --tls-key, or --dev to try it on this machine; "
+            "in a cluster, or with --kubeconfig, it manages its own"
         )
     if options.kubeconfig is not None and not options.kubeconfig.is_file():
         raise ConfigError(f"cannot read --kubeconfig {options.kubeconfig}: no such file")
     namespace = _known_namespace(options, environment)
     if not namespace:
-        where = f"{SERVICE_ACCOUNT}/namespace is not there"
-        raise ConfigError(f"which namespace is the webhook in? Give --namespace ({where})")
+        where = f"{SERVICE_ACCOUNT}/namespace does not exist"
+        raise ConfigError(f"the webhook's namespace is not known: give --namespace ({where})")
     return Installation(
         namespace=namespace,
         service=options.service,

@@ -135,11 +135,11 @@ class ClusterFacts:
         """
         now = self._now()
         if not now.synced:
-            return Check("facts", False, now.problem or "not all lists have been read yet")
+            return Check("facts", False, now.problem or "some lists have not been read yet")
         spaces = self._objects()[NAMESPACES.resource]
-        detail = f"{spaces} namespaces, heard of {self.age:.0f} s ago"
+        detail = f"{spaces} namespaces, last update {self.age:.0f} s ago"
         if now.problem:
-            detail = f"{detail}; kept, because now: {now.problem}"
+            detail = f"{detail}; still in use, because: {now.problem}"
         return Check("facts", True, detail)
 
 

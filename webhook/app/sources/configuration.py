@@ -64,7 +64,7 @@ class Configuration:
         names = _named(list(now.loaded.fabrics.fabrics)) or "no fabrics"
         detail = f"generation {now.generation} ({names})"
         if error:
-            detail = f"{detail} kept, because its file is now broken: {error}"
+            detail = f"{detail}; still in use, because its file is now broken: {error}"
         return Check("configuration", True, detail)
 
 

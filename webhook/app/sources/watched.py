@@ -15,11 +15,14 @@ from webhook.kube.reflector import Reflector
 
 _HEARD = (
     "facts_last_contact_timestamp_seconds",
-    "When a watch last heard of the API server, 0 if never; its age is time() minus this.",
+    (
+        "Time at which a watch last received something from the API server, 0 if never; its age "
+        "is time() minus this."
+    ),
 )
-_OBJECTS = ("facts_objects", "Objects of which something is kept in memory.")
-_LISTS = ("facts_lists", "Whole lists that have been read.")
-_FAILURES = ("facts_failures", "Lists and watches that failed.")
+_OBJECTS = ("facts_objects", "Objects that the watch keeps in memory.")
+_LISTS = ("facts_lists", "Complete lists that have been read from the API server.")
+_FAILURES = ("facts_failures", "Lists and watches that have failed.")
 
 
 class Watches(Collector):
@@ -56,7 +59,7 @@ class Watches(Collector):
     def _waits(self) -> Metric:
         waits = CounterMetricFamily(
             "rdma_webhook_namespace_waits",
-            "Requests that waited for a namespace not known yet, by whether it came.",
+            "Requests that waited for a namespace that was not known yet, by result.",
             labels=["came"],
         )
         for came, count in self._arrivals.counts.items():

@@ -24,7 +24,7 @@ def tell_owner_by(options: ServeOptions, log: Log, environment: Mapping[str, str
     events = OwnerEvents(
         reporter,
         lambda: events_client(options.kubeconfig),
-        lambda problem: log.write("warning", "event not told", problem=problem),
+        lambda problem: log.write("warning", "could not record the event", problem=problem),
     )
 
     def tell(request: AdmissionRequest, decision: Decision) -> None:

@@ -30,7 +30,7 @@ def tell_broken_by(options: ServeOptions, log: Log, environment: Mapping[str, st
         Pod(**told),
         lambda: events_client(options.kubeconfig),
         delays,
-        lambda problem: log.write("warning", "event not told", problem=problem),
+        lambda problem: log.write("warning", "could not record the event", problem=problem),
     )
     return lambda generation, problem: events.warn(
         Warned("ConfigurationNotUsable", "Load", problem, str(generation))

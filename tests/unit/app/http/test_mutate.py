@@ -274,7 +274,7 @@ def test_chunks_are_refused_unread() -> None:
     answer = call(Server().app, "POST", "/mutate", _body(), None, headers=[JSON])
 
     assert (answer.status, answer.headers["connection"]) == (411, "close")
-    assert answer.text == "content-length is missing: chunks are not taken here\n"
+    assert answer.text == "content-length is missing: chunked bodies are not accepted here\n"
 
 
 def _list(value: bytes, count: int) -> bytes:
@@ -341,7 +341,9 @@ def test_defect_is_a_500_with_the_uid_and_no_review() -> None:
             "status": "Failure",
             "code": 500,
             "reason": "InternalError",
-            "message": f"rdma-webhook has a defect; its log has more under the uid {UID}",
+            "message": (
+                f"internal error of rdma-webhook; its log has the details, with the uid {UID}"
+            ),
         },
     )
     assert (line["level"], line["msg"], line["uid"]) == ("error", "internal error", UID)
@@ -446,4 +448,4 @@ def test_depth_that_can_be_read_but_not_written_is_refused(depth: int, *, allowe
     )
 
     assert (response["uid"], response["allowed"]) == (UID, allowed)
-    assert allowed or response["status"]["message"] == "the body nests deeper than 200 levels"
+    assert allowed or response["status"]["message"] == "the body is nested deeper than 200 levels"

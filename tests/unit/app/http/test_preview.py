@@ -197,15 +197,15 @@ def test_nothing_of_the_cluster_is_told() -> None:
         (b"\xff\xff", "", "", 400, "body: "),
         (b"[" * 100_000, "", "", 400, "body: "),
         (b"- x", "", "", 400, "body: "),
-        (POD, "namespace-label=x", "", 400, "namespace-label='x': it must be KEY=VALUE"),
-        (POD, "enable=perhaps", "", 400, "enable='perhaps': it must be true or false"),
-        (POD, "enabel=true", "", 400, "'enabel' is no parameter (did you mean enable?): known are"),
+        (POD, "namespace-label=x", "", 400, "namespace-label='x': write KEY=VALUE"),
+        (POD, "enable=perhaps", "", 400, "enable='perhaps': write true or false"),
+        (POD, "enabel=true", "", 400, "'enabel' is not a parameter (did you mean enable?): use"),
         (
             POD,
             "",
             "image/png",
             406,
-            "accept: answers are one of application/json, application/yaml,",
+            "accept: use one of application/json, application/yaml,",
         ),
         (
             FABRICS.encode(),
@@ -237,7 +237,7 @@ def test_what_else_is_asked(method: str, path: str, status: int) -> None:
     """The answer to an unknown path or method says where to look."""
     answer = Server().call(method, path)
 
-    assert (answer.status, "GET /preview tells what is served here" in answer.text) == (
+    assert (answer.status, "GET /preview describes what is served here" in answer.text) == (
         status,
         True,
     )
@@ -266,8 +266,8 @@ def test_what_curl_took_the_line_breaks_out_of(
 
     assert answer.status == 400
     said = (
-        "the body is one line, and not YAML: curl -d takes the line breaks out of a file: send it "
-        "with curl --data-binary\n"
+        "the body is one line and not YAML: curl -d removes the line breaks of a file, so send "
+        "it with curl --data-binary\n"
     )
     assert (answer.text == said) is told
 
@@ -340,7 +340,7 @@ def test_too_many_of_one_address_leave_room_for_others() -> None:
     answers = server.runner.run(many())
 
     assert [one.status for one in answers] == [200] * EACH_PENDING + [429, 200]
-    assert "from your address: wait for the answers" in answers[EACH_PENDING].text
+    assert "from your address: wait for the other answers" in answers[EACH_PENDING].text
 
 
 def test_draining_asks_clients_to_dial_again() -> None:

@@ -30,32 +30,32 @@ def test_everything_asked() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("colour", "on", f"'colour' is no parameter: known are {', '.join(PARAMETERS)}"),
+        ("colour", "on", f"'colour' is not a parameter: use {', '.join(PARAMETERS)}"),
         (
             "Enable",
             "true",
-            f"'Enable' is no parameter (did you mean enable?): known are {', '.join(PARAMETERS)}",
+            f"'Enable' is not a parameter (did you mean enable?): use {', '.join(PARAMETERS)}",
         ),
-        ("enable", "", "enable='': it must be true or false"),
-        ("enable", "1", "enable='1': it must be true or false"),
+        ("enable", "", "enable='': write true or false"),
+        ("enable", "1", "enable='1': write true or false"),
         (
             "namespace",
             "",
             (
-                "namespace='': it must be a name: at most 63 lowercase letters, digits and -, "
-                "without a - at either end"
+                "namespace='' is not the name of a namespace: at most 63 lowercase letters, "
+                "digits and -, without a - at either end"
             ),
         ),
         (
             "namespace",
             "A_B",
             (
-                "namespace='A_B': it must be a name: at most 63 lowercase letters, digits and -, "
-                "without a - at either end"
+                "namespace='A_B' is not the name of a namespace: at most 63 lowercase letters, "
+                "digits and -, without a - at either end"
             ),
         ),
-        ("output", "xml", "output='xml': it must be one of json, yaml, text"),
-        ("namespace-label", "=v", "namespace-label='=v': it must be KEY=VALUE"),
+        ("output", "xml", "output='xml': use one of json, yaml, text"),
+        ("namespace-label", "=v", "namespace-label='=v': write KEY=VALUE"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(name: str, value: str, message: str) -> None:
@@ -77,5 +77,5 @@ def test_long_values_are_cut(name: str) -> None:
 
 def test_same_parameter_twice_is_refused() -> None:
     """It would be unclear which one counts."""
-    with pytest.raises(RequestError, match="namespace: given 2 times, and once is enough"):
+    with pytest.raises(RequestError, match="namespace: given 2 times: give it once"):
         read_query([("namespace", "a"), ("namespace", "b")])

@@ -20,7 +20,7 @@ def test_a_share_has_an_end_for_all_and_for_each() -> None:
             pass
     assert (own.value.status, str(own.value)) == (
         429,
-        "too many cakes at once from your address: wait for the answers to the others",
+        "too many cakes at once from your address: wait for the other answers",
     )
     assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once: try again")
 

@@ -61,7 +61,7 @@ def test_unready_before_the_first_round() -> None:
 
 def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
     """Until then the line says what is missing; each change is one line of the log."""
-    server, missing = Server(), "there is no MutatingWebhookConfiguration zz-rdma-webhook yet"
+    server, missing = Server(), "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
 
     assert server.round() == (False, missing)
     assert server.round() == (False, missing)
@@ -100,7 +100,7 @@ def test_what_is_measured() -> None:
     assert problem == [0, 0, until.timestamp()]
     assert settled == [1, 0, until.timestamp()]
     assert measured() == [1, 1, until.timestamp()]
-    assert "made the next CA" in [line.get("what") for line in server.lines.read()]
+    assert "created the next CA" in [line.get("what") for line in server.lines.read()]
 
 
 def test_stays_ready_when_the_api_server_is_gone() -> None:
@@ -113,7 +113,7 @@ def test_stays_ready_when_the_api_server_is_gone() -> None:
 
     ready, detail = server.round()
     assert ready
-    assert detail.endswith("its CA is in caBundle; but now: no route to host")
+    assert detail.endswith("its CA is in caBundle; problem: no route to host")
     server.api.broken = None
     assert server.round()[0]
     assert server.told()[-2:] == [
@@ -137,15 +137,15 @@ def test_a_defect_is_counted_and_told_without_its_text() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "why"),
     [
-        ({}, {}, "no certificate: give --tls-cert and --tls-key, or --dev for a try"),
-        ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key: one is of no use without"),
-        ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key: one is of no use"),
+        ({}, {}, "no certificate: give --tls-cert and --tls-key, or --dev to try it"),
+        ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key belong together"),
+        ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key belong together"),
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
-        ({}, {IN_CLUSTER: "10.0.0.1"}, "which namespace is the webhook in? Give --namespace"),
+        ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is not known: give --namespace"),
         (
             {"namespace": "lab", "lifetimes": Lifetimes(leaf=timedelta(seconds=1))},
             {IN_CLUSTER: "10.0.0.1"},
-            "certificates' lifetimes: a leaf needs 30 s at least",
+            "certificates' lifetimes: a leaf must live at least 30 s",
         ),
     ],
 )

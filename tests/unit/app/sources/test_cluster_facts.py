@@ -83,14 +83,14 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     cluster.put(LIMIT_RANGES, limit_range(max={"memory": "1Gi"}))
     server = Server(cluster)
     before = server.facts.check()
-    assert (before.ready, before.detail) == (False, "not all lists have been read yet")
+    assert (before.ready, before.detail) == (False, "some lists have not been read yet")
     assert server.knows("lab") == NamespaceFacts(name="lab", known=False)
     waits = server.state.arrivals
     assert waits is None
 
     server.run(server.synced)
     after = server.facts.check()
-    assert (after.ready, after.detail) == (True, "1 namespaces, heard of 0 s ago")
+    assert (after.ready, after.detail) == (True, "1 namespaces, last update 0 s ago")
     assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
     assert server.knows("other").known is False
     assert isinstance(server.state.arrivals, Arrivals)

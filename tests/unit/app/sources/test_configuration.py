@@ -75,7 +75,7 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
 
     assert server.state.snapshot is good
     assert broken.ready
-    assert broken.detail.startswith("generation 1 (v100-ib, a100-ib) kept, because its file is")
+    assert broken.detail.startswith("generation 1 (v100-ib, a100-ib); still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
@@ -132,7 +132,7 @@ def test_certificate_makes_ready_and_a_broken_one_keeps_the_last(tmp_path: Path)
     assert [check.ready for check in seen] == [False, True, True]
     assert seen[0].detail == "not read yet"
     assert seen[1].detail.startswith("valid until 20")
-    assert seen[2].detail.endswith("the certificate is no PEM certificate")
+    assert seen[2].detail.endswith("the certificate is not a PEM certificate")
     assert serving.not_after is not None
     expiry = "rdma_webhook_certificate_not_after_timestamp_seconds"
     assert metrics.registry.get_sample_value(expiry) == serving.not_after.timestamp()

@@ -71,8 +71,8 @@ def test_who_cannot_tell_says_so_in_the_log(tmp_path: Path) -> None:
         return bool(found)
 
     until(told)
-    assert found[0]["msg"] == "event not told"
-    assert str(found[0]["problem"]).startswith(f"there is no kubeconfig {file}: ")
+    assert found[0]["msg"] == "could not record the event"
+    assert str(found[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
 
 
 def test_a_replica_tells_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:

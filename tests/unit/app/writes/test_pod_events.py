@@ -36,5 +36,5 @@ def test_who_cannot_tell_says_so_in_the_log(
         return bool(found)
 
     until(told)
-    assert found[0]["msg"] == "event not told"
-    assert str(found[0]["problem"]).startswith(f"there is no kubeconfig {file}: ")
+    assert found[0]["msg"] == "could not record the event"
+    assert str(found[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
