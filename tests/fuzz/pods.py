@@ -142,14 +142,18 @@ def _security(dice: Dice) -> dict[str, Any] | None:
 
 def _resources(dice: Dice) -> dict[str, Any]:
     limits = dict(dice.one(words.BASES)) | _some(dice, words.LIMITS, 2)
-    resources: dict[str, Any] = {"limits": limits} if limits else {}
+    resources: dict[str, Any] = {}
     kind = dice.below(5)
     if kind == 0:
         resources["requests"] = dict(limits)
     elif kind == 1:
-        resources["requests"] = _some(dice, words.LIMITS, 3)
+        requests = resources["requests"] = _some(dice, words.LIMITS, 3)
+        if not dice.chance(6):  # else it is mostly a request without its limit, which is denied
+            limits |= {name: requests[name] for name in requests if "/" in name}
     elif kind == 2 and limits:
         resources["requests"] = {key: limits[key] for key in dice.several(tuple(limits), 2)}
+    if limits:
+        resources["limits"] = limits
     if dice.chance(12) and resources:
         section = resources[dice.one(tuple(resources))]
         section[dice.one(tuple(section or ("memory",)))] = dice.one(QUANTITIES)

@@ -24,7 +24,7 @@ fabrics:
 nvlink: {allowNamespaces: [lab]}
 """,
         """
-defaults: {fabric: v100-ib, configFiles: never}
+defaults: {fabric: v100-ib, configFiles: never, nodes: static}
 fabrics:
 - name: v100-ib
   match: {gpuResources: [nvidia.com/v100]}
@@ -42,7 +42,8 @@ foreignNics: {resources: ["example.com/fast*"], annotations: ["site.lab/*"]}
 nvlink: {allowNamespaces: [lab, bounded]}
 """,
         """
-defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always, memlock: nri}
+defaults: {fabric: a100-roce, memoryLimit: keep-guaranteed, configFiles: always, memlock: nri,
+  nonRootImages: ["lab/x*", "registry.lab/x:1"]}
 fabrics:
 - name: a100-roce
   match: {gpuProducts: ["NVIDIA-A100-*"]}

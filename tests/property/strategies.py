@@ -223,7 +223,10 @@ def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
         for key in draw(st.lists(st.sampled_from([*limits, "cpu"])))
         if key in limits
     }
-    requests |= draw(_some(_REQUESTS, 1))
+    more = draw(_some(_REQUESTS, 1))
+    requests |= more
+    if not any(name.startswith("rdma/") for name in limits) and draw(st.integers(0, 5)):
+        limits |= more  # a request without its limit is denied
     resources: dict[str, Any] = {"limits": limits} if limits else {}
     if requests:
         resources["requests"] = requests

@@ -8,6 +8,7 @@ import json
 from webhook.config.model import DefaultsEntry, FabricConfiguration, FabricEntry, ResourceEntry
 from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
+from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
 
 _HASH_DIGITS = 12
@@ -52,6 +53,8 @@ def _defaults(entry: DefaultsEntry) -> Defaults:
         on_ambiguous=entry.on_ambiguous,
         pod_security=entry.pod_security,
         memlock="unknown" if entry.memlock == "default" else entry.memlock,
+        nodes=entry.nodes,
+        non_root_images=Globs(tuple(entry.non_root_images)),
     )
 
 

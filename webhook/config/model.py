@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode
+from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
@@ -157,6 +157,15 @@ class DefaultsEntry(Entry):
     has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose
     annotations are then added to such pods. With `unlimited` and `nri`, such pods get no warning,
     and `podSecurity: deny` rejects none. `default` is the former name of `unknown`."""
+
+    nodes: Nodes = "elastic"
+    """Whether nodes come and go. What no node offers now is `unsure` where they do (`elastic`), and
+    no RDMA where they do not (`static`)."""
+
+    non_root_images: list[Text] = _always([])
+    """Globs of images that do not run as root, e.g. `rayproject/ray*`. A container without
+    `runAsUser` or `runAsNonRoot` counts as root unless its image matches one of them; then
+    `memlock` decides. Registry, tag and digest may be left out."""
 
 
 class NvlinkEntry(Entry):

@@ -16,6 +16,16 @@ from webhook.pod.manifest import items, mapping, text
 LABEL = "rdma.lab/enable"
 #: The label by which GPU feature discovery names the product, and `gpuProducts` of the fabrics.
 PRODUCT = "nvidia.com/gpu.product"
+#: The labels by which nodes name the model of their GPUs: GPU feature discovery, GKE, EKS's
+#: autoscaler, Karpenter, CoreWeave.
+GPU_MODEL_LABELS = (
+    PRODUCT,
+    "cloud.google.com/gke-accelerator",
+    "k8s.amazonaws.com/accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "gpu.nvidia.com/model",
+    "gpu.nvidia.com/class",
+)
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
 
@@ -69,6 +79,8 @@ class NodeInventory:
     offering: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
     inhabited: frozenset[str] = frozenset()
+    #: Label in GPU_MODEL_LABELS, value → names of the fabrics with such a node.
+    by_gpu_model: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: The keys of all labels that any node has.
     label_keys: frozenset[str] = frozenset()
 
@@ -115,6 +127,7 @@ class Facts:
         by_node: dict[str, frozenset[str]] = {}
         by_gpu: dict[str, frozenset[str]] = {}
         offering: dict[str, frozenset[str]] = {}
+        by_model: dict[tuple[str, str], frozenset[str]] = {}
         for name, node in self.nodes.items():
             homes = frozenset(_homes(node, fabrics))
             by_node[name] = by_node[node.labels.get("kubernetes.io/hostname", name)] = homes
@@ -123,10 +136,15 @@ class Facts:
                 by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
             for resource in node.resources:
                 offering[resource] = offering.get(resource, frozenset()) | homes
+            for key in GPU_MODEL_LABELS:
+                if key in node.labels:
+                    model = (key, node.labels[key])
+                    by_model[model] = by_model.get(model, frozenset()) | homes
         return NodeInventory(
             by_node=by_node,
             by_gpu=by_gpu,
             offering=offering,
+            by_gpu_model=by_model,
             inhabited=frozenset[str]().union(*by_node.values()),
             label_keys=frozenset[str]().union(*(node.labels for node in self.nodes.values())),
         )

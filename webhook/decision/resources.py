@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webhook.decision.extended_limits import check_limits
 from webhook.errors import ShapeError
 from webhook.fabric.globs import Globs
 from webhook.fabric.records import Fabrics
@@ -87,7 +88,7 @@ _NOTHING = Usage((), 0, False, False, (), ())
 
 
 def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usage:
-    """Read what a container requests; a limit takes precedence over a request."""
+    """Read what a container requests; raise ShapeError for what the API server would reject."""
     resources = mapping(container, ("resources",), path)
     requests = mapping(resources, ("requests",), (*path, "resources"))
     limits = mapping(resources, ("limits",), (*path, "resources"))
@@ -99,24 +100,14 @@ def usage_of(container: Mapping[str, Any], path: Path, fabrics: Fabrics) -> Usag
     if not extended:
         return _NOTHING
     try:
+        usage = _classify(extended, amounts, fabrics)
         if amounts is not limits:
-            _check_shadowed(extended, requests, limits)
-        return _classify(extended, amounts, fabrics)
+            rdma = [name for name, _ in usage.rdma]
+            check_limits(requests, limits, rdma, (*path, "resources"))
     except ValueError as error:
         both = {"limits": limits, "requests": requests}
         raise _refusal(both, (*path, "resources")) from error
-
-
-def _check_shadowed(
-    extended: list[str], requests: Mapping[str, Any], limits: Mapping[str, Any]
-) -> None:
-    """Raise ValueError for a request that is not a quantity, though only its limit is used.
-
-    An alias is renamed in both sections.
-    """
-    for name in extended:
-        if name in requests and name in limits:
-            is_zero(requests[name])
+    return usage
 
 
 def _refusal(resources: Mapping[str, Mapping[str, Any]], path: Path) -> ShapeError:

@@ -11,10 +11,11 @@ from webhook.decision.annotations import Requests
 from webhook.decision.draft import Draft
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Reason
+from webhook.decision.resources import is_gpu, unclaimed
 from webhook.fabric.records import Fabric, Fabrics
 from webhook.mpi.commands import Commands
 from webhook.pod.container_env import Environments
-from webhook.pod.manifest import Container, Kind, PodManifest
+from webhook.pod.manifest import Container, Kind, PodManifest, mapping
 from webhook.pod.path import Path
 
 
@@ -81,6 +82,19 @@ class Scope(NamedTuple):
     env: Environments
     host_network: bool
     annotations: Mapping[str, Any]
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether a container of the pod has a GPU, or a device that may be one."""
+        return "resourceClaims" in self.original["spec"] or any(
+            unclaimed(one.manifest, self.fabrics)
+            or any(is_gpu(name, self.fabrics) for name in _limits(one))
+            for one in self.containers
+        )
+
+
+def _limits(container: Container) -> dict[str, Any]:
+    return mapping(container.manifest, ("resources", "limits"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,13 @@ from typing import Literal
 from webhook.fabric.globs import Globs
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
+#: The modes in which a device is moved into the pod's own network namespace.
+OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device")
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
 #: How much memory a process without an effective IPC_LOCK may lock on the nodes.
 Memlock = Literal["unknown", "limited", "unlimited", "nri"]
+Nodes = Literal["elastic", "static"]
 EnvPairs = tuple[tuple[str, str], ...]
 
 
@@ -101,6 +104,10 @@ class Defaults:
     #: `unlimited` if the nodes' containerd has LimitMEMLOCK=infinity; `nri` if they run the NRI
     #: ulimit-adjuster, which raises it for containers that are annotated.
     memlock: Memlock = "unknown"
+    #: `static` if no node comes or goes, so that what no node offers now never will be.
+    nodes: Nodes = "elastic"
+    #: Images whose processes do not run as root, unless the pod says so.
+    non_root_images: Globs = field(default_factory=Globs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,8 @@ _LOCAL_AGENTS = frozenset({"", "sh", "bash", "false", "true"})
 def names_hosts(words: Sequence[Word]) -> str:
     """Return the option by which a launcher is given other hosts, "" if there is none.
 
-    `words` are those of the launcher and all after it.
+    For a parameter, that is `--mca plm_rsh_agent`, say. `words` are those of the launcher and all
+    after it.
     """
     at = 1
     while at < len(words):
@@ -59,7 +60,8 @@ def names_hosts(words: Sequence[Word]) -> str:
         name, equals, value = word.lstrip("-").partition("=")
         values = [value] if equals else words[at + 1 : at + 3]
         if _leads_elsewhere(name, values):
-            return word.partition("=")[0]
+            option = word.partition("=")[0]
+            return f"{option} {values[0]:.60}" if name in _PARAMETERS else option
         count = 0 if equals else _HYDRA.get(name, values_of(name, words[at + 1 : at + 2]))
         if count is None:
             return _unmistakable(words[at + 1 :])

@@ -6,12 +6,19 @@ flag.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from webhook.mpi.commands import Commands, Launch
-from webhook.mpi.openmpi import judge, reaches_by_ssh, speaks_of_another, telling
+from webhook.mpi.openmpi import (
+    PREFIX,
+    judge,
+    parameters,
+    reaches_by_ssh,
+    speaks_of_another,
+    telling,
+)
 from webhook.pod.path import Path
-from webhook.shelltext.argv import basename
+from webhook.shelltext.argv import Word, basename
 
 
 def open_to_flag(
@@ -56,6 +63,32 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
         judge(launch.front, launch.words, known).proof and reaches_by_ssh(launch.words, known)
         for launch in launches
     )
+
+
+def parameters_of(
+    commands: Commands, path: Path, own: Mapping[str, Word]
+) -> Iterator[dict[str, Word]]:
+    """Yield Open MPI's parameters: of the container's variables, `own`, and of each launch.
+
+    A launch adds those of the words in front of it and of its options. What is only known when the
+    container runs is None.
+    """
+    inherited = _assigned(own.items())
+    yield inherited
+    if not commands.launches(path):
+        return
+    names = telling(own)
+    for launch in commands.launches(path):
+        words = launch.launcher if not launch.problem else ()
+        if words and judge(launch.front, words, names).proof:
+            front = (word.partition("=")[::2] for word in launch.front if word)
+            yield inherited | _assigned(front) | parameters(words)
+
+
+def _assigned(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
+    return {
+        name.removeprefix(PREFIX): value for name, value in variables if name.startswith(PREFIX)
+    }
 
 
 def _settled(text: str, launches: list[Launch]) -> bool:

@@ -72,6 +72,7 @@ _HYDRA = _names(
 class _Options(NamedTuple):
     names: tuple[str, ...]  #: the options known to be the launcher's
     values: tuple[Word, ...]  #: the first value of each; None if it has none, or it is unknown
+    parameters: tuple[tuple[Word, Word], ...]  #: the names and values that `-mca` sets
     rest: Sequence[Word]  #: the words after them, from the program or from the first unclear word
     clear: bool  #: whether `rest` begins with the program
 
@@ -150,6 +151,15 @@ def _chooses_collectives(name: str, value: Word) -> bool:
     return name in _MCA and (value is None or value == "coll" or "$" in value)
 
 
+def parameters(words: Sequence[Word]) -> dict[str, Word]:
+    """Return the parameters that a launcher's options set, `-mca pml ob1` as pml → ob1.
+
+    The last of several settings counts. Words after the first that may not be an option are not
+    read.
+    """
+    return {name: value for name, value in _options(words).parameters if name is not None}
+
+
 def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
     if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
@@ -166,6 +176,7 @@ def _options(words: Sequence[Word]) -> _Options:
     """Read the launcher's options, up to the first word that may not be one."""
     names: list[str] = []
     values: list[Word] = []
+    parameters: list[tuple[Word, Word]] = []
     at, clear = 1, True
     while at < len(words):
         word = words[at]
@@ -176,12 +187,14 @@ def _options(words: Sequence[Word]) -> _Options:
         count = values_of(name, words[at + 1 : at + 2])
         names.append(name.partition("=")[0])
         values.append(words[at + 1] if count and at + 1 < len(words) else None)
+        if name in _MCA and at + 2 < len(words):
+            parameters.append((words[at + 1], words[at + 2]))
         if count is None:
             clear = False
             at += 1
             break
         at += 1 + count
-    return _Options(tuple(names), tuple(values), words[at:], clear)
+    return _Options(tuple(names), tuple(values), tuple(parameters), words[at:], clear)
 
 
 def values_of(name: str, following: Sequence[Word]) -> int | None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
-from webhook.decision.resources import is_gpu, unclaimed
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
 from webhook.fabric.variables import names_without_evidence
 from webhook.mpi.commands import Launch
@@ -24,7 +23,7 @@ from webhook.mpi.launches import open_to_flag
 from webhook.mpi.openmpi import SWITCH
 from webhook.mpi.roles import speaks_of_mpi
 from webhook.pod.container_env import entry, env_names, has_env_from
-from webhook.pod.manifest import Container, items, mapping
+from webhook.pod.manifest import items, mapping
 from webhook.pod.path import Path, dotted
 from webhook.shelltext.insert import insert_after
 from webhook.shelltext.read import PROBLEMS, UNCLEAR
@@ -66,7 +65,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     for launcher in scope.launchers:
         _switch_off(draft, scope, launcher)
     ranks = [one for one in switched if not (one.gpus or one.shared_gpu)]
-    if ranks and not _has_gpu(scope):
+    if ranks and not scope.has_gpu:
         for rank in ranks:
             if _speaks_of_mpi(scope, rank.path):
                 message = f'hcoll, and SHARP with it, is off; {SWITCH}: "1" keeps them'
@@ -104,19 +103,6 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     draft.skipped(container.name, ENV_FROM, f"envFrom may hold {SWITCH}")
     line = f'{{name: {SWITCH}, value: "0"}}'
     draft.warned(container.name, ENV_FROM, f"hcoll stays on; put into env: {line}")
-
-
-def _has_gpu(scope: Scope) -> bool:
-    """Return whether a container of the pod has a GPU, or a device that may be one."""
-    return "resourceClaims" in scope.original["spec"] or any(
-        unclaimed(one.manifest, scope.fabrics)
-        or any(is_gpu(name, scope.fabrics) for name in _amounts(one))
-        for one in scope.containers
-    )
-
-
-def _amounts(container: Container) -> dict[str, Any]:
-    return mapping(container.manifest, ("resources", "limits"))
 
 
 def _speaks_of_mpi(scope: Scope, path: Path) -> bool:

@@ -96,7 +96,7 @@ def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:
     for launcher in scope.launchers:
         rest = "its ranks run in other pods"
         if standing.foreign:
-            rest = "its ranks use a NIC that no fabric claims"
+            rest = standing.message
         elif not launcher.elsewhere:
             rest = f"if its ranks run in this pod, set {FABRIC}"
         message = f"taken for a launcher ({launcher.evidence}): {rest}"

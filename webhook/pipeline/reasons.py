@@ -9,7 +9,12 @@ from webhook.decision.annotations import INVALID_ANNOTATION
 from webhook.decision.bounds import POD_TOO_LARGE
 from webhook.decision.outcome import Reason
 from webhook.mutations.env.user_values import USER_REASONS
-from webhook.pipeline.examine import HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
+from webhook.pipeline.examine import (
+    FABRIC_NOT_NEEDED,
+    HOST_NETWORK_MISSING,
+    MIRROR_POD,
+    WINDOWS_POD,
+)
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
     FABRIC_CONFLICT,
@@ -89,6 +94,7 @@ VERDICT_REASONS = tuple(
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,
+    FABRIC_NOT_NEEDED,
     HOST_NETWORK_MISSING,
     FABRIC_UNKNOWN,
     FABRIC_AMBIGUOUS,

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import Path
 
+#: "image": only the image, or the node's runtime, knows whether it is root.
+User = Literal["root", "other", "image"]
 
-def runs_as_other_user(pod: PodManifest, path: Path) -> bool:
-    """Return whether the container at `path` certainly runs as a user other than root.
 
-    The container's securityContext takes precedence over the pod's. A user that only the
-    image names is unknown here.
+def user_of(pod: PodManifest, path: Path) -> User:
+    """Return which user the container at `path` runs as.
+
+    The container's securityContext takes precedence over the pod's. `runAsNonRoot: false` permits
+    root, but does not choose it.
     """
     own = _context(pod, path)
     shared = _context(pod, ("spec",))
+    if not own and not shared:
+        return "image"
     for field in ("runAsUser", "runAsNonRoot"):
         value = own.get(field)
         value = shared.get(field) if value is None else value
         if value:
-            return True
+            return "other"
         if field == "runAsUser" and value == 0:
-            return False
-    return False
+            return "root"
+    return "image"
 
 
 def _context(pod: PodManifest, path: Path) -> dict[str, Any]:

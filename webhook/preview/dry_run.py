@@ -211,10 +211,18 @@ def _unknown_controller(case: _Case) -> str:
         return ""
     if template.kind == KIND:
         return ""
+    if template.kind.endswith(_RUNTIME):
+        adding = "a TrainJob adds GPUs, a command and variables, so"
+    else:
+        adding = "if its controller adds a command, labels or variables,"
     return (
-        f"{template.kind} {template.name}: decided as written: if its controller adds a command, "
-        "labels or variables, the live pod may get a different decision"
+        f"{template.kind} {template.name}: decided as written: {adding} the live pod may get a "
+        "different decision"
     )
+
+
+#: TrainingRuntime and ClusterTrainingRuntime (kubeflow/trainer): a TrainJob is merged into one.
+_RUNTIME = "TrainingRuntime"
 
 
 def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from webhook.decision.outcome import Decision, Outcome, Rdma
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
 from webhook.pipeline.reasons import NOT_OPTED_IN, WHOLE
-from webhook.render.report import Preview
+from webhook.render.report import NOT_CALLED, Preview
 
 
 class Headline(NamedTuple):
@@ -38,7 +38,7 @@ def barrier_of(decision: Decision) -> Barrier:
         return Barrier(decision.reason.code, decision.message)
     held = [one for one in decision.outcomes if one.reason.code == HOST_NETWORK_MISSING.code]
     if not any(one.status == "skipped" for one in held):
-        return Barrier(message=decision.message)
+        return Barrier()
     # Prefer the warning, which names the fabric; the skipped outcomes all have one other sentence.
     held.sort(key=lambda one: one.status != "warned")
     return Barrier(HOST_NETWORK_MISSING.code, held[0].message.removesuffix("."))
@@ -51,12 +51,12 @@ def not_opted_in(preview: Preview) -> bool:
 
 def headline_of(preview: Preview) -> Headline:
     """Return what a reader wants to know first: whether the pod will have RDMA."""
-    decision = preview.decision
-    if decision.verdict is None:
+    verdict = preview.verdict
+    if verdict is None:
         return _NOT_OPTED_IN
-    if preview.called is False:
+    if verdict.because is NOT_CALLED:
         return _NOT_CALLED
-    return _HEADLINES[decision.verdict.rdma] if decision.allowed else _DENIED
+    return _HEADLINES[verdict.rdma] if preview.decision.allowed else _DENIED
 
 
 _NOT_OPTED_IN = Headline("not opted in", "not opted in", "○", "yellow")

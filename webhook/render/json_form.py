@@ -70,8 +70,9 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "called": preview.called,
         "calledBecause": preview.called_because,
         "hint": preview.hint,
-        "rdma": decision.verdict.rdma if decision.verdict else None,
-        "because": _because(decision.verdict) if decision.verdict else None,
+        "rdma": preview.verdict.rdma if preview.verdict else None,
+        "because": _because(preview.verdict) if preview.verdict else None,
+        "ifCalled": _if_called(preview),
         "allowed": decision.allowed,
         "reason": decision.reason.code,
         "message": decision.message,
@@ -82,6 +83,14 @@ def _decision(preview: Preview) -> dict[str, Any]:
         "patch": list(decision.patch),
         "object": preview.pod,
     }
+
+
+def _if_called(preview: Preview) -> dict[str, str] | None:
+    """Return the verdict for a webhook that is called, where that is another one."""
+    verdict = preview.decision.verdict
+    if verdict is None or preview.verdict is verdict:
+        return None
+    return {"rdma": verdict.rdma, **_because(verdict)}
 
 
 def _because(verdict: Verdict) -> dict[str, str]:

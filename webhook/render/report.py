@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webhook.decision.outcome import Decision, PatchOp
+from webhook.decision.outcome import Decision, PatchOp, Reason, Verdict
 from webhook.pipeline.admission_warnings import sentences
 from webhook.pipeline.reasons import WHOLE
 from webhook.pod.manifest import PodManifest
 from webhook.pod.path import Path, dotted
 from webhook.visible import visible
 
+#: A preview's own reason: no decision has it.
+NOT_CALLED = Reason(
+    "NotCalled", "The API server would not call the webhook for the pod.", rdma="no"
+)
 #: The end of a note about a document that has nothing to decide on.
 NO_TEMPLATE = "no pod template"
 #: The names listed in one aside; the rest are only counted.
@@ -48,6 +52,17 @@ class Preview:
     def path(self) -> str:
         """The pod's place in the document, as people write it: `spec.template`; "" for a pod."""
         return dotted(self.steps)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether the pod will have RDMA; None if it has not opted in.
+
+        Where the webhook is not called, this is not the decision's verdict, which only says what
+        would be if it were.
+        """
+        if self.decision.verdict is None or self.called is not False:
+            return self.decision.verdict
+        return Verdict.of(NOT_CALLED, f"the webhook would not be called: {self.called_because}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +105,7 @@ class Report:
 
 
 def _is_equipped(preview: Preview) -> bool:
-    verdict = preview.decision.verdict
-    return verdict is not None and verdict.rdma in ("yes", "none") and preview.called is not False
+    return preview.verdict is not None and preview.verdict.rdma in ("yes", "none")
 
 
 def asides(report: Report) -> list[tuple[str, str]]:

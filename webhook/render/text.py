@@ -8,7 +8,7 @@ sheet makes invisible ones visible.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -58,11 +58,12 @@ def report_text(
     if report.example:
         sheet.paragraph(Span(_example(report.example, ways)), sign=_ATTENTION)
         sheet.blank()
+    warnings = 0
     for preview in report.previews:
-        _show(sheet, preview, ways)
+        warnings += _show(sheet, preview, ways)
         sheet.blank()
     _remark(sheet, report, ways)
-    sheet.paragraph(*_summary(report))
+    sheet.paragraph(*_summary(report, warnings))
     return sheet.text
 
 
@@ -70,16 +71,19 @@ def _example(names: str, ways: Ways) -> str:
     return f"EXAMPLE: these are example fabrics ({names}), not yours; {ways.fabrics}"
 
 
-def _show(sheet: Sheet, preview: Preview, ways: Ways) -> None:
+def _show(sheet: Sheet, preview: Preview, ways: Ways) -> int:
+    """Write all about one pod; return the number of rows with a warning."""
     decision = preview.decision
     barrier = barrier_of(decision)
     loud = [one for one in decision.outcomes if not (one.reason.quiet or barrier.tells(one))]
     sheet.paragraph(*_heading(preview))
     _judge(sheet, preview, barrier, ways)
-    if loud:
-        sheet.table(_COLUMNS, list(_cells(loud)), indent=2 * _INDENT)
+    rows = _rows(loud)
+    if rows:
+        sheet.table(_COLUMNS, list(_cells(rows)), indent=2 * _INDENT)
     for line in _silent(decision, loud):
         sheet.paragraph(Span(line, "dim"), indent=2 * _INDENT)
+    return sum(row.warns or row.status == "warned" for row in rows)
 
 
 def _heading(preview: Preview) -> Iterator[Span]:
@@ -110,7 +114,7 @@ def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None
 
 def _because(preview: Preview, ways: Ways) -> str:
     """Say why a pod will have no RDMA, or may have none; "" if it is equipped."""
-    verdict = preview.decision.verdict
+    verdict = preview.verdict
     if verdict is None and preview.bare:
         return (
             "their controller writes the pods' metadata; to preview them as if they had opted "
@@ -122,15 +126,13 @@ def _because(preview: Preview, ways: Ways) -> str:
             f'add {ENABLE}: "true" to {where}; to preview the pod as if it had opted in, use '
             f"{ways.enable}"
         )
-    if preview.called is False:
-        return f"the webhook would not be called: {preview.called_because}"
     return "" if verdict.rdma == "yes" else verdict.message
 
 
 def _if_called(preview: Preview) -> str:
     """Say what the verdict would be if the webhook were called."""
     verdict = preview.decision.verdict
-    if verdict is None or preview.called is not False:
+    if verdict is None or preview.verdict is verdict:
         return ""
     called = headline_of(replace(preview, called=None))
     return f"if it were called: {called.word}: {verdict.message}"
@@ -138,15 +140,15 @@ def _if_called(preview: Preview) -> str:
 
 def _fabric(preview: Preview) -> Iterator[Span]:
     decision = preview.decision
-    if decision.fabric is not None and preview.called is not False:
+    if decision.fabric is not None and preview.verdict is decision.verdict:
         yield Span(f" over {decision.fabric}")
         if decision.evidence:
             yield Span(f" ({decision.evidence})", "dim")
 
 
-def _cells(outcomes: Iterable[Outcome]) -> Iterator[list[Span]]:
+def _cells(rows: Mapping[_Row, list[str]]) -> Iterator[list[Span]]:
     previous = ""
-    for row, containers in _rows(outcomes).items():
+    for row, containers in rows.items():
         yield [
             Span("" if row.mutation == previous else row.mutation),
             Span(", ".join(containers)),
@@ -237,7 +239,7 @@ def _unknown(namespaces: list[str], ways: Ways) -> str:
     )
 
 
-def _summary(report: Report) -> Iterator[Span]:
+def _summary(report: Report, warnings: int) -> Iterator[Span]:
     if not report.previews:
         yield Span("the input has no pods and no pod templates", "yellow")
         return
@@ -248,13 +250,9 @@ def _summary(report: Report) -> Iterator[Span]:
     for index, (counted, number) in enumerate(sorted(counts.items())):
         yield Span(", " if index else "")
         yield Span(f"{number} {counted}", styles[counted])
-    if warnings := sum(_warned(preview) for preview in report.previews):
+    if warnings:
         yield Span("; ")
         yield Span(_count(warnings, "warning"), "yellow")
-
-
-def _warned(preview: Preview) -> int:
-    return sum(outcome.status == "warned" for outcome in preview.decision.outcomes)
 
 
 def _count(number: int, noun: str) -> str:

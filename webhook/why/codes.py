@@ -17,10 +17,12 @@ from webhook.pipeline.reasons import (
     PIPELINE_REASONS,
     VERDICT_REASONS,
 )
+from webhook.render.report import NOT_CALLED
 from webhook.why.remedies import REMEDIES
 
 #: Where reasons come from that are not a mutation's.
 _VERDICT, _DECISION, _REQUEST, _LOG = "verdict", "decision", "request", "log"
+_PREVIEW = "preview"
 #: What a verdict means, as a sentence.
 MEANINGS = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
@@ -41,8 +43,8 @@ class UnknownCodeError(WebhookError):
 class CodeRow(NamedTuple):
     """One row of docs/reasons.md, or of docs/troubleshooting.md."""
 
-    #: A mutation, "verdict", "decision", "request" for the pod's annotations and namespace, or
-    #: "log" for what a library writes.
+    #: A mutation, "verdict", "decision", "request" for the pod's annotations and namespace,
+    #: "preview" for what only a preview says, or "log" for what a library writes.
     part: str
     code: str
     rdma: str | None
@@ -80,6 +82,7 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows(_VERDICT, VERDICT_REASONS),
     *_rows(_DECISION, DECISION_REASONS),
     *_rows(_REQUEST, PIPELINE_REASONS),
+    *_rows(_PREVIEW, (NOT_CALLED,)),
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 CODES = tuple(dict.fromkeys(row.code for row in CODE_ROWS))

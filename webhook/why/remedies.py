@@ -65,6 +65,35 @@ REMEDIES: dict[str, str] = {
         "If the container's own ranks use RDMA, name it in rdma.lab/containers. If it only "
         "starts ranks in other pods, there is nothing to do."
     ),
+    "FabricNowhere": (
+        "Choose another fabric with rdma.lab/fabric, or ask whether its nodes are down, or lack "
+        "the labels that the fabrics file names."
+    ),
+    "ResourceNowhere": (
+        "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
+        "kubectl get nodes -o yaml shows what each node offers."
+    ),
+    "MPIOverTCP": (
+        "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, so that Open "
+        "MPI uses UCX."
+    ),
+    "MPIOb1": (
+        "Remove pml from the options of mpirun and from OMPI_MCA_* in env, so that Open MPI uses "
+        "UCX."
+    ),
+    "MPIUcxTls": "Add rc to UCX_TLS, or remove the variable.",
+    "PsLiteOverTcp": (
+        "Set DMLC_ENABLE_RDMA=ibverbs, with an image whose ps-lite is built with RDMA, in the "
+        "workers, the servers and the scheduler."
+    ),
+    "GPUModelUnknown": (
+        "If such nodes are on the fabric, set rdma.lab/fabric: NAME on the pod, or ask for the "
+        "label in the fabric's nodeLabels."
+    ),
+    "NotCalled": (
+        'Label the namespace rdma.lab/enable: "true", or create the pod in a namespace that has '
+        "the label."
+    ),
     "GvisorSandbox": "Remove runtimeClassName, or choose a class that is not gVisor.",
     "KataSandbox": (
         "Remove runtimeClassName, or ask whoever runs the nodes whether its virtual machines get "
@@ -131,6 +160,7 @@ REMEDIES: dict[str, str] = {
         "If the container's own ranks use RDMA, name it in rdma.lab/containers. Otherwise "
         "there is nothing to do."
     ),
+    "FabricNotNeeded": "",
     "SelectorUnknown": (
         "Compare the nodeSelector and the affinity with the nodes: kubectl get nodes --show-labels."
     ),
@@ -161,6 +191,7 @@ REMEDIES: dict[str, str] = {
     "HostPathDevices": "Remove the hostPath volume: the device plugin brings the devices.",
     "NotAppContainer": "If the init container needs RDMA, move that work into an app container.",
     "OtherResource": "Remove the resource, so that the webhook requests the fabric's own.",
+    "FewDevices": "Remove the resource, so that the webhook requests as many as the GPUs need.",
     "VirtualGPU": "Request whole GPUs if the job needs GPUDirect RDMA.",
     # networks
     "Appended": "",

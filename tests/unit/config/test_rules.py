@@ -28,6 +28,14 @@ BROKEN = {
     "old_memlock": [
         text(fabric(), defaults={"memlock": "default"}),
     ],
+    "image_globs": [
+        text(fabric(), defaults={"nonRootImages": [" ", "https://quay.io/lab/ray"]}),
+        text(fabric(), defaults={"nonRootImages": ["lab/ray, lab/jupyter"]}),
+        text(fabric(), defaults={"nonRootImages": ["reg.lab:5000/Lab/Ray*:2.9-GPU@SHA256:0"]}),
+    ],
+    "images_without_effect": [
+        text(fabric(), defaults={"nonRootImages": ["lab/ray*"], "memlock": "unlimited"}),
+    ],
     "resource_names": [
         text(fabric(match={"gpuResources": ["gpu"]})),
         text(fabric(resources=[{"name": "kubernetes.io/rdma"}])),
@@ -452,6 +460,12 @@ FINE = {
     ),
     "counts in SR-IOV": text(
         sriov(resources=[{"name": "x.io/vf", "count": 2, "network": "lab/vf"}])
+    ),
+    "images of other users": text(
+        fabric(),
+        defaults={
+            "nonRootImages": ["*", "rayproject/ray*", "reg.lab:5000/a/b:2.9-GPU", "a@sha256:Ab*"]
+        },
     ),
     "foreign NICs": text(foreignNics={"resources": ["*/hostdev*"], "annotations": ["a.io/nic*"]}),
 }

@@ -274,9 +274,25 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
         },
         by_gpu={"nvidia.com/v100": v100, "nvidia.com/h100": h100},
         offering={"nvidia.com/v100": v100 | h100, "nvidia.com/h100": h100},
+        by_gpu_model={
+            ("nvidia.com/gpu.product", "Tesla-V100-SXM2-SHARED"): v100,
+            ("nvidia.com/gpu.product", "NVIDIA-H100-SXM5"): h100,
+            ("nvidia.com/gpu.product", "Tesla-V100-PCIE"): none,
+        },
         inhabited=v100 | h100,
         label_keys=frozenset({"nvidia.com/gpu.product", "kubernetes.io/hostname"}),
     )
+
+
+def test_nodes_with_one_gpu_model_may_be_on_several_fabrics() -> None:
+    """Each label that names a model counts by itself."""
+    labels = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
+    items = [node("a", "Tesla-V100-SXM2", v100="8"), node("b", "NVIDIA-H100-SXM5", h100="8")]
+    for item in items:
+        item["metadata"]["labels"] |= labels
+    inventory = Facts.from_objects(items).inventory(fabrics(V100, H100))
+    found = inventory.by_gpu_model["cloud.google.com/gke-accelerator", "nvidia-l4"]
+    assert found == frozenset({"v100-ib", "h100-roce"})
 
 
 def test_a_node_may_fit_several_fabrics() -> None:

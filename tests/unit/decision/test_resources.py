@@ -113,11 +113,79 @@ def test_rdma_devices_and_foreign_nics_are_told_apart(
     assert found.has_rdma is has_rdma
 
 
-def test_limits_count_before_requests() -> None:
-    """A limit takes precedence over a request; the scheduler requires both to be equal."""
-    assert usage({"rdma/north": "2"}, {"rdma/north": "1", "nvidia.com/gpu": "1"}) == Usage(
-        ("nvidia.com/gpu",), 1, False, False, (("rdma/north", "2"),), ()
+def test_requests_beside_limits_change_nothing() -> None:
+    """Kubernetes requires both to be equal, however they are written."""
+    assert usage({"rdma/north": "2"}, {"rdma/north": "2000m", "cpu": "1"}) == Usage(
+        (), 0, False, False, (("rdma/north", "2"),), ()
     )
+
+
+_LIMITS = "spec.containers[0].resources.limits"
+MISSING = "is missing: it must equal the request"
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests", "says"),
+    [
+        (
+            None,
+            {"nvidia.com/gpu": "1", "cpu": 2},
+            f'{_LIMITS}["nvidia.com/gpu"] {MISSING}, 1',
+        ),
+        (
+            {"cpu": 1},
+            {"vpc.amazonaws.com/efa": "0"},
+            f'{_LIMITS}["vpc.amazonaws.com/efa"] {MISSING}, 0',
+        ),
+        (
+            {"nvidia.com/gpu": None},
+            {"nvidia.com/gpu": 1, "rdma/north": None},
+            f'{_LIMITS}["nvidia.com/gpu"] is 0: it must equal the request, 1',
+        ),
+        (
+            {"cpu": 1},
+            {"rdma/north": None},
+            f'{_LIMITS}["rdma/north"] {MISSING}, 0',
+        ),
+        (
+            {"nvidia.com/gpu": 8},
+            {"nvidia.com/gpu": 1},
+            f'{_LIMITS}["nvidia.com/gpu"] is 8: it must equal the request, 1',
+        ),
+        (
+            {"rdma/north": "2"},
+            {"rdma/north": "1"},
+            f'{_LIMITS}["rdma/north"] is 2: it must equal the request, 1',
+        ),
+        (
+            {"rdma/a": "1"},
+            {"x.io/b": "1", "x.io/a": "1", "rdma/b": "1"},
+            f'{_LIMITS}["x.io/a"] {MISSING}, 1',
+        ),
+    ],
+    ids=("gpu", "zero", "null limit", "null", "unequal gpus", "unequal", "first by name"),
+)
+def test_extended_resources_need_equal_limits(limits: Any, requests: Any, says: str) -> None:
+    """The API server rejects such a pod, so it is denied with the place and both amounts."""
+    with pytest.raises(ShapeError) as error:
+        usage(limits, requests)
+    assert str(error.value) == says
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests"),
+    [
+        ({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": "1"}),
+        ({"nvidia.com/gpu": 1}, {"cpu": 1}),
+        ({"rdma/alias": "1"}, {"rdma/north": "2"}),
+        ({"rdma/alias": "1"}, {"rdma/alias": "2", "rdma/north": "1"}),
+        ({"nvidia.com/gpu": 1}, {"node.kubernetes.io/x": "1", "hugepages-2Mi": "1Gi"}),
+    ],
+    ids=("equal", "no request", "alias in limits", "both names", "native"),
+)
+def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests: Any) -> None:
+    """An alias in one section and the real name in the other are merged later."""
+    assert usage(limits, requests).foreign == ()
 
 
 @pytest.mark.parametrize(

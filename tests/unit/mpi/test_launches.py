@@ -4,7 +4,7 @@ import pytest
 
 from webhook.decision.draft import Draft
 from webhook.mpi.commands import Commands
-from webhook.mpi.launches import forwards_by_ssh, open_to_flag
+from webhook.mpi.launches import forwards_by_ssh, open_to_flag, parameters_of
 from webhook.mutations.hcoll import insert_flag
 from webhook.pod.path import Path
 
@@ -83,3 +83,40 @@ def test_the_flag_goes_behind_the_word() -> None:
 def test_ranks_over_ssh(command: str, env: dict[str, str], forwards: bool) -> None:
     """It must be Open MPI for sure, with hosts, and without an agent that keeps the environment."""
     assert forwards_by_ssh(running(*command.split()), FIRST, env) is forwards
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("sleep 1d", []),
+        ("mpirun a", []),
+        ("mpirun -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("orterun --mca pml ob1 --gmca btl tcp a -mca x y", [{"pml": "ob1", "btl": "tcp"}]),
+        ("orterun -mca pml cm -mca pml ucx a", [{"pml": "ucx"}]),
+        ("OMPI_MCA_pml=ob1 X=y mpirun a", [{"pml": "ob1"}]),
+        ("OMPI_MCA_pml=ob1 mpirun -mca pml ucx a", [{"pml": "ucx"}]),
+        ("orterun -mca pml $P a", [{"pml": None}]),
+        ("orterun -mca $P ob1 a; orterun b", [{}, {}]),
+        ("sudo mpirun -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("mpiexec.hydra -mca pml ob1 a", []),
+        ("orterun -mca pml", [{}]),
+        ("orterun -np 2 -x A=b -mca pml ob1 a", [{"pml": "ob1"}]),
+        ("orterun --new 1 -mca pml ob1 a", [{}]),
+        ("orterun a\n" * 4000, []),
+    ],
+)
+def test_parameters_are_those_of_options_and_assignments(
+    script: str, found: list[dict[str, str]]
+) -> None:
+    """Options outweigh variables; words that may be the program's are not read."""
+    given = list(parameters_of(running("sh", "-c", script), FIRST, {}))
+    assert given == [{}, *found]
+
+
+def test_parameters_are_inherited_from_the_container() -> None:
+    """They count even if no launch is seen: a script of the image may start one."""
+    own = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": None, "PATH": "/bin"}
+    inherited = {"pml": "ob1", "btl": None}
+    assert list(parameters_of(running("start.sh"), FIRST, own)) == [inherited]
+    found = list(parameters_of(running("mpirun", "-mca", "btl", "tcp", "a"), FIRST, own))
+    assert found == [inherited, {"pml": "ob1", "btl": "tcp"}]

@@ -43,12 +43,13 @@ def asking(devices: str, *containers: dict[str, Any]) -> PodManifest:
     return pod(*containers, annotations={"rdma.lab/devices": devices})
 
 
-@pytest.mark.parametrize("section", ["limits", "requests"])
+@pytest.mark.parametrize("requested", [True, False], ids=("requested", "limit only"))
 @pytest.mark.parametrize("amount", ["1", "0", 0, None, "8"], ids=repr)
-def test_an_rdma_resource_that_is_there_stays(section: str, amount: Any) -> None:
-    """The user's value stays, even 0, and in whichever section it is."""
-    written = gpu(resources={"limits": {"nvidia.com/v100": "1"}})
-    written["resources"].setdefault(section, {})["rdma/v100"] = amount
+def test_an_rdma_resource_that_is_there_stays(amount: Any, *, requested: bool) -> None:
+    """The user's value stays, even 0, whether it is in both sections or in the limits alone."""
+    written = gpu(resources={"limits": {"nvidia.com/v100": "1", "rdma/v100": amount}})
+    if requested:
+        written["resources"]["requests"] = {"rdma/v100": amount}
     decision = decide_on(pod(written))
     assert told(decision, NAME) == [("trainer", "already", "Present", "requests rdma/v100 already")]
     assert decision.pod["spec"]["containers"][0]["resources"] == written["resources"]
@@ -246,3 +247,47 @@ def test_an_alias_beside_the_targets_is_warned_of() -> None:
     decision = decide_on(pod(gpu(), helper))
     message = "rdma/hca is not called so here, and helper is no target"
     assert ("helper", "warned", "OtherResource", message) in told(decision, NAME)
+
+
+PER_GPU = fabric(
+    "per-gpu",
+    mode="sr-iov",
+    gpu_resources=V100.gpu_resources,
+    resources=(
+        RdmaResource(name="nvidia.com/rail0", count=None),
+        RdmaResource(name="nvidia.com/rail1", count=None),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("limits", "have"),
+    [
+        ({"nvidia.com/rail0": "1"}, 1),
+        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "1"}, 3),
+        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "2"}, 0),
+        ({"nvidia.com/rail0": "4"}, 0),
+        ({"nvidia.com/rail0": "0"}, 0),
+    ],
+    ids=("one", "three", "all", "as many", "none"),
+)
+def test_fewer_devices_than_gpus_have_are_told_of(limits: dict[str, str], have: int) -> None:
+    """Traffic of all GPUs goes over those; a user who writes 0 has said so."""
+    decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
+    warnings = [one for one in told(decision, NAME) if one[1] == "warned"]
+    message = f"requests {have} of the 4 devices that fabric per-gpu has for it"
+    assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
+
+
+def test_a_shared_device_stands_for_all() -> None:
+    """One unit of the shared device plugin holds every card; and an annotation is meant."""
+    shared = fabric(
+        "shared",
+        gpu_resources=V100.gpu_resources,
+        resources=(RdmaResource(name="rdma/x", count=2),),
+    )
+    decision = decide_on(pod(gpu(limits={"rdma/x": "1"})), context(shared))
+    assert [one[1] for one in told(decision, NAME)] == ["already"]
+    decision = decide_on(asking("1", gpu(count="2")), context(PER_GPU))
+    assert [one[1] for one in told(decision, NAME)] == ["applied"]
+    assert decide_on(decision.pod, context(PER_GPU)).patch == ()

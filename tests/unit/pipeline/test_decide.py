@@ -59,7 +59,10 @@ def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
 
 def closed(decision: Decision) -> dict[str, str]:
     """Map each mutation that the pipeline skipped for lack of a fabric to its reason code."""
-    reasons = ("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing")
+    reasons = (
+        *("FabricUnknown", "FabricAmbiguous", "ForeignNIC", "HostNetworkMissing"),
+        "FabricNotNeeded",
+    )
     return {
         one.mutation: one.reason.code
         for one in decision.outcomes
@@ -389,7 +392,7 @@ def test_an_ambiguous_fabric_may_be_denied() -> None:
         True,
         "Patched",
     )
-    assert closed(decide_on(launching, both)) == {"env": "FabricAmbiguous"}
+    assert closed(decide_on(launching, both)) == {"env": "FabricNotNeeded"}
 
 
 REMOTE = [*MPIRUN[:1], "--hostfile", "/etc/mpi/hostfile", *MPIRUN[1:]]
@@ -421,8 +424,8 @@ def test_a_launcher_needs_no_fabric() -> None:
     """Its workers have one: nothing is wrong with a launcher that names none."""
     decision = decide_on(pod(container("launcher", command=REMOTE)))
     assert (answer(decision), decision.warnings) == ((True, "Patched", ""), ())
-    assert closed(decision) == {"env": "FabricUnknown"}
-    assert status(decision)["skipped"] == ["FabricUnknown", "TakenForLauncher"]
+    assert closed(decision) == {"env": "FabricNotNeeded"}
+    assert status(decision)["skipped"] == ["TakenForLauncher"]
 
 
 def test_a_launcher_that_may_run_its_ranks_itself_is_told_how_to_say_so() -> None:

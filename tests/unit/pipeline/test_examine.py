@@ -11,6 +11,7 @@ from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.scope import Needs
 from webhook.pipeline.examine import (
+    FABRIC_NOT_NEEDED,
     MIRROR_POD,
     WINDOWS_POD,
     Examined,
@@ -131,8 +132,8 @@ def test_an_annotation_of_another_vendor_counts_also_where_it_is_the_only_one() 
 def test_a_launcher_without_a_fabric_stands_well() -> None:
     """Why its fabric is unknown only closes the mutations that need one."""
     standing = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).standing
-    assert standing == Standing(Needs.NOTHING, not_needed=FABRIC_UNKNOWN)
-    assert standing.closed is FABRIC_UNKNOWN
+    assert standing == Standing(Needs.NOTHING, not_needed=True)
+    assert standing.closed is FABRIC_NOT_NEEDED
 
 
 @pytest.mark.parametrize(

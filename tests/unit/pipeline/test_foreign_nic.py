@@ -7,7 +7,7 @@ import pytest
 from tests.builders import V100, amounts, container, context, decide_on, env, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
-from webhook.pipeline.examine import examine
+from webhook.pipeline.examine import FABRIC_NOT_NEEDED, examine
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
 from webhook.pod.manifest import PodManifest
 
@@ -22,8 +22,9 @@ def found(manifest: PodManifest, requests: Requests | None = None) -> str:
     """Return what shows that a pod uses a NIC that no fabric claims, with the verb."""
     annotations = manifest["metadata"]["annotations"]
     standing = examine(manifest, annotations, requests or Requests(), WHERE).standing
-    if standing.closed is not FOREIGN_NIC:
+    if not standing.foreign:
         return ""
+    assert standing.closed in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
     assert standing.message.endswith(" a NIC that no fabric claims")
     return standing.message.removesuffix(" a NIC that no fabric claims")
 

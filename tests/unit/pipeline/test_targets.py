@@ -18,6 +18,7 @@ from webhook.pod.manifest import PodManifest, containers_of
 
 FABRIC = Requests(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
+SHARED = "annotation {} gives {} a GPU: set rdma.lab/containers and rdma.lab/fabric"
 
 
 def chosen(
@@ -264,3 +265,34 @@ def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
     assert chosen(manifest).launchers == (here,)
     site = fabrics(fabric(env=FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))))
     assert chosen(manifest, site=site).launchers == ()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({"gpu-fraction": "0.5"}, SHARED.format("gpu-fraction", "a")),
+        ({"gpu-memory": "2000"}, SHARED.format("gpu-memory", "a")),
+        (
+            {"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"},
+            SHARED.format("gpu-fraction", "b"),
+        ),
+        ({"gpu-fraction": "0.5", "gpu-fraction-container-name": "init"}, NO_TARGET.sentence),
+        ({"gpu-fraction-container-name": "a"}, NO_TARGET.sentence),
+    ],
+    ids=("fraction", "memory", "named", "init container", "no share"),
+)
+def test_a_share_of_a_gpu_by_annotation_is_no_target(
+    annotations: dict[str, str], message: str
+) -> None:
+    """Its fabric cannot be known, so the message says what to set."""
+    manifest = pod(
+        container("a"), container("b"), initContainers=[container("init")], annotations=annotations
+    )
+    assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
+
+
+def test_a_pod_without_containers_has_no_share() -> None:
+    """The API server rejects it."""
+    manifest = pod(annotations={"gpu-fraction": "0.5"})
+    manifest["spec"]["containers"] = []
+    assert chosen(manifest).message == NO_TARGET.sentence

@@ -6,30 +6,31 @@ import pytest
 
 from tests.builders import container, pod
 from tests.case_names import case_name
-from webhook.pod.run_as import runs_as_other_user
+from webhook.pod.run_as import user_of
 
 
 @pytest.mark.parametrize(
-    ("own", "shared", "other"),
+    ("own", "shared", "user"),
     [
-        (None, None, False),
-        ({}, {}, False),
-        ({"runAsUser": 0}, None, False),
-        ({"runAsUser": 1000}, None, True),
-        (None, {"runAsUser": 1000}, True),
-        ({"runAsUser": 0}, {"runAsUser": 1000}, False),
-        ({"runAsUser": 1000}, {"runAsUser": 0}, True),
-        ({"runAsNonRoot": True}, None, True),
-        (None, {"runAsNonRoot": True}, True),
-        ({"runAsNonRoot": False}, {"runAsNonRoot": True}, False),
-        ({"runAsNonRoot": False}, None, False),
-        ({"runAsUser": 0, "runAsNonRoot": True}, None, False),
-        ({"privileged": True}, None, False),
-        ("x", [], False),
+        (None, None, "image"),
+        ({}, {}, "image"),
+        ({"runAsUser": 0}, None, "root"),
+        (None, {"runAsUser": 0}, "root"),
+        ({"runAsUser": 1000}, None, "other"),
+        (None, {"runAsUser": 1000}, "other"),
+        ({"runAsUser": 0}, {"runAsUser": 1000}, "root"),
+        ({"runAsUser": 1000}, {"runAsUser": 0}, "other"),
+        ({"runAsNonRoot": True}, None, "other"),
+        (None, {"runAsNonRoot": True}, "other"),
+        ({"runAsNonRoot": False}, {"runAsNonRoot": True}, "image"),
+        ({"runAsNonRoot": False}, None, "image"),
+        ({"runAsUser": 0, "runAsNonRoot": True}, None, "root"),
+        ({"privileged": True}, None, "image"),
+        ("x", [], "image"),
     ],
     ids=case_name,
 )
-def test_a_container_surely_runs_as_another_user(own: Any, shared: Any, other: bool) -> None:
+def test_the_user_is_that_of_the_manifest_or_of_the_image(own: Any, shared: Any, user: str) -> None:
     """The container's securityContext overrides the pod's; the image's user is not known."""
     manifest = pod(container(securityContext=own), securityContext=shared)
-    assert runs_as_other_user(manifest, ("spec", "containers", 0)) is other
+    assert user_of(manifest, ("spec", "containers", 0)) == user

@@ -181,6 +181,17 @@ def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
     assert report.notes == (told,)
 
 
+def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
+    """Its templates have none, so what is said of them is not said of the pods."""
+    kind = "trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"
+    _, report = previewed(workload(kind, {"template": template()}))
+    told = (
+        "ClusterTrainingRuntime job: decided as written: a TrainJob adds GPUs, a command and"
+        " variables, so the live pod may get a different decision"
+    )
+    assert report.notes == (told,)
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -30,6 +30,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "hint": "",
                 "rdma": "yes",
                 "because": {"reason": "Equipped", "message": "all is right"},
+                "ifCalled": None,
                 "allowed": True,
                 "reason": "Patched",
                 "message": "",
@@ -53,6 +54,21 @@ def test_the_form_of_a_patched_pod() -> None:
         "notes": ["a note"],
         "example": False,
     }
+
+
+def test_where_the_webhook_is_not_called_the_form_says_no() -> None:
+    """Readers of `rdma` alone learn what the pod gets, like readers of the text."""
+    (one,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
+        "decisions"
+    ]
+    assert (one["rdma"], one["called"]) == ("no", False)
+    assert one["because"] == {
+        "reason": "NotCalled",
+        "message": "the webhook would not be called: why",
+    }
+    assert one["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
+    (none,) = form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]
+    assert (none["rdma"], none["because"], none["ifCalled"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(

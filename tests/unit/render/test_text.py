@@ -118,7 +118,7 @@ def held(*others: Outcome) -> Decision:
 
 
 def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
-    """The warning is counted but not repeated."""
+    """The warning says the same, so it is neither repeated nor counted."""
     assert shown(preview(held(ADDED)), width=120) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
         "  ✘ no RDMA over v100-ib (nvidia.com/v100 in container trainer): "
@@ -127,7 +127,7 @@ def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
         "    held back: env, networks\n"
         "\n"
-        "1 pod: 1 without RDMA; 1 warning\n"
+        "1 pod: 1 without RDMA\n"
     )
 
 

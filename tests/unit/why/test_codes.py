@@ -7,6 +7,7 @@ import pytest
 from webhook.machine.causes import CAUSES, Cause
 from webhook.mutations import MUTATIONS
 from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.render.report import NOT_CALLED
 from webhook.why.codes import CODE_ROWS, CODES, MEANINGS, UnknownCodeError, explained, is_code
 from webhook.why.remedies import REMEDIES
 
@@ -33,7 +34,7 @@ def test_a_code_explains_one_verdict() -> None:
 
 def test_all_rows_are_there() -> None:
     """They are those of docs/reasons.md, which is made from the same tables."""
-    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS]
+    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS, NOT_CALLED]
     reasons += [reason for mutation in MUTATIONS for reason in mutation.reasons]
     assert [(row.code, row.when, row.rdma, row.quiet) for row in CODE_ROWS] == [
         (one.code, one.when, one.rdma, one.quiet) for one in reasons

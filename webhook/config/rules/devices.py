@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
+from webhook.config.rules.rule import Problem, per_fabric
+from webhook.fabric.records import OWN_DEVICE
 from webhook.pod.path import Path
 
 

@@ -14,8 +14,9 @@ from webhook.config.known_variables import KNOWN_VARIABLES
 from webhook.config.model import FabricEntry
 from webhook.config.nearest import Nearest
 from webhook.config.rendered_env import nccl_ib_hca, rendered, ucx_devices
-from webhook.config.rules.rule import OWN_DEVICE, Problem, per_fabric
+from webhook.config.rules.rule import Problem, per_fabric
 from webhook.fabric.interfaces import LOOPBACK, SOCKETS, ip_interfaces
+from webhook.fabric.records import OWN_DEVICE
 from webhook.fabric.ucx_tls import allows_rdma
 from webhook.pod import quantity
 

@@ -17,7 +17,8 @@ from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.nearest import Nearest
 from webhook.config.rendered_env import nvshmem_prefix
-from webhook.config.rules.rule import OWN_DEVICE, Parts, Problem, per_fabric
+from webhook.config.rules.rule import Parts, Problem, per_fabric
+from webhook.fabric.records import OWN_DEVICE
 from webhook.pod.path import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.

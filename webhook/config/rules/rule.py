@@ -11,9 +11,6 @@ from webhook.config.findings import Severity
 from webhook.config.model import FabricConfiguration, FabricEntry
 from webhook.pod.path import Path
 
-#: In these modes each pod gets its own device, whose name is not known in advance.
-OWN_DEVICE = ("sr-iov", "host-device")
-
 
 class Problem(NamedTuple):
     """What a rule found: its place, and a sentence with the value and what would be right."""

@@ -22,10 +22,13 @@ from webhook.decision.draft import Draft
 from webhook.decision.facts import PSA_ENFORCE
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
+from webhook.fabric.records import Defaults
 from webhook.mutations.ipc_lock import ulimits
-from webhook.pod.manifest import PodManifest, at, flag, mapping, strings
+from webhook.pod.capabilities import Capabilities, capabilities_of
+from webhook.pod.images import image_of, spellings_of
+from webhook.pod.manifest import PodManifest, at, flag, mapping
 from webhook.pod.path import Path
-from webhook.pod.run_as import runs_as_other_user
+from webhook.pod.run_as import user_of
 
 CAPABILITY = "IPC_LOCK"
 
@@ -53,6 +56,7 @@ NOT_RAISED = Reason(
 )
 
 _ANNOTATIONS: Path = ("metadata", "annotations")
+_NONE = Capabilities(frozenset(), frozenset())
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -61,39 +65,43 @@ def mutate(draft: Draft, scope: Scope) -> None:
         _lock(draft, scope, target)
 
 
-def inert(pod: PodManifest, path: Path) -> Reason | None:
-    """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so."""
+def inert(pod: PodManifest, path: Path, defaults: Defaults) -> Reason | None:
+    """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so.
+
+    Where the pod leaves the user to its image, the site may know that it is not root.
+    """
     if at(pod, ("spec", "hostUsers")) is False:
         return USER_NAMESPACE
-    return NON_ROOT if runs_as_other_user(pod, path) else None
+    user, images = user_of(pod, path), defaults.non_root_images
+    if user == "image" and images.written:
+        user = "other" if any(map(images.match, spellings_of(image_of(pod, path)))) else user
+    return NON_ROOT if user == "other" else None
 
 
 def _lock(draft: Draft, scope: Scope, target: Target) -> None:
     path = (*target.path, "securityContext")
-    added: list[str] = []
-    dropped: list[str] = []
+    has = _NONE
     if draft.get(path) is not None:
         if flag(draft.pod, (*path, "privileged")):
             message = "privileged: it has every capability"
             _leave(draft, scope, target, PRIVILEGED, message)
             return
-        added = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "add"))]
-        dropped = [name.upper() for name in strings(draft.pod, (*path, "capabilities", "drop"))]
-    if CAPABILITY in dropped:
+        has = capabilities_of(draft.pod, target.path)
+    if CAPABILITY in has.dropped:
         message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
         draft.skipped(target.name, DROPPED, message)
         if scope.fabrics.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
-    elif CAPABILITY in added or "ALL" in added:
+    elif has.grants(CAPABILITY):
         _leave(draft, scope, target, PRESENT, "the container has it already")
     elif scope.namespace.enforced_pod_security:
         _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
     else:
-        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in added)
+        _add(draft, scope, target, misspelt="CAP_IPC_LOCK" in has.added)
 
 
 def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    why = inert(draft.pod, target.path)
+    why = inert(draft.pod, target.path, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = why is not None and _raise(draft, scope, target)
     told = f", and {_RAISED}" if raised else ""
@@ -107,7 +115,7 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
     """Leave the capabilities as they are; where they do nothing, raise memlock."""
-    why = inert(draft.pod, target.path)
+    why = inert(draft.pod, target.path, scope.fabrics.defaults)
     if why is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:

@@ -12,10 +12,11 @@ from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.resources import VIRTUAL_GPU
 from webhook.decision.scope import Mutation, Needs, Scope, Target
-from webhook.fabric.records import Fabric
+from webhook.fabric.records import OWN_DEVICE, Fabric
 from webhook.mutations.rdma_resources.aliases import SECTIONS, aliases_of, rename, strays
 from webhook.mutations.rdma_resources.device_counts import devices_for
 from webhook.pod.manifest import mapping
+from webhook.pod.quantity import whole
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
 RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
@@ -25,6 +26,7 @@ NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", quiet=T
 ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
 NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
 OTHER = Reason("OtherResource", "The rdma/* resource that is there is not one of the fabric's.")
+FEW = Reason("FewDevices", "The container requests fewer devices than the fabric has for its GPUs.")
 VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
 
 
@@ -37,7 +39,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         if target.kind != "app":
             message = "only app containers get the RDMA resource"
             draft.skipped(target.name, NOT_APP, message)
-        elif not _present(draft, target, fabric, aliases):
+        elif not _present(draft, scope, target, fabric):
             _add(draft, scope, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
@@ -61,12 +63,13 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
-def _present(draft: Draft, target: Target, fabric: Fabric, known: dict[str, str]) -> bool:
+def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
     """Handle a container that requests RDMA itself; return False if it does not."""
     names = target.rdma
     if not names:
         return False
     path = (*target.path, "resources")
+    known = aliases_of(fabric)
     aliases = {name: known[name] for name in names if name in known}
     if aliases:
         for alias, real in aliases.items():
@@ -76,7 +79,22 @@ def _present(draft: Draft, target: Target, fabric: Fabric, known: dict[str, str]
     else:
         draft.already(target.name, PRESENT, f"requests {', '.join(names)} already")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
+    if scope.requests.devices is None:
+        _warn_few(draft, target, fabric)
     return True
+
+
+def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
+    """Warn of fewer devices than the webhook would request, where each is a container's own."""
+    if fabric.mode not in OWN_DEVICE:
+        return
+    limits = mapping(draft.pod, (*target.path, "resources", "limits"))
+    wanted = devices_for(target, fabric, None)
+    have = sum(whole(limits[name]) for name, _ in wanted if name in limits)
+    most = sum(count for _, count in wanted)
+    if 0 < have < most:
+        message = f"requests {have} of the {most} devices that fabric {fabric.name} has for it"
+        draft.warned(target.name, FEW, message)
 
 
 def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) -> None:
@@ -106,6 +124,7 @@ MUTATION = Mutation(
         ELSEWHERE,
         NOT_APP,
         OTHER,
+        FEW,
         VIRTUAL,
     ),
     mutate=mutate,

@@ -24,6 +24,10 @@ HOST_NETWORK_MISSING = Reason(
     "The fabric works in the host's network only, and the pod is not in it.",
     rdma="no",
 )
+#: Its workers have one, or use a NIC of no fabric: nothing is wrong with that.
+FABRIC_NOT_NEEDED = Reason(
+    "FabricNotNeeded", "A launcher needs no fabric unless it runs ranks itself.", quiet=True
+)
 
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
@@ -47,8 +51,8 @@ class Standing(NamedTuple):
     why: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
-    #: Why a launcher gets nothing of a fabric. Nothing is wrong with that: its workers have one.
-    not_needed: Reason | None = None
+    #: Whether the pod only has launchers, and no fabric is known for them.
+    not_needed: bool = False
 
     @property
     def foreign(self) -> bool:
@@ -58,7 +62,9 @@ class Standing(NamedTuple):
     @property
     def closed(self) -> Reason | None:
         """The reason for skipping mutations that need to know more; None if the fabric is known."""
-        return HOST_NETWORK_MISSING if self.lacks_host_network else self.why or self.not_needed
+        if self.lacks_host_network:
+            return HOST_NETWORK_MISSING
+        return FABRIC_NOT_NEEDED if self.not_needed else self.why
 
 
 class Examined(NamedTuple):
@@ -128,10 +134,10 @@ def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreig
         nothing = (FOREIGN_NIC, foreign) if foreign else (selection.why, selection.message)
         return Standing(Needs.NOTHING, *nothing)
     if foreign:
-        why, not_needed = (FOREIGN_NIC, None) if scope.targets else (None, FOREIGN_NIC)
-        return Standing(Needs.NIC, why, foreign, not_needed=not_needed)
+        why = FOREIGN_NIC if scope.targets else None
+        return Standing(Needs.NIC, why, foreign, not_needed=why is None)
     if scope.fabric is None and not scope.targets:
-        return Standing(Needs.NOTHING, not_needed=resolution.why)
+        return Standing(Needs.NOTHING, not_needed=True)
     if scope.fabric is None:
         return Standing(Needs.NOTHING, resolution.why, resolution.message)
     if scope.fabric.mode == "host-network" and not scope.host_network:

@@ -101,7 +101,7 @@ def misdirected(
     if "nodeSelector" not in spec and "affinity" not in spec:
         return ()
     pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
-    required = [one for one in _required(pod) if one[0] not in pinned]
+    required = [one for one in required_labels(pod) if one[0] not in pinned]
     if inventory.label_keys:
         missing = [key for key, _ in required if key not in inventory.label_keys]
         return tuple(
@@ -118,7 +118,7 @@ def misdirected(
     )
 
 
-def _required(pod: PodManifest) -> Iterator[tuple[str, list[str]]]:
+def required_labels(pod: PodManifest) -> Iterator[tuple[str, list[str]]]:
     """Yield the labels that every node for the pod must have, with the values that would do."""
     for key, value in mapping(pod, ("spec", "nodeSelector")).items():
         yield key, [str(value)]

@@ -16,11 +16,13 @@ from webhook.fabric.records import Fabrics
 from webhook.fabric.variables import site_names
 from webhook.mpi.commands import Commands
 from webhook.mpi.roles import launchers_of
-from webhook.pod.manifest import Container, PodManifest
+from webhook.pod.manifest import Container, PodManifest, mapping
 from webhook.pod.path import Path
 
 NO_TARGET = Reason(
-    "NoTarget", f"No container has a GPU or an RDMA device, and {CONTAINERS} names none.", rdma="no"
+    "NoTarget",
+    f"No container requests a GPU or an RDMA resource: set {CONTAINERS} and {FABRIC}.",
+    rdma="no",
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
@@ -73,7 +75,7 @@ def select(
         return _ranks(free, launchers, requests)
     if requests.fabric is not None and apps:
         return Selection((_only(apps),))
-    return _nothing(apps, fabrics, by_claim=bool(claiming))
+    return _nothing(pod, apps, fabrics, by_claim=bool(claiming))
 
 
 def _claiming(pod: PodManifest, pairs: Pairs) -> dict[Path, bool]:
@@ -145,13 +147,34 @@ def _only(pairs: Pairs) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _nothing(apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+def _nothing(pod: PodManifest, apps: Pairs, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Say why a pod has no targets: first of all, that no fabric claims a device that is there."""
     for container, _ in apps:
         for name in unclaimed(container.manifest, fabrics):
             return Selection(why=NO_TARGET, message=_of_no_fabric(name, container))
+    shared = _shared_gpu(pod, apps)
+    if shared:
+        return Selection(why=NO_TARGET, message=shared)
     why = GPU_BY_CLAIM if by_claim else NO_TARGET
     return Selection(why=why, message=why.sentence)
+
+
+def _shared_gpu(pod: PodManifest, apps: Pairs) -> str:
+    """Say that an annotation gives an app container a share of a GPU, "" if none does.
+
+    Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.
+    """
+    annotations = mapping(pod, ("metadata", "annotations"))
+    given = next((key for key in _SHARES if key in annotations), None)
+    names = [container.name for container, _ in apps]
+    user = annotations.get(_SHARE_USER, names[0] if names else None)
+    if given is None or user not in names:
+        return ""
+    return f"annotation {given} gives {user} a GPU: set {CONTAINERS} and {FABRIC}"
+
+
+_SHARES = ("gpu-fraction", "gpu-memory")
+_SHARE_USER = "gpu-fraction-container-name"
 
 
 def _of_no_fabric(name: str, container: Container) -> str:

@@ -22,7 +22,10 @@ from webhook.decision.scope import Launcher, Target
 from webhook.pipeline.examine import Examined
 from webhook.pipeline.surroundings import Surroundings
 from webhook.pipeline.verdict import (
+    gpu_model,
+    mpi_transport,
     nccl_settings,
+    parameter_server,
     pinned_memory,
     pod_network,
     pod_sandbox,
@@ -43,11 +46,17 @@ RANKS_UNKNOWN = Reason(
 )
 
 #: Outside the network that its fabric needs, nothing else is done to a pod, so this comes first.
-_OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (pod_network.judge, pod_sandbox.judge)
+_OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
+    pod_network.judge,
+    pod_sandbox.judge,
+    gpu_model.judge,
+)
 _PARTS: tuple[Callable[[Seen, Target], Verdict | None], ...] = (
     rdma_device.judge,
     pinned_memory.judge,
     nccl_settings.judge,
+    mpi_transport.judge,
+    parameter_server.judge,
 )
 
 
@@ -55,13 +64,24 @@ def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
     """Judge a pod that has been examined, and that the mutations have changed."""
     scope, standing = examined.scope, examined.standing
     if scope.targets:
-        return _worst(_problems(Seen.of(draft, examined, around))) or Verdict.of(
-            EQUIPPED, EQUIPPED.sentence
-        )
+        seen = Seen.of(draft, examined, around)
+        return _worst(_problems(seen)) or Verdict.of(EQUIPPED, _equipped(seen))
     if scope.launchers:
         return _of_launchers(scope.launchers)
     assert standing.why is not None  # a pod without targets and launchers is always told why
     return Verdict.of(standing.why, standing.message)
+
+
+def _equipped(seen: Seen) -> str:
+    """Say that all is right, and what was assumed."""
+    targets = _judged(seen.scope.targets)
+    assumed = [one.name for one in targets if pinned_memory.assumes_root(seen, one)]
+    if not assumed:
+        return EQUIPPED.sentence
+    if len(targets) == 1:
+        return f"{EQUIPPED.sentence}, assuming that the image runs as root"
+    listed = ", ".join(assumed)
+    return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
 
 
 def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
@@ -110,4 +130,7 @@ REASONS: tuple[Reason, ...] = (
     *rdma_device.REASONS,
     *pinned_memory.REASONS,
     *nccl_settings.REASONS,
+    *mpi_transport.REASONS,
+    *parameter_server.REASONS,
+    *gpu_model.REASONS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.decision.outcome import Reason, Verdict
-from webhook.fabric.records import Fabric
+from webhook.fabric.records import OWN_DEVICE, Fabric
 from webhook.mutations.networks import MUTATION as NETWORKS
 from webhook.pipeline.examine import HOST_NETWORK_MISSING
 from webhook.pipeline.surroundings import ISTIO
@@ -24,9 +24,6 @@ NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded", "The fabric's networks could not be appended to the pod's.", rdma="unsure"
 )
 REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
-
-#: Modes in which a device is moved into the pod's own network namespace.
-_MOVED = frozenset({"sr-iov", "host-device"})
 
 
 def judge(seen: Seen) -> Verdict | None:
@@ -60,7 +57,7 @@ def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
 
 
 def _of_host_network(fabric: Fabric) -> Verdict | None:
-    if fabric.mode not in _MOVED:
+    if fabric.mode not in OWN_DEVICE:
         return None
     message = f"hostNetwork: true, but fabric {fabric.name} ({fabric.mode}) needs the pod's own"
     return Verdict.of(HOST_NETWORK_WRONG, message)

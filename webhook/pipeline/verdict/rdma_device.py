@@ -34,7 +34,20 @@ NO_NODES = Reason("FabricWithoutNodes", "No node belongs to the fabric now.", rd
 NOT_OFFERED = Reason(
     "ResourceNotOffered", "No node of the fabric offers the RDMA resource now.", rdma="unsure"
 )
-REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN, NO_NODES, NOT_OFFERED)
+FABRIC_NOWHERE = Reason(
+    "FabricNowhere",
+    "No node belongs to the fabric, and the configuration says nodes: static.",
+    rdma="no",
+)
+RESOURCE_NOWHERE = Reason(
+    "ResourceNowhere",
+    "No node of the fabric offers the RDMA resource, and the configuration says nodes: static.",
+    rdma="no",
+)
+REASONS = (
+    *(DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN),
+    *(NO_NODES, NOT_OFFERED, FABRIC_NOWHERE, RESOURCE_NOWHERE),
+)
 
 
 def judge(seen: Seen, target: Target) -> Verdict | None:
@@ -101,16 +114,26 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
 def _inhabited(seen: Seen, fabric: Fabric) -> Verdict | None:
     inventory = seen.inventory
     if inventory.by_node and fabric.name not in inventory.inhabited:
+        if _is_static(seen):
+            message = f"no node belongs to fabric {fabric.name}, and the nodes are static"
+            return Verdict.of(FABRIC_NOWHERE, message)
         return Verdict.of(NO_NODES, f"no node belongs to fabric {fabric.name} now")
     return None
 
 
 def _offered(seen: Seen, fabric: Fabric, names: list[str]) -> Verdict | None:
-    """Say if no node of the fabric offers a resource; nodes may come, so that is no certain no."""
+    """Say if no node of the fabric offers a resource; where nodes may come, that is not final."""
     empty = _inhabited(seen, fabric)
     if empty is not None or not seen.inventory.by_node:
         return empty
     for name in names:
         if fabric.name not in seen.inventory.offering.get(name, ()):
+            if _is_static(seen):
+                message = f"no node of fabric {fabric.name} offers {name}, and the nodes are static"
+                return Verdict.of(RESOURCE_NOWHERE, message)
             return Verdict.of(NOT_OFFERED, f"no node of fabric {fabric.name} offers {name} now")
     return None
+
+
+def _is_static(seen: Seen) -> bool:
+    return seen.scope.fabrics.defaults.nodes == "static"

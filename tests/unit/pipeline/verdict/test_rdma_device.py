@@ -138,6 +138,28 @@ def test_a_fabric_without_nodes_is_not_certain() -> None:
         assert judged(one, context(inventory=other)) == ("unsure", "FabricWithoutNodes")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "fabric_has_nodes", "code"),
+    [
+        ("elastic", True, ("unsure", "ResourceNotOffered")),
+        ("static", True, ("no", "ResourceNowhere")),
+        ("elastic", False, ("unsure", "FabricWithoutNodes")),
+        ("static", False, ("no", "FabricNowhere")),
+    ],
+)
+def test_where_no_node_comes_what_is_missing_stays_missing(
+    nodes: str, *, fabric_has_nodes: bool, code: tuple[str, str]
+) -> None:
+    """The site says so; without any known node, nothing is known there either."""
+    homes = frozenset({"v100-ib" if fabric_has_nodes else "h100-roce"})
+    known = NodeInventory(by_node={"n1": homes}, inhabited=homes)
+    named = pod(annotations={"rdma.lab/fabric": "v100-ib"})
+    verdict = verdict_on(named, context(inventory=known, defaults={"nodes": nodes}))
+    assert (verdict.rdma, verdict.because.code) == code
+    assert verdict.message.endswith("the nodes are static" if nodes == "static" else "now")
+    assert judged(named, context(defaults={"nodes": nodes})) == EQUIPPED
+
+
 def test_of_several_unknown_resources_the_first_by_name_is_told() -> None:
     """A template and the API server list them in different orders."""
     two = {"limits": {"rdma/other": "1"}, "requests": {"rdma/b": "1", "rdma/other": "1"}}

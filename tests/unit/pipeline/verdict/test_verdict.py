@@ -17,7 +17,10 @@ def test_an_equipped_pod_is_told_so() -> None:
     """Nothing else is said about it."""
     verdict = verdict_on(pod())
     assert (verdict.rdma, verdict.because.code) == ("yes", "Equipped")
-    assert verdict.message == "Device, memory, network and environment are right for RDMA"
+    assert verdict.message == (
+        "Device, memory, network and environment are right for RDMA, assuming that the image runs"
+        " as root"
+    )
     assert decide_on(pod()).warnings == ()
 
 
