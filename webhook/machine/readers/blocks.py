@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from webhook.machine.readers.notation import number
@@ -48,6 +49,9 @@ class BlockFormat(NamedTuple):
     port: re.Pattern[str] | None
     about_device: Keys
     about_port: Keys
+    #: Keys that another tool writes, too, and the columns where this one does. Where the
+    #: indentation is lost, nothing tells whose they are but the block that is open.
+    columns: Mapping[str, range] = MappingProxyType({})
 
     def port_sighting(self, block: Block) -> PortSighting:
         """Make the record of a block whose fields are those of `PortSighting`."""
@@ -110,12 +114,17 @@ class _Found:
         found = _KEY.fullmatch(line.text)
         key, value = (found[1], (found[2] or "").strip()) if found else ("", "")
         keys = self._shape.about_device if block.port is None else self._shape.about_port
-        if key in keys:
+        if key in keys and self._is_own(key, line.text):
             return self._is_new(block.port, key) and _fill(block, keys[key], value)
         if key in self._shape.about_device:
             self._open = None  # below a port: it speaks of the next device
             return False
         return self._takes_other(line, block)
+
+    def _is_own(self, key: str, text: str) -> bool:
+        text = text.expandtabs()
+        column = len(text) - len(text.lstrip())
+        return column in (0, *self._shape.columns.get(key, (column,)))
 
     def _is_new(self, port: int | None, word: str) -> bool:
         new = (port, word) not in self._seen

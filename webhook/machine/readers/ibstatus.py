@@ -18,10 +18,10 @@ from webhook.machine.readers.blocks import Block, BlockFormat, read_blocks
 from webhook.machine.readers.notation import (
     DEVICE,
     gid,
+    kernel_physical_state,
+    kernel_port_state,
     link_layer,
     number,
-    physical_state,
-    port_state,
     rate,
 )
 from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
@@ -40,11 +40,13 @@ _SHAPE = BlockFormat(
         "default gid": ("gid", gid),
         "base lid": ("lid", number),
         "sm lid": None,
-        "state": ("state", port_state),
-        "phys state": ("physical_state", physical_state),
+        "state": ("state", kernel_port_state),
+        "phys state": ("physical_state", kernel_physical_state),
         "rate": ("rate_gbps", rate),
         "link_layer": ("link_layer", link_layer),
     },
+    # ibv_devinfo writes it behind three tabs.
+    {"link_layer": range(1, 10)},
 )
 
 

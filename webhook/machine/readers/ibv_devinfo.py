@@ -27,10 +27,10 @@ from webhook.machine.readers.notation import (
     guid,
     link_layer,
     number,
-    physical_state,
-    port_state,
     rate,
     single_word,
+    verbs_physical_state,
+    verbs_port_state,
 )
 from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
 
@@ -77,7 +77,7 @@ _SHAPE = BlockFormat(
         "phys_port_cnt": None,
     },
     {
-        "state": ("state", port_state),
+        "state": ("state", verbs_port_state),
         "max_mtu": None,
         "active_mtu": ("mtu", number),
         "sm_lid": None,
@@ -87,8 +87,10 @@ _SHAPE = BlockFormat(
         "active_width": ("width", _width),
         "active_speed": ("speed", rate),
         "effective_speed": None,
-        "phys_state": ("physical_state", physical_state),
+        "phys_state": ("physical_state", verbs_physical_state),
     },
+    # ibstatus writes it behind one tab.
+    {"link_layer": range(10, 80)},
 )
 
 

@@ -46,24 +46,44 @@ _RATE = re.compile(
     r"(\d{1,4}(?:\.\d{1,6})?)(?:\s?(?:Gb/s|Gb/sec|Gbps))?(?:\s\([\w .]{1,20}\))?", re.ASCII
 )
 _NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,18})|0x[0-9a-f]{1,16})(?:\s\(\d{1,3}\))?", re.ASCII)
+_NAMED = re.compile(r"\d{1,2}:\s{0,4}(\w[\w ]{0,40})", re.ASCII)
+_VERBS_NAMED = re.compile(r"(?:PORT_(?!CONFIG))?(\w[\w ]{0,40}) \(\d{1,2}\)", re.ASCII)
 _WORD = re.compile(r"[\w.:/+-]{1,60}", re.ASCII)
 _GUID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
 def port_state(text: str) -> PortState | None:
-    """Return the state of a port: "Active", "4: ACTIVE", "PORT_ACTIVE (4)"."""
-    return _PORT_STATES.get(_name(text).upper().removeprefix("PORT_"))
+    """Return the state of a port: "Active", "ACTIVE"."""
+    return _PORT_STATES.get(text.strip().upper())
+
+
+def kernel_port_state(text: str) -> PortState | None:
+    """Return the state of a port as sysfs writes it: "4: ACTIVE"."""
+    named = _NAMED.fullmatch(text.strip())
+    return port_state(named[1]) if named else None
+
+
+def verbs_port_state(text: str) -> PortState | None:
+    """Return the state of a port as libibverbs writes it: "PORT_ACTIVE (4)"."""
+    named = _VERBS_NAMED.fullmatch(text.strip())
+    return port_state(named[1]) if named else None
 
 
 def physical_state(text: str) -> PhysicalState | None:
-    """Return the physical state of a port: "LinkUp", "5: LinkUp", "LINK_UP (5)"."""
-    return _PHYSICAL_STATES.get(_name(text).replace(" ", "").replace("_", "").lower())
+    """Return the physical state of a port: "LinkUp", "LINK_UP"."""
+    return _PHYSICAL_STATES.get(text.replace(" ", "").replace("_", "").lower())
 
 
-def _name(text: str) -> str:
-    """Return a name without its number before or after it."""
-    numbered, colon, name = text.partition(": ")
-    return (name if colon and numbered.strip().isdecimal() else text).partition(" (")[0].strip()
+def kernel_physical_state(text: str) -> PhysicalState | None:
+    """Return the physical state of a port as sysfs writes it: "5: LinkUp"."""
+    named = _NAMED.fullmatch(text.strip())
+    return physical_state(named[1]) if named else None
+
+
+def verbs_physical_state(text: str) -> PhysicalState | None:
+    """Return the physical state of a port as libibverbs writes it: "LINK_UP (5)"."""
+    named = _VERBS_NAMED.fullmatch(text.strip())
+    return physical_state(named[1]) if named else None
 
 
 def link_layer(text: str) -> LinkLayer | None:
