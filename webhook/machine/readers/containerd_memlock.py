@@ -29,7 +29,10 @@ _PROC = re.compile(
 )
 #: Other lines of /proc/PID/limits, and of units.
 _OTHER_LIMIT = re.compile(
-    r"\s{0,40}(?:Limit\s{1,40}Soft Limit\s|Max (?!locked memory)[a-z]).{0,200}"
+    r"\s{0,40}(?:Limit\s{1,40}Soft Limit\s{1,40}Hard Limit\s{1,40}Units"
+    r"|Max (?!locked memory)[a-z -]{4,25}(?:\s{1,40}(?:\d{1,20}|unlimited)){2}"
+    r"(?:\s{1,40}[a-z]{2,12})?)\s*",
+    re.ASCII,
 )
 _OTHER_FIELD = re.compile(
     r"\[(?:Unit|Service|Install)\]|(?!LimitMEMLOCK)[A-Z][A-Za-z]{2,40}=.{0,1000}"

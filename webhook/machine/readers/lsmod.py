@@ -4,9 +4,11 @@
     nvidia              56717312  3 nvidia_uvm,nvidia_peermem,nvidia_modeset
     nvidia 56717312 3 nvidia_uvm,nvidia_peermem,nvidia_modeset, Live 0x0000000000000000 (POE)
 
-The row of nvidia names all modules that use it, and nvidia_peermem always does: so this row says
-that nvidia_peermem is not loaded, also where the list was cut. Source: kmod, tools/lsmod.c;
-NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-peermem.
+The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it uses: so
+it is not loaded if a list shows it neither above the row of nvidia nor in this row. Only a whole
+list says so: lsmod's from its header on, and a row of /proc/modules that goes on behind the users.
+Source: kmod, tools/lsmod.c; Linux, kernel/module; NVIDIA/open-gpu-kernel-modules,
+kernel-open/nvidia-peermem.
 """
 
 from __future__ import annotations
@@ -33,22 +35,26 @@ def read(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
     sightings: list[SettingSighting] = []
     taken: set[int] = set()
-    listed = False
+    above: set[str] | None = None  # the names in lsmod's list so far
     for line in lines:
         module = _MODULE.fullmatch(line.text)
-        listed = bool(_HEADER.fullmatch(line.text) or (listed and module))
-        loaded = _peermem(module) if module else None
-        if listed or loaded or (module and module["live"]):
+        if module is None:
+            above = set() if _HEADER.fullmatch(line.text) else None
+        elif above is not None:
+            above.add(module["name"])
+        loaded = _peermem(module, above) if module else None
+        if above is not None or loaded or (module and module["live"]):
             taken.add(line.number)
         if loaded:
             sightings.append(SettingSighting(Origin(TOOL, line.number), "peermem", loaded))
     return Reading(tuple(sightings), frozenset(taken))
 
 
-def _peermem(module: re.Match[str]) -> str | None:
+def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
+    """Return whether it is loaded, if the row says so; `above` is None outside of a list."""
     users = frozenset((module["users"] or "").split(","))
-    if module["name"] in _PEERMEM:
+    of_nvidia = module["name"] == "nvidia"
+    if module["name"] in _PEERMEM or (of_nvidia and users & _PEERMEM):
         return "yes"
-    if module["name"] != "nvidia":
-        return None
-    return "yes" if users & _PEERMEM else "no"
+    whole = module["live"] is not None or (above is not None and not above & _PEERMEM)
+    return "no" if of_nvidia and whole else None

@@ -110,14 +110,17 @@ def _card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
     named = _NAMED.fullmatch(found["rest"])
     if named is None or (found["class"] is None) != (named["vendor"] is None):
         return None  # cut
+    model = named["model"]
+    if model.count("(") > model.count(")"):  # cut within a revision
+        model = model.rpartition("(")[0].strip()
     return CardSighting(
         origin,
         pci,
         int(found["class"], 16) if found["class"] else _NETWORK[found["name"]],
         _hexadecimal(named["vendor"]),
         _hexadecimal(named["device"]),
-        model=named["model"],
-        virtual=True if "Virtual Function" in named["model"] else None,
+        model=model or None,
+        virtual=True if "Virtual Function" in model else None,
     )
 
 
