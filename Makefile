@@ -121,9 +121,10 @@ fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=10000
 	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
 		$(if $(FIRST),--first $(FIRST)) $(if $(TARGET),--target $(TARGET))
 
-mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (BASE=main MUTATE='FILE…' ALL=1 MINUTES=10)
+mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (BASE=main MUTATE='FILE…' SAMPLE=200 SEED=1 ALL=1 MINUTES=10 TESTS=…)
 	nice $(MUTANTS_VENV)/bin/python -m tests.mutants --jobs $(JOBS) $(if $(BASE),--base $(BASE)) \
-		$(if $(ALL),--all) $(if $(MINUTES),--minutes $(MINUTES)) $(MUTATE)
+		$(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ALL),--all) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(TESTS),--tests '$(TESTS)') $(MUTATE)
 
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/machine \

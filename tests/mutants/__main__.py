@@ -1,8 +1,8 @@
 """Change functions in small ways, and list the changes that no test notices: `make mutants`.
 
-mutmut makes the mutants (another operator, constant or argument) and runs the fast tests that
-reach the function. A mutant survives if none of them fails. Without arguments, the functions that
-changed since the working tree left main are mutated.
+mutmut makes the mutants (another operator, constant or argument); the fast tests that reach the
+function are run on each. A mutant survives if none of them fails. Without arguments, the functions
+that changed since the working tree left main are mutated.
 """
 
 from __future__ import annotations
@@ -13,53 +13,66 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from multiprocessing import Process
 from pathlib import Path
+from random import Random
 
-from mutmut.__main__ import cli
+import pytest
+from mutmut.__main__ import copy_also_copy_files, copy_src_dir, create_mutants
 from mutmut.configuration import config
 from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import get_diff_for_mutant
-from mutmut.mutation.file_mutation import mutate_file_contents
-from mutmut.stats import status_by_exit_code
-from mutmut.utils.format_utils import get_mutant_name, mangled_name_from_mutant_name
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.state import state
+from mutmut.utils.file_utils import change_cwd, setup_source_paths
+from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
 from tests.mutants.changed import PLACES, base_of, changed_since, functions
+from tests.mutants.forks import SURVIVED, ForkedTests
 
-#: mutmut's folder: the code with all mutants, copies of the tests, the results.
+#: mutmut's folder: the code with all mutants, copies of the tests.
 FOLDER = Path("mutants")
-#: Its output, unless it goes to a terminal.
-LOG = FOLDER / "mutmut.log"
+#: What pytest says of collecting the tests, and of the tests that fail without a mutant.
+LOG = FOLDER / "pytest.log"
+#: How each mutant ended that was run: a line with its name, a tab and a word.
+RESULTS = FOLDER / "results.tsv"
 #: How long functions that changed are mutated.
 MINUTES = 10.0
-#: In seconds, for mutmut to end its tests once it is told to.
+#: In seconds, between two lines that say how far the run has come.
+NEWS = 60.0
+#: In seconds, for the tests to end once they are told to.
 PATIENCE = 30.0
-#: What mutmut calls results, besides killed and timeout.
-SURVIVED, NOT_RUN = "survived", "not checked"
+NOT_RUN = "not checked"
 
 
 def main() -> int:
     """Run mutants; return 1 if one survived, 2 if none could be run."""
     asked = _arguments()
-    wanted = _mutants(_functions(asked))
-    if not wanted:
-        print("mutants: there is nothing to mutate")
-        return 0
-    print(f"mutants: {sum(map(len, wanted.values()))}, made of {len(wanted)} files", flush=True)
+    wanted = _functions(asked)
     if not asked.all:
         shutil.rmtree(FOLDER, ignore_errors=True)  # else results would outlive a change of tests
-    child = Process(target=_mutmut, args=(wanted, asked))
+    made = _sampled(_mutants(wanted), asked) if wanted else {}
+    if not made:
+        print("mutants: there is nothing to mutate")
+        return 0
+    print(f"mutants: {sum(map(len, made.values()))}, made of {len(made)} files", flush=True)
+    known = _results() if asked.all else {}
+    names = [name for each in made.values() for name in each if name not in known]
+    child = Process(target=_run, args=(names, asked))
     child.start()
     _wait(child, asked.minutes and asked.minutes * 60)
-    found = {path: _results(path, names) for path, names in wanted.items()}
-    statuses = {status for results in found.values() for status in results.values()}
-    _report(found)
-    if statuses == {NOT_RUN}:
-        print("mutants: none was run; mutmut says why, above or in", LOG)
+    known = _results()
+    _report(
+        {path: {name: known.get(name, NOT_RUN) for name in each} for path, each in made.items()}
+    )
+    if names and not known:
+        print("mutants: none was run; pytest says why in", LOG)
         return 2
-    return 1 if SURVIVED in statuses else 0
+    return 1 if SURVIVED in known.values() else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,6 +80,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--base", default="main", help="the branch or commit that was changed")
     parser.add_argument("--all", action="store_true", help="mutate everything; resumes")
     parser.add_argument("--minutes", type=float, help="stop then; default: 10 for what changed")
+    parser.add_argument("--sample", type=int, help="that many mutants of each place, at random")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample; default: 1")
+    parser.add_argument("--tests", type=str.split, help="run these; default: the fast ring")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("places", nargs="*", type=Path, help="files or folders to mutate instead")
     asked = parser.parse_args()
@@ -92,34 +108,98 @@ def _functions(asked: argparse.Namespace) -> dict[str, set[str]]:
 
 
 def _mutants(wanted: dict[str, set[str]]) -> dict[str, list[str]]:
-    """Return the names of the mutants of functions, by file."""
-    found: dict[str, list[str]] = {}
-    for path, keys in wanted.items():
-        for name in mutate_file_contents(path, Path(path).read_text("utf-8")).mutant_names:
-            if mangled_name_from_mutant_name(name) in keys:
-                found.setdefault(path, []).append(get_mutant_name(Path(path), name))
-    return found
+    """Write the code with its mutants into the folder; return the names of those of `wanted`."""
+    config().only_mutate = list(wanted)  # it leaves other files as they are, which saves time
+    FOLDER.mkdir(exist_ok=True)
+    set_mutant_under_test("")
+    with Path(os.devnull).open("w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+        copy_src_dir()
+        copy_also_copy_files()
+        create_mutants(os.cpu_count() or 1)
+    found = {path: list(_made_of(path, keys)) for path, keys in wanted.items()}
+    return {path: names for path, names in found.items() if names}
 
 
-def _mutmut(wanted: dict[str, list[str]], asked: argparse.Namespace) -> None:
-    """Run mutmut on the mutants. It leaves other files as they are, which saves time."""
-    if not sys.stdout.isatty():  # mutmut shows its progress with a thousand carriage returns
-        FOLDER.mkdir(exist_ok=True)
-        with LOG.open("w") as log:
-            os.dup2(log.fileno(), sys.stdout.fileno())
-    config().only_mutate = list(wanted)
-    # Given names, mutmut first runs their tests by name, as it will with each mutant, and ends if
-    # one is not found. Without them, it goes on where it ended.
-    names = () if asked.all else (name for names in wanted.values() for name in names)
-    cli.main(["run", "--max-children", str(asked.jobs), *names], prog_name="mutmut")
+def _made_of(path: str, keys: set[str]) -> Iterator[str]:
+    data = SourceFileMutationData(path=path)
+    data.load()
+    for name in data.exit_code_by_key:
+        if mangled_name_from_mutant_name(name).rpartition(".")[2] in keys:
+            yield name
+
+
+def _sampled(made: dict[str, list[str]], asked: argparse.Namespace) -> dict[str, list[str]]:
+    """Choose mutants at random, as many of each place that was named."""
+    if asked.sample is None:
+        return made
+    places = asked.places or [Path()]
+    chosen: set[str] = set()
+    for place in places:
+        inside = [each for path, each in made.items() if Path(path).is_relative_to(place)]
+        names = [name for each in inside for name in each]
+        chosen |= set(Random(asked.seed).sample(names, min(asked.sample, len(names))))
+    found = {path: [name for name in each if name in chosen] for path, each in made.items()}
+    return {path: each for path, each in found.items() if each}
+
+
+def _run(names: list[str], asked: argparse.Namespace) -> None:
+    """Run the tests of the mutants, and write each result down at once."""
+    os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"  # `tests` is imported already, from elsewhere
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    setup_source_paths()
+    start = heard = time.monotonic()
+    done: Counter[str] = Counter()
+    news = os.dup(sys.stdout.fileno())
+    with LOG.open("w") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+
+    def report(name: str, ended: str) -> None:
+        nonlocal heard
+        results.write(f"{name}\t{ended}\n")
+        results.flush()
+        done[ended] += 1
+        if time.monotonic() - heard > NEWS:
+            heard = time.monotonic()
+            line = f"{_line(f'after {(heard - start) / 60:.0f} minutes', done)} of {len(names)}\n"
+            os.write(news, line.encode())
+
+    with RESULTS.open("a", encoding="utf-8") as results:
+        plugin = ForkedTests(
+            names,
+            jobs=asked.jobs,
+            folder=FOLDER,
+            activate=set_mutant_under_test,
+            reached=_reached,
+            report=report,
+        )
+        with change_cwd(FOLDER):
+            pytest.main(
+                [
+                    *("--rootdir=.", "--capture=sys", "--assert=plain", "-q"),
+                    *(asked.tests or config().pytest_add_cli_args_test_selection),
+                    *config().pytest_add_cli_args,
+                ],
+                plugins=[plugin],
+            )
+    for test in plugin.failed:
+        os.write(news, f"mutants: without any mutant, this fails: {test}\n".encode())
+
+
+def _reached() -> list[str]:
+    """Return the functions that were called since the last time."""
+    called = state()._stats
+    functions = list(called)
+    called.clear()
+    return functions
 
 
 def _wait(child: Process, seconds: float) -> None:
-    """Wait until mutmut ends; interrupt it when its time is over, or when the user does."""
+    """Wait until the child ends; interrupt it when its time is over, or when the user does."""
     try:
         child.join(seconds)
     except KeyboardInterrupt:
-        print()  # mutmut was interrupted, too
+        print()  # the child was interrupted, too
     else:
         if child.is_alive() and child.pid is not None:
             os.kill(child.pid, signal.SIGINT)
@@ -127,14 +207,12 @@ def _wait(child: Process, seconds: float) -> None:
     child.kill()
 
 
-def _results(path: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the status of each mutant of a file, as mutmut calls it."""
-    data = SourceFileMutationData(path=path)
-    try:
-        data.load()
-    except ValueError:
-        print(f"mutants: {path}: mutmut was writing its results when it was interrupted")
-    return {name: status_by_exit_code[data.exit_code_by_key.get(name)] for name in names}
+def _results() -> dict[str, str]:
+    """Return how the mutants ended that were run."""
+    if not RESULTS.exists():
+        return {}
+    lines = RESULTS.read_text("utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
 
 
 def _report(found: dict[str, dict[str, str]]) -> None:

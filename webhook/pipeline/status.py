@@ -118,7 +118,7 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
     written = orjson.dumps(body)
     if len(written) > room or before:
         counts = {key: len(value) for key, value in body.items() if isinstance(value, (list, dict))}
-        most = {key: max(count, counts.get(key, 0)) for key, count in before.items()}
+        most = {key: max(count, counts.get(key, count)) for key, count in before.items()}
         shortened = body | counts | most
         written = orjson.dumps({key: shortened[key] for key in _ORDER if key in shortened})
     return written.decode()
@@ -170,9 +170,9 @@ def _previous(
 
 
 def _counts(count: Any, key: str, known: Known) -> bool:
-    """Return whether a value can be the count of mutations, or of reason codes."""
-    most = len(known.mutations if key == "applied" else known.codes)
-    return type(count) is int and 0 <= count <= most  # `isinstance` would take true for 1
+    """Return whether a value can be the count of mutations, or of one or more reason codes."""
+    least, most = (0, len(known.mutations)) if key == "applied" else (1, len(known.codes))
+    return type(count) is int and least <= count <= most  # `isinstance` would take true for 1
 
 
 def _written_by_us(written: Any) -> dict[str, Any]:

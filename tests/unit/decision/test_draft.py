@@ -253,6 +253,15 @@ def test_what_is_copied_once_is_not_copied_again() -> None:
     assert draft.get(("a",)) is copied
 
 
+def test_a_mapping_that_was_edited_is_edited_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft remembers its place and does not look for it again."""
+    draft = Draft({"a": {"b": {}}})
+    draft.set(("a", "b", "x"), 1)
+    monkeypatch.delattr(Draft, "_opened")
+    draft.set(("a", "b", "y"), 2)
+    assert draft.pod == {"a": {"b": {"x": 1, "y": 2}}}
+
+
 Edit = Callable[[Draft, Path], None]
 
 

@@ -363,8 +363,8 @@ def test_devices_of_no_fabric_are_told() -> None:
 )
 def test_nixl_without_rdma_is_told(fields: dict[str, Any], code: str) -> None:
     """NIXL moves its data by UCX; other traffic may be NCCL's, for which UCX_TLS has no meaning."""
-    own = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.pop("env", [])]
-    found = warned(decide_on(pod(gpu(env=own, **fields))))
+    own = [*env(UCX_TLS="cuda_ipc,cuda_copy,tcp"), *fields.get("env", [])]
+    found = warned(decide_on(pod(gpu(**fields | {"env": own}))))
     start = "NIXL uses UCX, and " if code == "NixlWithoutRdma" else ""
     tls = "your UCX_TLS=cuda_ipc,cuda_copy,tcp leaves no RDMA transport"
     assert found == [(code, start + tls)]

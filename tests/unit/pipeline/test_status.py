@@ -79,6 +79,16 @@ def test_it_says_each_code_once() -> None:
     assert '"reason":"Code","applied":[],"skipped":["A"],"warned":["B"]' in status(*told, why=CODE)
 
 
+def test_a_code_that_was_told_is_not_told_again() -> None:
+    """A list whose codes are all told is left out; what the verdict says is no warning, too."""
+    told = (outcome("first", "skipped", "A"), outcome("second", "warned"))
+    assert status(*told, because=CODE) == (
+        '{"rdma":"no","because":"Code","fabric":"north","applied":[],"skipped":["A"],'
+        '"config":"hash"}'
+    )
+    assert '"skipped"' not in status(outcome("first", "skipped"), because=CODE)
+
+
 def test_it_says_what_was_applied_skipped_and_warned() -> None:
     """In the chain's order, each code once, sorted; without quiet reasons and `already`."""
     assert status(
@@ -193,7 +203,25 @@ def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
 
 def test_an_annotation_of_another_type_is_no_status() -> None:
     """Nothing is read from it."""
-    assert status(annotations={STATUS: ["first"]}) == status()
+    for written in (["first"], 1):
+        assert status(annotations={STATUS: written}) == status()
+
+
+@pytest.mark.parametrize("size", [LONGEST_STATUS, LONGEST_STATUS + 1])
+def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None:
+    """One byte more, and it counts; the second pass writes what the first one wrote."""
+    code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
+    names = dict.fromkeys(NAMES, frozenset({code}))
+    known = Known(mutations=names, codes=(code,), verdicts={"Fine": "yes"})
+    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    warned = (outcome("first", "applied"), outcome("first", "warned", code))
+    first = render({}, warned, whole, known)
+    again = render({STATUS: first}, [outcome("first", "already")], whole, known)
+    if size == LONGEST_STATUS:
+        assert len(first) == size
+        assert again == first
+    else:
+        assert first == BEGINS + '"applied":1,"warned":1,"config":"hash"}'
 
 
 def test_a_long_status_counts_instead_of_listing() -> None:
@@ -235,6 +263,12 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
         assert status(*LISTED, annotations=crowded(left, letter)) == expected
 
 
+def test_keys_of_annotations_take_room_too() -> None:
+    """Many long keys without a value leave none for a status."""
+    keys = {f"{number:0317}": "" for number in range(ANNOTATIONS_LIMIT // 317 + 1)}
+    assert status(outcome("first", "applied"), annotations=keys) == ""
+
+
 def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision that finds all in place keeps the counts."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
@@ -242,6 +276,23 @@ def test_a_shortened_status_stays_so() -> None:
         annotations = {**crowded(left), STATUS: before}
         assert status(annotations=annotations) == before
         assert status(outcome("first", "applied"), annotations=annotations) == before
+
+
+@pytest.mark.parametrize("applied", [0, 3])
+def test_counts_of_none_and_of_all_mutations_are_ours(applied: int) -> None:
+    """These are the least and the most."""
+    before = BEGINS + f'"applied":{applied},"warned":1,"config":"hash"}}'
+    annotations = {**crowded(len(WIDEST)), STATUS: before}
+    assert status(outcome("first", "already"), annotations=annotations) == before
+
+
+def test_counts_grow_with_what_a_second_decision_adds() -> None:
+    """It may apply more than the first one did."""
+    before = BEGINS + '"applied":1,"warned":3,"config":"hash"}'
+    more = [outcome(name, "applied") for name in NAMES]
+    assert status(*more, annotations={**crowded(len(WIDEST)), STATUS: before}) == (
+        BEGINS + '"applied":3,"warned":3,"config":"hash"}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,6 +303,7 @@ def test_a_shortened_status_stays_so() -> None:
         {"applied": -1},
         {"applied": 1.0},
         {"applied": 1, "warned": {}},
+        {"applied": 1, "warned": 0},
         {"applied": ["first"], "warned": 1},
         {"applied": 1, "skipped": True},
     ],
