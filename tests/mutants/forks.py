@@ -160,7 +160,7 @@ class _Failures:
             return None
         self.found = True
         return pytest.TestReport(
-            item.nodeid, item.location, {}, "failed", call.excinfo.exconly(), call.when
+            item.nodeid, item.location, {}, "failed", call.excinfo.exconly(), "call"
         )
 
 

@@ -253,6 +253,12 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
     ]
 
 
+def test_the_pods_own_limit_is_kept_where_somebody_says_so() -> None:
+    """What keeps a container's limit keeps the pod's as well."""
+    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    assert said(manifest)[1:] == [("", "skipped", "Kept", "the pod says keep")]
+
+
 def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
     """The containers' sum, init containers at their highest step; else the limit."""
     setup = container("setup", resources=amounts({}, {"memory": "20Gi"}))

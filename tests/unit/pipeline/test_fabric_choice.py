@@ -316,6 +316,17 @@ def test_what_the_user_typed_outweighs_labels_that_no_fabric_knows(
     assert resolved(manifest, own=own) == Resolution(SOUTH, evidence)
 
 
+def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
+    """The labels are passed over, and nothing else."""
+    manifest = using(nodeSelector={PRODUCT: "A10"}, nodeName="n2")
+    with pytest.raises(Denial) as raised:
+        resolved(manifest, context(*ALL, inventory=NODE), own="south")
+    assert str(raised.value) == (
+        "annotation rdma.lab/fabric=south means fabric south, "
+        "but the node that the pod names means fabric north"
+    )
+
+
 def test_several_that_fit_are_ambiguous() -> None:
     """The message names the evidence and what it fits."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(

@@ -147,6 +147,15 @@ def test_a_gpu_or_a_nic_by_claim_makes_a_target(name: str) -> None:
     assert chosen(manifest) == Selection(expected)
 
 
+@pytest.mark.parametrize("names", [("gpu", "other"), ("other", "gpu")], ids=case_name)
+def test_one_claim_of_a_gpu_suffices(names: tuple[str, str]) -> None:
+    """Whatever else the container claims, before it or after it."""
+    claims = [{"name": f"claim-{name}"} for name in names]
+    template = [{"name": f"claim-{name}", "resourceClaimTemplateName": name} for name in names]
+    manifest = pod(container(resources={"claims": claims}), resourceClaims=template)
+    assert chosen(manifest) == Selection((app("trainer"),))
+
+
 def test_a_compute_domain_is_no_device_of_a_container() -> None:
     """Its channel comes beside GPUs."""
     user = container(command=MPIRUN, resources={"claims": [{"name": "compute-domain-channel"}]})

@@ -9,7 +9,7 @@ the default only choose among the candidates that are left.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from webhook.decision.annotations import FABRIC, INVALID_ANNOTATION, Requests
 from webhook.decision.outcome import Denial, Reason
@@ -37,9 +37,6 @@ FABRIC_CONFLICT = Reason(
     "FabricConflict", "Two things in the pod name different fabrics.", rdma="no"
 )
 
-#: Evidence that the user wrote on purpose. It stands even if later evidence fits no fabric.
-_EXPLICIT = ("annotation", "resource")
-
 
 class Resolution(NamedTuple):
     """The fabric and the evidence for it; or why there is none, and a sentence that says so."""
@@ -53,9 +50,10 @@ class Resolution(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    kind: Literal["annotation", "resource", "gpu", "node"]
     says: str
     narrowing: Narrowing
+    #: The user wrote it on purpose: it stands even if later evidence fits no fabric.
+    explicit: bool = False
 
 
 def resolve(
@@ -74,7 +72,7 @@ def resolve(
         if not left:
             if naming and evidence.narrowing.named:
                 raise _conflict(naming, evidence)
-            if naming and naming[0].kind in _EXPLICIT:
+            if naming and naming[0].explicit:
                 continue
             return _unknown(f"{evidence.says} fits no fabric")
         candidates = left
@@ -108,17 +106,13 @@ def _evidences(
     gpus = _claimed_gpus(pairs, fabrics)
     for gpu, container in gpus.items():
         says = f"{gpu} in container {container}"
-        found.append(_Evidence("gpu", says, Narrowing(fabrics.by_gpu[gpu])))
-    for says, narrowing in _of_nodes(pod, list(gpus), context):
-        found.append(_Evidence("node", says, narrowing))
-    return found
+        found.append(_Evidence(says, Narrowing(fabrics.by_gpu[gpu])))
+    return found + [_Evidence(*one) for one in _of_nodes(pod, list(gpus), context)]
 
 
 def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> list[tuple[str, Narrowing]]:
     spec, fabrics = pod["spec"], context.fabrics
-    found: list[tuple[str, Narrowing]] = []
-    if "nodeSelector" in spec:
-        found += from_selector(pod, fabrics)
+    found = [*from_selector(pod, fabrics)] if "nodeSelector" in spec else []
     if "affinity" in spec:
         affinity = from_affinity(pod, fabrics)
         if affinity is not None:
@@ -140,7 +134,7 @@ def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dic
 
 def _annotated(name: str) -> _Evidence:
     says = f"annotation {FABRIC}={name}"
-    return _Evidence("annotation", says, Narrowing(named=frozenset({name})))
+    return _Evidence(says, Narrowing(named=frozenset({name})), explicit=True)
 
 
 def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_Evidence]:
@@ -150,7 +144,7 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_
             having = fabrics.by_resource.get(name)
             if having and not is_zero(amount):
                 says = f"{name} in container {container.name}"
-                found.append(_Evidence("resource", says, Narrowing(named=having)))
+                found.append(_Evidence(says, Narrowing(named=having), explicit=True))
     return found
 
 
