@@ -33,7 +33,8 @@ def test_patch_is_sent_with_its_type() -> None:
     )
     response = answer("u", decision)["response"]
 
-    assert json.loads(base64.b64decode(response.pop("patch"))) == list(ops)
+    patch = response.pop("patch")
+    assert json.loads(base64.b64decode(patch, validate=True)) == list(ops)
     assert response == {
         "uid": "u",
         "allowed": True,
@@ -89,6 +90,14 @@ def test_warnings_stay_below_what_the_api_server_drops() -> None:
     sent = answer("u", decision)["response"]["warnings"]
 
     assert len(sent) == WARNINGS_IN_ALL // 120
+
+
+def test_warnings_are_sent_up_to_the_first_that_does_not_fit() -> None:
+    """They may fill what there is room for, and none is sent out of its order."""
+    first, last = "x" * (WARNINGS_IN_ALL - 9), "y" * 9
+    for warnings, expected in (((first, last), [first, last]), ((first, last + "y", ""), [first])):
+        decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=warnings)
+        assert answer("u", decision)["response"]["warnings"] == expected
 
 
 def test_requests_that_are_not_ours_pass_with_a_warning() -> None:

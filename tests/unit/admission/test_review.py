@@ -96,6 +96,7 @@ def test_absent_fields_mean_the_usual() -> None:
         (_review(uid=7), "request.uid is a number (7): it must be a string that is not empty"),
         (_review(object=["env"]), "request.object is a list: it must be a Pod"),
         (_review(object="secret"), "request.object is a string: it must be a Pod"),
+        (_review(object="a (secret)"), "request.object is a string: it must be a Pod"),
     ],
 )
 def test_what_is_no_review_is_told_with_its_place(document: Any, message: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
 
 NORTH = Fabric(
@@ -37,3 +38,27 @@ def test_fabrics_are_found_by_name_and_by_resource() -> None:
             "rdma/shared": frozenset({"south"}),
         },
     )
+
+
+def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
+    """Defaults, and the resources and annotations of networks that are not RDMA's."""
+    defaults = Defaults(fabric="north")
+    found = index(
+        (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)
+    )
+    assert found == Fabrics(
+        defaults=defaults,
+        foreign_resources=Globs(("efa*",)),
+        foreign_annotations=Globs(("tcpx*",)),
+    )
+
+
+def test_fabrics_are_found_by_the_labels_of_their_nodes() -> None:
+    """Several may list the same key, each with its own values."""
+    zone, rack = "site.lab/zone", "site.lab/rack"
+    north = Fabric(name="north", node_labels={zone: ("n*",), rack: ("1", "2")})
+    south = Fabric(name="south", node_labels={zone: ("s*",)})
+    assert index((north, south)).by_label == {
+        zone: {"north": Globs(("n*",)), "south": Globs(("s*",))},
+        rack: {"north": Globs(("1", "2"))},
+    }
