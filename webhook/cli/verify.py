@@ -6,7 +6,7 @@ import argparse
 from difflib import get_close_matches
 from pathlib import Path
 
-from webhook.cli.common_options import CONFIG_VARIABLE, add_form, configured
+from webhook.cli.common_options import CONFIG_VARIABLE, configured
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config.load import load_fabrics
@@ -16,6 +16,7 @@ from webhook.verify.assessment import JudgedFile, assess, judged_files
 from webhook.verify.expectation import PortRate
 from webhook.verify.judgement import Assessment, Worth
 from webhook.verify.verify_json import verify_form
+from webhook.verify.verify_junit import verify_junit
 from webhook.verify.verify_text import verify_text
 
 _UNREADABLE = 2
@@ -44,7 +45,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("-c", "--config", metavar="FABRICS", help="a fabrics file, with --fabric")
     add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
     add("--strict", action="store_true", help="exit with 1 also for a warning")
-    add_form(command)
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="for people, for programs, or as tests of a CI system (default: text)",
+    )
 
 
 def _rate(given: str) -> float:
@@ -140,5 +147,7 @@ def _say_nothing_found(files: list[JudgedFile]) -> None:
 def _print(assessment: Assessment, form: str) -> None:
     if form == "json":
         write_json(verify_form(assessment))
+    elif form == "junit":
+        write(verify_junit(assessment))
     else:
         write(verify_text(assessment, width=width(), colour=colour()))

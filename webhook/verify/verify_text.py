@@ -24,8 +24,8 @@ def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = Fals
     sheet = Sheet(max(width, _NARROWEST), colour=colour)
     for one in assessment.judgements:
         heading = [
-            Span(_title(one.measurement), "bold"),
-            Span(f"  {_place(one)}", "dim"),
+            Span(title_of(one.measurement), "bold"),
+            Span(f"  {where_judged(one)}", "dim"),
         ]
         sheet.paragraph(*heading)
         _said(sheet, one)
@@ -41,7 +41,8 @@ def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = Fals
     return sheet.text
 
 
-def _title(run: Measurement | None) -> str:
+def title_of(run: Measurement | None) -> str:
+    """Name a run: its test, device and port."""
     if run is None:
         return "Output"
     name = run.test or run.program
@@ -51,7 +52,8 @@ def _title(run: Measurement | None) -> str:
     return " ".join(word for word in words if word)
 
 
-def _place(one: Judgement) -> str:
+def where_judged(one: Judgement) -> str:
+    """Name where a judgement was read: file, line, and machine where there are several."""
     of = f" of {one.node}" if one.node else ""
     return f"{one.file}:{one.lines[0]}{of}"
 

@@ -176,5 +176,5 @@ def test_bytes_that_are_no_text(judge: Judge) -> None:
 def test_invisible_characters(judge: Judge) -> None:
     """What a file holds cannot change the terminal."""
     Path("bad").write_text("Couldn't allocate MR \x1b]0;owned\x07\u202e\n", encoding="utf-8")
-    for form in ("text", "json"):
+    for form in ("text", "json", "junit"):
         assert not {"\x1b", "\x07", "\u202e"} & set(judge("judge", "bad", "-o", form).out)
