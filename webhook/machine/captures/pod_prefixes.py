@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"\[(?P<pod>pod/[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253})\](?: (
 
 
 def split_by_pod(whole: Capture) -> Iterator[Capture]:
-    """Split into a capture for each container, and one for the lines without such a prefix."""
+    """Split into the lines without such a prefix, and a capture for each container."""
     rest: list[Line] = []
     by_pod: dict[str, list[Line]] = {}
     for line in whole.lines:
@@ -28,7 +28,6 @@ def split_by_pod(whole: Capture) -> Iterator[Capture]:
         else:
             shown = line._replace(text=prefixed["text"] or "")
             by_pod.setdefault(prefixed["pod"], []).append(shown)
-    if rest or not by_pod:
-        yield whole._replace(lines=tuple(rest))
+    yield whole._replace(lines=tuple(rest))
     for lines in by_pod.values():
         yield whole._replace(lines=tuple(lines))

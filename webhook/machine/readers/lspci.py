@@ -73,7 +73,7 @@ def read(lines: Sequence[Line]) -> Reading:
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
     head, below = None, list[Line]()
-    for line in lines:
+    for line in (*lines, Line(0, "")):
         if _HEAD.fullmatch(line.text):
             if head:
                 yield head, below
@@ -83,8 +83,6 @@ def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
         elif head:
             yield head, below
             head = None
-    if head:
-        yield head, below
 
 
 def _is_below(text: str) -> bool:
