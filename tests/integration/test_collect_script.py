@@ -19,11 +19,21 @@ import pytest
 from tests.integration.programs import part
 from webhook.discover.collection import collect_script
 from webhook.discover.local_machine import run_here
+from webhook.machine.captures import captures
+from webhook.machine.readers import read
+from webhook.machine.sightings import GidSighting, PortSighting, SettingSighting, Sighting
 
 #: The programs that the script needs.
 NEEDED = ("cat", "grep", "id", "ls", "timeout", "uname")
 PORT = "sys/class/infiniband/mlx5_0/ports/1"
 CARD = "sys/bus/pci/devices/0000:18:00.0"
+#: Where the card and its RDMA device really are, as links show.
+FUNCTION = "sys/devices/pci0000:15/0000:15:01.0/0000:18:00.0"
+LINKS = {
+    CARD: f"../../../{FUNCTION.removeprefix('sys/')}",
+    "sys/class/infiniband/mlx5_0": f"../../{FUNCTION.removeprefix('sys/')}/infiniband/mlx5_0",
+    f"{FUNCTION}/infiniband/mlx5_0/device": "../../../0000:18:00.0",
+}
 FILES = {
     "proc/sys/kernel/hostname": "gpu-01",
     "proc/sys/kernel/osrelease": "5.15.0-134-generic",
@@ -52,8 +62,10 @@ FILES = {
     f"{PORT}/link_layer": "InfiniBand",
     f"{PORT}/counters/symbol_error": "0",
     f"{PORT}/gids/0": "fe80:0000:0000:0000:a088:c203:00ab:cdef",
+    f"{PORT}/lid": "0x1d",
     f"{PORT}/gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
     f"{PORT}/gid_attrs/types/0": "IB/RoCE v1",
+    f"{PORT}/gid_attrs/ndevs/0": "hsn0",
 }
 TOOLS = {
     "ibstat": "echo \"CA 'mlx5_0'\"; echo; printf '\\tCA type: MT4129\\n'",
@@ -109,6 +121,11 @@ def node(tmp_path: Path, shell: tuple[str, ...]) -> Node:
     (tmp_path / "bin").mkdir()
     for name in NEEDED:
         (tmp_path / "bin" / name).symlink_to(part(name, "coreutils"))
+    for name, target in LINKS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(target)
+        if not name.startswith(FUNCTION):
+            ((tmp_path / name).parent / target).mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,12 +156,42 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
         and "0000:00:02.0" not in name
         and not line.startswith(("xfs", "IRQ", "0000:0000"))
     }
+    modules, _ = FILES["proc/modules"].splitlines()
+    expected.remove(f"/proc/modules:{modules}")
+    # The RDMA device leads to its card.
+    for name in ("vendor", "device"):
+        expected.add(f"/sys/class/infiniband/mlx5_0/device/{name}:{FILES[f'{CARD}/{name}']}")
     limit = FILES["proc/4321/limits"]
     listed = {line for line in shown["### ran: ls -l /sys/class/infiniband (exit 0)"] if line}
-    assert lines - listed == {*expected, limit}
+    assert lines - listed == {*expected, limit, modules}
     assert shown["### ran: grep Max locked memory /proc/4321/limits (exit 0)"] == [limit]
     (absent,) = (header for header in shown if header.startswith("### note: not installed:"))
     assert {"ibstat", "rdma", "lspci", "nvidia-smi", "iproute2"} <= set(absent.split())
+
+
+def test_what_is_printed_is_understood(node: Node) -> None:
+    """The readers take each line, and put a device together with its card and its GIDs."""
+    found: list[Sighting] = []
+    for capture in captures(node.run(node.script())):
+        if capture.command and "modinfo" not in capture.command:
+            reading = read(capture.lines)
+            shown = {line.number for line in capture.lines if line.text.strip()}
+            assert (capture.node, shown - reading.taken) == ("gpu-01", set())
+            found += reading.sightings
+    ports = [one for one in found if isinstance(one, PortSighting)]
+    (gid,) = (one for one in found if isinstance(one, GidSighting))
+    assert {one.pci for one in ports if one.device == "mlx5_0"} == {None, "0000:18:00.0"}
+    assert {(one.state, one.rate_gbps) for one in ports if one.port == 1} == {("Active", 400)}
+    assert (gid.gid_index, gid.netdev) == (0, "hsn0")
+    settings = {one.setting: one.value for one in found if isinstance(one, SettingSighting)}
+    assert settings == {
+        "kernel": "5.15.0-134-generic",
+        "memlock": "8388608",
+        "netns": "shared",
+        "peermem": "no",
+        "product": "DGXH100",
+        "vendor": "NVIDIA",
+    }
 
 
 def test_tools_are_shown_with_their_status(node: Node) -> None:

@@ -87,8 +87,8 @@ for device in /sys/class/infiniband/*; do
       "$port/counters/port_rcv_remote_physical_errors" "$port/counters/port_xmit_discards" \
       "$port/counters/local_link_integrity_errors" \
       "$port/counters/excessive_buffer_overrun_errors" "$port/counters/port_xmit_wait"
-    files "$port/gids" '[1-9a-f]' "$port"/gids/*
-    files "$port/gid_attrs" . "$port"/gid_attrs/types/* "$port"/gid_attrs/ndevs/*
+    # Not the zeros of empty entries.
+    files "$port/gids" '[1-9a-z]' "$port"/gids/* "$port"/gid_attrs/types/* "$port"/gid_attrs/ndevs/*
   done
 done
 [ -z "$none" ] || note "no RDMA device in /sys/class/infiniband: no such card, or its driver is not loaded"
@@ -110,7 +110,7 @@ tool nvidia-smi topo -m
 # Drivers and their settings
 files /sys/module . /sys/module/mlx5_core/version /sys/module/ib_core/parameters/netns_mode \
   /sys/module/nvidia_peermem/initstate /sys/module/nv_peer_mem/initstate
-files /proc/modules '^(nvidia|nv_peer_mem|ib_|rdma|mlx|irdma|bnxt_re|efa|ionic)' /proc/modules
+tool grep -E '^(nvidia|nv_peer_mem|ib_|rdma|mlx|irdma|bnxt_re|efa|ionic)' /proc/modules
 tool rdma system show
 tool ofed_info -s
 tool modinfo mlx5_core
