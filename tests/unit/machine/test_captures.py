@@ -87,34 +87,34 @@ def test_names_are_unfolded(folded: str, names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("command", "output", "next_prompt"),
     [
-        ("", "here", "here"),
-        ("ibstat", "here", "here"),
-        ("sudo /usr/sbin/ibstat mlx5_0", "here", "here"),
-        ("LANG=C ibstat | grep Rate", "here", "here"),
+        ("", "here", "shell"),
+        ("ibstat", "here", "shell"),
+        ("sudo /usr/sbin/ibstat mlx5_0", "here", "shell"),
+        ("LANG=C ibstat | grep Rate", "here", "shell"),
         ("ssh gpu-02", "gpu-02", "gpu-02"),
-        ("ssh -i key -o A=b user@gpu-02 ibstat", "gpu-02", "here"),
-        ("ssh $node ibstat", None, "here"),
+        ("ssh -i key -o A=b user@gpu-02 ibstat", "gpu-02", "shell"),
+        ("ssh $node ibstat", None, "shell"),
         ("ssh", None, None),
-        ("kubectl get nodes", None, "here"),
-        ("kubectl", None, "here"),
-        ("kubectl exec pod-1 -- ibstat", "pod-1", "here"),
+        ("kubectl get nodes", None, "shell"),
+        ("kubectl", None, "shell"),
+        ("kubectl exec pod-1 -- ibstat", "pod-1", "shell"),
         ("kubectl -n lab exec -it pod/pod-1 -c main -- bash", "pod-1", "pod-1"),
-        ("kubectl exec pod-1 -- sh -c ibstat", "pod-1", "here"),
-        ("kubectl exec", None, "here"),
+        ("kubectl exec pod-1 -- sh -c ibstat", "pod-1", "shell"),
+        ("kubectl exec", None, "shell"),
         ("oc debug node/gpu-02", "gpu-02", "gpu-02"),
         ("oc rsh pod-1", "pod-1", "pod-1"),
-        ("pdsh -w gpu-[01-02] ibstat", None, "here"),
-        ("for n in a b; do ssh $n ibstat; done", None, "here"),
-        ("cat saved.txt", None, "here"),
-        ("cat /sys/class/infiniband/mlx5_0/fw_ver", "here", "here"),
+        ("pdsh -w gpu-[01-02] ibstat", None, "shell"),
+        ("for n in a b; do ssh $n ibstat; done", None, "shell"),
+        ("cat saved.txt", None, "shell"),
+        ("cat /sys/class/infiniband/mlx5_0/fw_ver", "here", "shell"),
         ("exit", None, None),
     ],
 )
 def test_a_command_may_show_another_machine(
     command: str, output: str | None, next_prompt: str | None
 ) -> None:
-    """The output is from where the command runs; a prompt without a name is where a shell runs."""
-    assert where(command, "here") == (output, next_prompt)
+    """The output is from where the command runs; a prompt without a name is of the open shell."""
+    assert where(command, "here", "shell") == (output, next_prompt)
 
 
 @pytest.mark.parametrize(

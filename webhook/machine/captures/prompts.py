@@ -17,7 +17,7 @@ from webhook.machine.sightings import Line
 #: Characters of a line that may be a prompt; a command in it is shorter.
 _LONGEST = 4000
 _REST = r"(?:\s+(?P<command>.*))?"
-_PATH = r"[~/][^#$%>]{0,200}?"
+_PATH = r"(?:~|/(?!/))[^#$%>]{0,200}?"
 _NAMED = tuple(
     re.compile(rf"\s{{0,8}}(?:\([\w.-]{{1,60}}\) )?{prompt}{_REST}", re.ASCII)
     for prompt in (
@@ -42,7 +42,7 @@ class Prompts:
     """The prompts of a text, one after another."""
 
     def __init__(self) -> None:
-        #: The machine whose shell is open.
+        #: The machine whose shell was opened, for prompts that name none.
         self._shell: str | None = None
 
     def find(self, lines: Sequence[Line], at: int) -> Sign | None:
@@ -51,12 +51,14 @@ class Prompts:
         prompt = _prompt(text) if len(text) <= _LONGEST else None
         if prompt is None:
             return None
-        node = prompt.groupdict().get("node", self._shell)
+        named = prompt.groupdict().get("node")
         command, behind = (prompt["command"] or "").strip(), at + 1
         while command.endswith("\\") and behind < len(lines) and len(command) <= _LONGEST:
             command = f"{command[:-1].strip()} {lines[behind].text.strip().removeprefix('> ')}"
             behind += 1
-        output, self._shell = where(command, node)
+        # A prompt that looks otherwise than the last one, and names no machine, may be any's.
+        shell = None if named else self._shell
+        output, self._shell = where(command, named or shell, shell)
         return Sign((output,), behind, command or None)
 
 

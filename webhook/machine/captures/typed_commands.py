@@ -50,20 +50,25 @@ def is_command(text: str) -> bool:
     return name in known or _TOOLS.fullmatch(name) is not None
 
 
-def where(command: str, node: str | None) -> tuple[str | None, str | None]:
-    """Return which machine a command's output is from, and whose prompt comes next without a name.
+#: A machine, None for one that nothing names.
+_Node = str | None
 
-    `node` is the machine of the prompt before the command; None is one that nothing names.
+
+def where(command: str, node: _Node, shell: _Node) -> tuple[_Node, _Node]:
+    """Return the machine that a command shows, and the one whose shell is open behind it.
+
+    `node` is the machine that the command is typed on; `shell` is the one whose shell an earlier
+    command opened, whose prompt may name no machine.
     """
     name, *rest = list(_words(command)) or [""]
     if name in _SSH:
-        return _by_ssh(rest, node)
+        return _by_ssh(rest, shell)
     if name in _KUBECTL:
-        return _by_kubectl(rest, node)
+        return _by_kubectl(rest, shell)
     if name in ("exit", "logout"):
         return None, None
     shows_a_file = name in _SHOWING and not any(one.startswith(_OF_THE_MACHINE) for one in rest)
-    return (None if name in _ELSEWHERE or shows_a_file else node), node
+    return (None if name in _ELSEWHERE or shows_a_file else node), shell
 
 
 def _words(command: str) -> Iterator[str]:
@@ -84,20 +89,20 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
     return list(words[at:])
 
 
-def _by_ssh(words: Sequence[str], node: str | None) -> tuple[str | None, str | None]:
+def _by_ssh(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     target, *command = _positional(words, _SSH_VALUES) or [""]
     host = _HOST.fullmatch(target)
     other = host["node"] if host else None
-    return other, node if command else other
+    return other, shell if command else other
 
 
-def _by_kubectl(words: Sequence[str], node: str | None) -> tuple[str | None, str | None]:
+def _by_kubectl(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     verb, *rest = _positional(words, _KUBECTL_VALUES) or [""]
     if verb not in ("exec", "debug", "rsh"):
-        return None, node
+        return None, shell
     target, *behind = _positional(rest, _KUBECTL_VALUES) or [""]
     host = _HOST.fullmatch(target.rpartition("/")[2])
     other = host["node"] if host else None
     run = [one for one in _positional(behind, _KUBECTL_VALUES) if one != "--"]
     opens = verb != "exec" or (len(run) == 1 and run[0].rpartition("/")[2] in _SHELLS)
-    return other, other if opens else node
+    return other, other if opens else shell
