@@ -6,10 +6,14 @@ import pytest
 
 from tests.builders import amounts, container, pod
 from tests.case_names import case_name
+from webhook.decision.bounds import MOST_ENTRIES, too_many
+from webhook.decision.draft import Draft
+from webhook.decision.outcome import Denial
 from webhook.errors import ShapeError
 from webhook.mutations.memory_limit.limits import (
     first_mounted,
     is_guaranteed,
+    is_limited,
     reads_limit,
     summed_request,
     unbounded_memory_volumes,
@@ -132,6 +136,29 @@ def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
 def test_what_reads_the_limit_is_found(manifest: dict[str, Any], reader: str) -> None:
     """In env or in a volume, wherever: without a limit it would read the node's memory."""
     assert reads_limit(manifest, containers_of(manifest), Environments(manifest)) == reader
+
+
+def test_what_volumes_project_is_bounded() -> None:
+    """In all volumes together, with the sources of projected ones; the message says how many."""
+    files = [{"path": "a"}] * (MOST_ENTRIES - 3)
+    sources = [{"downwardAPI": {"items": files}}, {"secret": {}}]
+    first = {"name": "v", "projected": {"sources": sources}}
+    last = {"name": "w", "downwardAPI": {"items": [{"path": "b"}]}}
+    most = pod(volumes=[first, last])
+    assert reads_limit(most, containers_of(most), Environments(most)) == ""
+    more = pod(volumes=[first, last, last])
+    with pytest.raises(Denial) as raised:
+        reads_limit(more, containers_of(more), Environments(more))
+    assert str(raised.value) == str(too_many({"what volumes project": MOST_ENTRIES + 1}))
+    assert "what volumes project" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("amount", "limited"), [("1n", True), ("0", False), (None, False)], ids=case_name
+)
+def test_the_least_amount_is_a_limit(amount: Any, *, limited: bool) -> None:
+    """Zero is none."""
+    assert is_limited(Draft(pod(sized({"memory": amount}))), PATH) is limited
 
 
 def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:

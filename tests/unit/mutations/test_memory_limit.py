@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, ops, pod, told
 from tests.case_names import case_name
+from webhook.decision.bounds import MOST_ENTRIES
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
@@ -140,6 +141,22 @@ def test_it_is_kept_where_something_reads_it() -> None:
     manifest = pod(limited(), container("b", env=[{"name": "HEAP", "valueFrom": reader}]))
     message = "kept: env HEAP of container b reads limits.memory"
     assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+
+
+def test_it_is_kept_where_a_volume_reads_it() -> None:
+    """A file of the downward API is a reader as much as a variable."""
+    reader = {"resourceFieldRef": {"resource": "limits.memory"}}
+    manifest = pod(limited(), volumes=[{"name": "v", "downwardAPI": {"items": [reader]}}])
+    message = "kept: volume v reads limits.memory"
+    assert said(manifest) == [("trainer", "skipped", "LimitRead", message)]
+
+
+def test_nothing_is_searched_where_there_is_no_limit() -> None:
+    """Neither readers of it, of which there may be too many, nor volumes that it would bound."""
+    files = [{"path": "a"}] * (MOST_ENTRIES + 1)
+    for volume in ({"downwardAPI": {"items": files}}, {"emptyDir": "Memory"}):
+        manifest = pod(container(resources=amounts(GPU)), volumes=[{"name": "v", **volume}])
+        assert said(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]
 
 
 def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:

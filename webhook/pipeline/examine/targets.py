@@ -84,7 +84,7 @@ def _claiming(pod: PodManifest, pairs: Pairs) -> dict[Path, bool]:
     for claim in claims_of(pod, [container for container, _ in pairs]):
         if claim.user is not None and not claim.is_domain:
             path = claim.user.path
-            found[path] = found.get(path, False) or claim.is_gpu or claim.is_nic
+            found[path] = found.get(path) or claim.is_gpu or claim.is_nic
     return found
 
 
