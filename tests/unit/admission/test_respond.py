@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from webhook.admission.respond import WARNINGS_IN_ALL, answer, leave, reject
+from webhook.admission.respond import WARNINGS_IN_ALL, answer, failure, leave, reject
 from webhook.decision.outcome import Decision, PatchOp, Reason
 
 PATCHED = Reason("Patched", "It was changed.")
@@ -121,6 +121,20 @@ def test_refusals_have_code_reason_and_a_bounded_message() -> None:
         "InternalError",
         2048,
     )
+
+
+def test_an_error_of_http_is_a_status_of_its_own() -> None:
+    """The API server shows its message; it would show an AdmissionReview as "unknown"."""
+    assert failure(503, "later") == {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "metadata": {},
+        "status": "Failure",
+        "code": 503,
+        "reason": "ServiceUnavailable",
+        "message": "later",
+    }
+    assert len(failure(400, "m" * 5000)["message"]) == 2048
 
 
 def test_a_request_that_is_not_ours_is_allowed_and_says_why() -> None:

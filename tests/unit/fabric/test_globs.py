@@ -22,6 +22,7 @@ from webhook.fabric.globs import LONGEST, Globs
         (("[ab]c*",), "bc", True),
         (("x[ab]c",), "xac", True),
         (("x[ab]c",), "xc", False),
+        (("x[ab]y[cd]",), "xayc", True),
         (("[!a]",), "b", True),
         (("?",), "é", True),
         (("*", "a"), "", True),

@@ -12,7 +12,10 @@ from webhook.fabric import rdma_off
     ("value", "off"),
     [
         *((value, True) for value in ("1", "2", "-1", " 1", "0x1", "010", "10")),
-        *((value, False) for value in ("0", "00", "0x0", "-0", "", "true", "1x", "1 ", None)),
+        *(
+            (value, False)
+            for value in ("0", "00", "0x0", "0X0", "-0", " +0", "", "true", "1x", "1 ", None)
+        ),
     ],
     ids=case_name,
 )

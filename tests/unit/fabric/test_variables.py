@@ -104,6 +104,13 @@ def test_the_host_network_has_an_interface_of_its_own() -> None:
     }
 
 
+def test_the_pods_own_interfaces_are_all_listed() -> None:
+    """UCX and NVSHMEM get each interface that the pod names for NCCL, by commas."""
+    found = wanted(full(), {"NCCL_SOCKET_IFNAME": "=net1,net2"})
+    assert found["UCX_NET_DEVICES"] == "mlx5_0:1,net1,net2"
+    assert found["NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"] == "net1,net2"
+
+
 @pytest.mark.parametrize("interface", [None, "lo"])
 def test_ucx_devices_are_never_written_without_an_ip_interface(interface: str | None) -> None:
     """UCX applies the list to TCP too, and `lo` reaches no peer: it chooses by itself instead."""

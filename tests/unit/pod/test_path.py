@@ -17,6 +17,7 @@ from webhook.pod.path import Path, dotted, pointer
             'limits["nvidia.com/gpu"]',
             "/limits/nvidia.com~1gpu",
         ),
+        (("a~b",), '["a~b"]', "/a~0b"),
         (("a~b/c",), '["a~b/c"]', "/a~0b~1c"),
         (("", "ü"), '[""]["ü"]', "//ü"),
         (("env", "-"), 'env["-"]', "/env/-"),
