@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.integration.answers_api import AnswersApi
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.why.pods import ASKED, OWNED, configuration, job, live, namespace, status, unseen
 from webhook.cli import main
@@ -103,7 +102,7 @@ def test_codes() -> None:
         (["-f", "missing.yaml"], "missing.yaml: cannot be read: No such file or directory"),
         (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
         (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod: name one of"),
-        (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect by "),
+        (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect with "),
     ],
     ids=str,
 )
@@ -145,54 +144,21 @@ def test_fabrics(tmp_path: Path) -> None:
     assert chapter["sentences"][0]["code"] == "SameToday"
 
 
-class Server(ThreadingHTTPServer):
-    """An API server with these objects; it refuses what is not there."""
-
-    daemon_threads = True
-
-    def __init__(self, objects: dict[str, Any]) -> None:
-        self.objects = objects
-        self.asked: list[str] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        """Answer with an object, a text or a Status."""
-        path = self.path.partition("?")[0]
-        self.server.asked.append(self.path)
-        found = self.server.objects.get(path)
-        body = found.encode() if isinstance(found, str) else json.dumps(
-            found or {"kind": "Status", "message": f"cannot get {path}"}
-        ).encode()  # fmt: skip
-        self.send_response(200 if found is not None else 403)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
 LAB = "/api/v1/namespaces/lab"
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(tmp_path: Path) -> Iterator[AnswersApi]:
     """Serve a pod of the namespace lab; its kubeconfig is `config`."""
-    with Server({f"{LAB}/pods/train-0": live()}) as made:
-        text = KUBECONFIG % made.server_address[1]
+    with AnswersApi({f"{LAB}/pods/train-0": live()}) as made:
+        text = KUBECONFIG % made.port
         (tmp_path / "config").write_text(
             text.replace("{cluster: c, user: u}", "{cluster: c, user: u, namespace: lab}")
         )
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
         yield made
-        made.shutdown()
 
 
-def test_the_namespace_of_the_context(tmp_path: Path, server: Server) -> None:
+def test_the_namespace_of_the_context(tmp_path: Path, server: AnswersApi) -> None:
     """It is the default, as for kubectl; -n and --context choose others."""
     access = ("--kubeconfig", str(tmp_path / "config"))
     assert run("train-0", *access)[0] == 0
@@ -203,9 +169,9 @@ def test_the_namespace_of_the_context(tmp_path: Path, server: Server) -> None:
     assert server.asked[-1] == "/api/v1/namespaces/other/pods/train-0"
 
 
-def test_rights_that_are_lacking(tmp_path: Path, server: Server) -> None:
+def test_rights_that_are_lacking(tmp_path: Path, server: AnswersApi) -> None:
     """Each is told, and nothing else is lost."""
-    server.objects[f"{LAB}/pods/train-0"] = unseen(metadata=OWNED)
+    server.answers[f"{LAB}/pods/train-0"] = unseen(metadata=OWNED)
     code, out, err = run("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
     assert (code, err) == (1, "")
     end = out[out.index("What could not be read") :].splitlines()
@@ -217,21 +183,21 @@ def test_rights_that_are_lacking(tmp_path: Path, server: Server) -> None:
     ]
 
 
-def test_logs_of_the_cluster(tmp_path: Path, server: Server) -> None:
+def test_logs_of_the_cluster(tmp_path: Path, server: AnswersApi) -> None:
     """The log decides whether RDMA is in use."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
-    server.objects[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
-    server.objects[f"{LAB}/pods/train-0/log"] = f"hello\n{TRANSPORTS[1].example}\n"
+    server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    server.answers[f"{LAB}/pods/train-0/log"] = f"hello\n{TRANSPORTS[1].example}\n"
     code, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
     (pod,) = answer["pods"]
     assert (code, pod["rdma"], pod["answer"]["code"]) == (1, "no", "SocketsInUse")
     assert f"{LAB}/pods/train-0/log?container=main&limitBytes=4194304" in server.asked
 
 
-def test_exec_without_the_right(tmp_path: Path, server: Server) -> None:
+def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
     """Why a container could not be looked into is said."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
-    server.objects[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--exec")
     (chapter,) = (one for one in answer["pods"][0]["chapters"] if one["name"] == "processes")
     (sentence,) = chapter["sentences"]
@@ -239,9 +205,9 @@ def test_exec_without_the_right(tmp_path: Path, server: Server) -> None:
     assert "403" in sentence["text"]
 
 
-def test_why_it_was_not_called(tmp_path: Path, server: Server) -> None:
+def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
     """With the right to read them, the namespace and the webhook's configuration decide."""
-    server.objects |= {
+    server.answers |= {
         f"{LAB}/pods/train-0": unseen(),
         LAB: namespace(),
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {
@@ -254,9 +220,9 @@ def test_why_it_was_not_called(tmp_path: Path, server: Server) -> None:
     assert "lacking" not in [one["name"] for one in answer["pods"][0]["chapters"]]
 
 
-def test_a_code_that_may_be_a_pod(tmp_path: Path, server: Server) -> None:
+def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:
     """A word without capitals is a pod; if there is none, the code is offered."""
-    assert server.objects
+    assert server.answers
     code, _, err = run("launcher", "--kubeconfig", str(tmp_path / "config"))
     assert code == 2
     assert "for the reason code: rdma-webhook why Launcher" in err

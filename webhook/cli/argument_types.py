@@ -13,6 +13,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _LONGEST_NAME = 253
 _LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_TIMEOUT_DIGITS = 6
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 
 
@@ -69,6 +70,13 @@ def seconds(given: str) -> float:
     if not 0 <= number <= _LONGEST_DRAIN:
         raise argparse.ArgumentTypeError(f"{given!r} is not a number from 0 to {_LONGEST_DRAIN}")
     return number
+
+
+def request_timeout(given: str) -> float:
+    """Parse a timeout as kubectl has it: 30, 30s, 2m, 1h; 0 stands for the usual one."""
+    if given.isascii() and given.isdigit() and len(given) <= _TIMEOUT_DIGITS:
+        return float(given)
+    return duration(given).total_seconds()
 
 
 def duration_text(span: timedelta) -> str:

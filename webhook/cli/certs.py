@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from certs.authorities import RotationRequest
 from certs.certs_error import CertsError
@@ -13,11 +12,12 @@ from certs.installation import Api, Installation
 from certs.secret import CaSecret
 from webhook.app.options import WEBHOOK
 from webhook.app.sources.certificate_api import connect
-from webhook.app.sources.certificates import IN_CLUSTER, own_namespace
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
-from webhook.cli.common_options import add_form, kubeconfig_of
+from webhook.cli.cluster_options import add_cluster_options, cluster_access
+from webhook.cli.common_options import add_form
 from webhook.cli.installation_options import add_names
 from webhook.cli.output import fail, say, write_json, write_lines
+from webhook.kube.access import own_namespace
 
 _GOOD, _NOT_GOOD = 0, 1
 #: The namespace that the manifests install the webhook in.
@@ -39,9 +39,6 @@ _REVOKE = "with rotate: stop trusting the present CAs as soon as the replicas ha
 _ADDRESS = (
     "check the handshake with this address instead of the Service's endpoints; may be repeated"
 )
-_KUBECONFIG = (
-    "kubeconfig to use (default: the one that kubectl uses; in a pod, its service account)"
-)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -51,9 +48,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("what", nargs="?", choices=tuple(_DO), help=_WHAT)
     add("--revoke", action="store_true", help=_REVOKE)
     add("--address", action="append", default=[], type=_address, metavar="HOST:PORT", help=_ADDRESS)
-    add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
     add_form(command)
     add_names(command)
+    add_cluster_options(command)
 
 
 def _address(given: str) -> str:
@@ -68,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what is None:
         arguments.command.error(f"name an action: certs {', certs '.join(_DO)}")
     try:
-        api, installation = connect(_kubeconfig(arguments)), _installation(arguments)
+        api, installation = connect(*cluster_access(arguments)), _installation(arguments)
         return _DO[arguments.what](api, installation, arguments)
     except CertsError as error:
         return fail(str(error))
@@ -117,11 +114,3 @@ def _installation(arguments: argparse.Namespace) -> Installation:
         configuration=arguments.webhook_configuration,
         webhook=WEBHOOK,
     )
-
-
-def _kubeconfig(arguments: argparse.Namespace) -> Path | None:
-    """Return the kubeconfig that kubectl would use; None in a pod without one."""
-    given: Path | None = arguments.kubeconfig
-    if given is None and not os.environ.get("KUBECONFIG") and os.environ.get(IN_CLUSTER):
-        return None
-    return kubeconfig_of(given)

@@ -49,8 +49,3 @@ def configured(given: str | None) -> Path | None:
     """Return the file named by the option, or else by the environment; None if neither is set."""
     name = given or os.environ.get(CONFIG_VARIABLE)
     return Path(name) if name else None
-
-
-def kubeconfig_of(given: Path | None) -> Path:
-    """Return the kubeconfig that kubectl would use; $KUBECONFIG may list several files."""
-    return given or Path(os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")

@@ -9,7 +9,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from webhook.cli.common_options import kubeconfig_of
+from webhook.cli.cluster_options import add_cluster_options, cluster_access
 from webhook.cli.node_files import texts_in, texts_of
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
@@ -69,8 +69,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"what {COMMAND} printed, or -; without a file: from the API server",
     )
-    add("--kubeconfig", type=Path, metavar="FILE", help="for --nodes (default: as kubectl does)")
-    add("--context", metavar="NAME", help="a context of the kubeconfig (default: the current one)")
     add(
         "-o",
         "--output",
@@ -79,6 +77,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="a report, everything for programs, or the fabrics file (default: text)",
     )
     _add_wishes(command)
+    add_cluster_options(command)
 
 
 def _add_wishes(command: argparse.ArgumentParser) -> None:
@@ -220,8 +219,7 @@ def _from_api(arguments: argparse.Namespace) -> list[Item]:
     from webhook.kube.client import Client  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    client = Client(kubeconfig_of(arguments.kubeconfig), arguments.context)
-    return read_cluster(ApiReads(client))
+    return read_cluster(ApiReads(Client(*cluster_access(arguments))))
 
 
 def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: Wishes) -> None:

@@ -9,7 +9,7 @@ from webhook.cli import argument_types as types
 
 _INSTALLED = (
     (
-        "--namespace",
+        "-n --namespace",
         None,
         "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
     ),
@@ -25,6 +25,8 @@ _INSTALLED = (
 
 def add_names(options: argparse._ActionsContainer) -> None:
     """Add the options for the names of the installed objects."""
-    for flag, name, what in _INSTALLED:
+    for flags, name, what in _INSTALLED:
         told = f"{what} (default: {name})" if name else what
-        options.add_argument(flag, type=types.name, default=name, metavar="NAME", help=told)
+        options.add_argument(
+            *flags.split(), type=types.name, default=name, metavar="NAME", help=told
+        )

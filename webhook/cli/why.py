@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.common_options import add_form, kubeconfig_of
+from webhook.cli.cluster_options import add_cluster_options, cluster_access
+from webhook.cli.common_options import add_form
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config.load import load_fabrics
@@ -50,9 +52,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file with the output of kubectl get pod -o yaml (or json), or -; may be repeated",
     )
-    add("-n", "--namespace", help="the pods' namespace (default: the context's)")
-    add("--kubeconfig", type=Path, metavar="FILE", help="default: the one that kubectl uses")
-    add("--context", metavar="NAME", help="a context of the kubeconfig (default: the current one)")
+    add(
+        "-n",
+        "--namespace",
+        help="the pods' namespace (default: the context's, or in a pod its own)",
+    )
     add("--logs", action="store_true", help="also search the logs for what NCCL and UCX wrote")
     add(
         "--exec",
@@ -67,6 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="fabrics file: also say what would be decided today",
     )
     add_form(command)
+    add_cluster_options(command)
 
 
 class _Found(NamedTuple):
@@ -158,13 +163,14 @@ def _objects(name: str) -> Iterator[dict[str, object]]:
 
 def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
     """Return what reads the cluster, and the namespace of the pods."""
-    from webhook.kube.client import Client, context_namespace  # noqa: PLC0415 -- slow to import
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+    from webhook.kube.credentials import context_namespace  # noqa: PLC0415
     from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    kubeconfig = kubeconfig_of(arguments.kubeconfig)
-    client = Client(kubeconfig, arguments.context)
-    namespace = arguments.namespace or context_namespace(kubeconfig, arguments.context)
+    kubeconfig, overrides = cluster_access(arguments)
+    client = Client(kubeconfig, overrides)
+    namespace = arguments.namespace or context_namespace(kubeconfig, overrides.context, os.environ)
     wanted = Wanted(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
     return Collector(ApiReads(client), PodAccess(client), wanted), namespace
 

@@ -9,26 +9,21 @@ callers of this module retry after growing pauses, and can be stopped.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTResponse
-from kubernetes.config import (
-    ConfigException,
-    list_kube_config_contexts,
-    load_incluster_config,
-    load_kube_config,
-)
+from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
+from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.api_status import message_of, one_line
+from webhook.kube.credentials import official_client
 
 #: An object as the API server returns it, in JSON's types.
 Object = dict[str, Any]
@@ -44,32 +39,19 @@ BROKEN = (ApiException, HTTPError, OSError)
 class Client:
     """An API server, accessed with a service account or a kubeconfig."""
 
-    def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
+    def __init__(self, kubeconfig: Path | None = None, overrides: Overrides = UNCHANGED) -> None:
         """Use the service account that is mounted into this pod, or a kubeconfig.
 
-        `context` is one of the kubeconfig (default: its current one). Nothing is sent yet. Raises
-        ClusterError if the credentials cannot be read.
+        Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
         """
-        configuration = Configuration()
-        # KUBECONFIG may list several files.
-        if kubeconfig and not any(map(os.path.exists, str(kubeconfig).split(os.pathsep))):
-            raise ClusterError(
-                f"the kubeconfig {kubeconfig} does not exist: name one with --kubeconfig"
-            )
-        try:
-            if kubeconfig is None:
-                # The client reads the token again each minute.
-                load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-            else:
-                load_kube_config(  # type: ignore[no-untyped-call]
-                    str(kubeconfig), context=context, client_configuration=configuration
-                )
-        except Exception as error:
-            where = kubeconfig or "the service account"
-            raise ClusterError(f"cannot connect with {where}: {_unreadable(error)}") from error
-        configuration.retries = False
         #: The official client, for requests that this class does not offer.
-        self.api = ApiClient(configuration)
+        self.api = official_client(kubeconfig, overrides)
+        self._overrides = overrides
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether requests are made in the name of somebody else."""
+        return bool(self._overrides.acting_as)
 
     def read(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""
@@ -138,8 +120,11 @@ class Client:
             method, path, query_params=query, header_params=headers, body=body,
             auth_settings=["BearerToken"],
         )  # fmt: skip
+        made = _in_the_name_of(self._overrides, request[2] or {})
+        most = self._overrides.seconds
+        seconds = (min(seconds[0], most), min(seconds[1], most)) if most else seconds
         try:
-            return self.api.call_api(*request, _request_timeout=seconds)
+            return self.api.call_api(method, request[1], made, request[3], _request_timeout=seconds)
         except BROKEN as error:
             raise self.unreachable(error) from error
 
@@ -149,31 +134,19 @@ class Client:
         return ClusterError(f"cannot reach the API server {host}: {_why(error)}")
 
 
-def context_namespace(kubeconfig: Path, context: str | None = None) -> str:
-    """Return the namespace of a context, as kubectl does: `default` if it names none.
+def _in_the_name_of(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderDict:
+    """Add the headers of impersonation; there is one for each group.
 
-    Raises ClusterError if the kubeconfig cannot be read.
+    Source: Kubernetes' documentation, Authenticating, User impersonation.
     """
-    try:
-        contexts, current = list_kube_config_contexts(  # type: ignore[no-untyped-call]
-            str(kubeconfig)
-        )
-        found = [one for one in contexts if one["name"] == context] if context else [current]
-        return str(found[0]["context"].get("namespace") or "default") if found else "default"
-    except Exception as error:
-        raise ClusterError(f"cannot connect with {kubeconfig}: {_unreadable(error)}") from error
-
-
-def _unreadable(error: Exception) -> str:
-    """Return why credentials cannot be read, without content that the client's text may quote.
-
-    If a file is not a kubeconfig, the client may raise any error, with the file's content in it.
-    """
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if isinstance(error, ConfigException):
-        return " ".join(str(error).split())
-    return f"it is not a kubeconfig ({type(error).__name__})"
+    made = HTTPHeaderDict(headers)
+    if overrides.acting_as:
+        made["Impersonate-User"] = overrides.acting_as
+    if overrides.acting_uid:
+        made["Impersonate-Uid"] = overrides.acting_uid
+    for group in overrides.acting_groups:
+        made.add("Impersonate-Group", group)
+    return made
 
 
 def parsed(body: bytes) -> Object:

@@ -42,6 +42,11 @@ class PodAccess:
 
     def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
         """Run a command in a container, and return what it prints; ClusterError if it cannot."""
+        if self._client.impersonates:
+            # The official client sends no headers of impersonation with a command.
+            raise ClusterError(
+                "no command is run with --as, since it would run with your own rights"
+            )
         core = CoreV1Api(self._client.api)
         try:
             running = stream(

@@ -10,6 +10,15 @@ from typing import Any, NamedTuple, Protocol
 
 from webhook.errors import ClusterError, WebhookError
 from webhook.fabric.records import Fabrics
+from webhook.kube.permitted_reads import (
+    FORBIDDEN,
+    NOT_FOUND,
+    Item,
+    ObjectReads,
+    PermittedReads,
+    Unread,
+    reason_of,
+)
 from webhook.kube.requests import Query, RefusedError
 from webhook.machine.log_lines import read_log
 from webhook.pod.manifest import at
@@ -19,7 +28,6 @@ from webhook.why.gathered import (
     ContainerLog,
     ContainerProcesses,
     Gathered,
-    Item,
     PinnedProcess,
     WebhookSetup,
     items_at,
@@ -28,10 +36,8 @@ from webhook.why.gathered import (
     word_at,
 )
 
-_FORBIDDEN, _NOT_FOUND = 403, 404
 #: Bytes of a log: NCCL and UCX write what matters at the start, and what failed at the end.
 HEAD, TAIL_LINES = 4 << 20, 3000
-_PAGE = 500
 #: Finds the processes that have an RDMA device open; only `ls` is not part of the shell itself.
 SCRIPT = """\
 command -v ls >/dev/null || { echo no-ls; exit 0; }
@@ -61,13 +67,6 @@ class Wanted(NamedTuple):
     fabrics: Fabrics | None = None
 
 
-class ObjectReads(Protocol):
-    """Reads of objects; RefusedError if the API server refuses, ClusterError if it is silent."""
-
-    def get(self, path: str, query: Query) -> Item:
-        """Return an object, or a page of a list."""
-
-
 class PodReads(Protocol):
     """Reads of what is inside a pod; raises as `ObjectReads` does."""
 
@@ -89,11 +88,11 @@ class Collector:
         self._reads = reads
         self._inside = inside
         self._wanted = wanted
-        self._lacking: list[str] = []
+        self._permitted = PermittedReads(reads)
 
     def collect(self, namespace: str, name: str) -> Gathered:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
-        self._lacking = []
+        self._permitted = PermittedReads(self._reads)
         pod = self._pod(namespace, name)
         owners = self._owners(pod, namespace)
         bare = Gathered(pod=pod)
@@ -109,7 +108,7 @@ class Collector:
             processes=self._processes(bare, namespace) if wanted.processes else None,
             logs=self._logs(bare, namespace) if wanted.logs else None,
             fabrics=wanted.fabrics,
-            lacking=tuple(self._lacking),
+            lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
     def _pod(self, namespace: str, name: str) -> Item:
@@ -117,9 +116,9 @@ class Collector:
         try:
             return {"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})}
         except RefusedError as error:
-            if error.code == _NOT_FOUND:
+            if error.code == NOT_FOUND:
                 raise NoPodError(self._absent(namespace, name)) from None
-            if error.code == _FORBIDDEN:
+            if error.code == FORBIDDEN:
                 message = f"you do not have the right to read pod {name} in namespace {namespace}"
                 raise NoPodError(message) from None
             raise
@@ -127,7 +126,9 @@ class Collector:
     def _absent(self, namespace: str, name: str) -> str:
         """Say that a pod is not there, and why its controller may have failed to create it."""
         told = f"there is no pod {name} in namespace {namespace}"
-        found = self._list(f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE)
+        found = self._permitted.list(
+            f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE
+        )
         for event in reversed(found or []):
             owner = word_at(event, ("involvedObject", "name"))
             if owner and name.startswith(owner):
@@ -150,22 +151,22 @@ class Collector:
         version, kind = word_at(reference, ("apiVersion",)), word_at(reference, ("kind",))
         name = word_at(reference, ("name",))
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        known = self._try(root, f"the kinds of {version}")
+        known = self._permitted.get(root, f"the kinds of {version}")
         for resource in items_at(known, ("resources",)):
             if resource.get("kind") == kind and "/" not in word_at(resource, ("name",)):
                 if not resource.get("namespaced"):
                     return None  # the Node of a mirror pod
                 path = f"{root}/namespaces/{namespace}/{resource.get('name')}/{name}"
-                found = self._try(path, f"{kind} {name}")
+                found = self._permitted.get(path, f"{kind} {name}")
                 return found and {**found, "apiVersion": version, "kind": kind}
         return None
 
     def _namespace(self, namespace: str) -> Item | None:
-        return self._try(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
+        return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
 
     def _webhooks(self) -> tuple[WebhookSetup, ...] | None:
         path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-        found = self._list(path, "mutatingwebhookconfigurations", {})
+        found = self._permitted.list(path, "mutatingwebhookconfigurations", {})
         return None if found is None else webhooks_in(found)
 
     def _events(self, namespace: str, about: tuple[Item, ...]) -> tuple[Item, ...] | None:
@@ -174,7 +175,9 @@ class Collector:
         for one in about:
             kind, name = word_at(one, ("kind",)), word_at(one, ("metadata", "name"))
             selector = f"involvedObject.kind={kind},involvedObject.name={name}"
-            events = self._list(path, f"the events of {title(one)}", {"fieldSelector": selector})
+            events = self._permitted.list(
+                path, f"the events of {title(one)}", {"fieldSelector": selector}
+            )
             if events is None:
                 return None
             found.extend(events)
@@ -182,7 +185,7 @@ class Collector:
 
     def _nodes(self) -> tuple[Item, ...] | None:
         """Read name, labels and allocatable resources of all nodes."""
-        found = self._list("/api/v1/nodes", "nodes", {})
+        found = self._permitted.list("/api/v1/nodes", "nodes", {})
         if found is None:
             return None
         return tuple(
@@ -209,9 +212,7 @@ class Collector:
                 command = ["/bin/sh", "-c", SCRIPT]
                 said = self._inside.run(namespace, bare.name, name, command)
             except ClusterError as error:
-                problem = (
-                    f"{_said(error)} (this needs the right to pods/exec, and a shell in the image)"
-                )
+                problem = f"{reason_of(error)} (this needs the right to pods/exec, and a shell in the image)"
                 found.append(ContainerProcesses(name, problem=problem))
             else:
                 found.append(read_processes(name, said))
@@ -240,48 +241,22 @@ class Collector:
                 rest = {**query, "tailLines": str(TAIL_LINES)}
                 text = f"{text}\n{self._inside.log(path, rest, HEAD)}"
         except ClusterError as error:
-            self._lack(f"the log of container {name}", error)
+            self._permitted.lack(f"the log of container {name}", error)
             return None
         return text
-
-    def _list(self, path: str, what: str, query: Query) -> list[Item] | None:
-        found: list[Item] = []
-        page: dict[str, str] = {**query, "limit": str(_PAGE)}
-        while True:
-            answer = self._try(path, what, page)
-            if answer is None:
-                return None
-            found.extend(items_at(answer, ("items",)))
-            after = word_at(answer, ("metadata", "continue"))
-            if not after:
-                return found
-            page = {**page, "continue": after}
-
-    def _try(self, path: str, what: str, query: Query | None = None) -> Item | None:
-        """Return an object; if it cannot be read, note that and return None."""
-        try:
-            return self._reads.get(path, query or {})
-        except ClusterError as error:
-            self._lack(what, error)
-            return None
-
-    def _lack(self, what: str, error: ClusterError) -> None:
-        code = error.code if isinstance(error, RefusedError) else 0
-        if code == _FORBIDDEN:
-            sentence = f"You do not have the right to read {what}."
-        elif code == _NOT_FOUND:
-            sentence = f"{what[0].upper()}{what[1:]}: no longer there."
-        else:
-            sentence = f"{what[0].upper()}{what[1:]}: {_said(error)}."
-        if sentence not in self._lacking:
-            self._lacking.append(sentence)
 
 
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
-def _said(error: ClusterError) -> str:
-    return " ".join(str(error).split())[:300].rstrip(".")
+def _lacking(unread: Unread) -> str:
+    """Say what could not be read, in a sentence."""
+    what = unread.what
+    if unread.code == FORBIDDEN:
+        return f"You do not have the right to read {what}."
+    if unread.code == NOT_FOUND:
+        return f"{what[0].upper()}{what[1:]}: no longer there."
+    return f"{what[0].upper()}{what[1:]}: {unread.said}."
 
 
 def _is_pending(pod: Item) -> bool:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from certs.certs_error import ApiError
 from certs.installation import Api
 from webhook.errors import ClusterError
+from webhook.kube.access import UNCHANGED, Overrides
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
 
-def connect(kubeconfig: Path | None) -> Api:
+def connect(kubeconfig: Path | None, overrides: Overrides = UNCHANGED) -> Api:
     """Return the API server of a kubeconfig, or that of the pod that this process runs in.
 
     Slow: it imports the Kubernetes client. Raises ApiError, as the methods of `Api` do.
@@ -23,7 +24,7 @@ def connect(kubeconfig: Path | None) -> Api:
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
     with _as_api_error():
-        return CertificateApi(Client(kubeconfig))
+        return CertificateApi(Client(kubeconfig, overrides))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from certs.installation import Installation, server_name
@@ -21,13 +20,7 @@ from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificate_sources import FileCertificate, SelfManagedCertificate
 from webhook.app.state import State
 from webhook.errors import ConfigError
-
-#: Where the kubelet mounts the credentials of the pod's service account.
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: The variable that the kubelet sets in every container.
-IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
-#: The variable that the manifests set: the pod's namespace, even without a service account.
-NAMESPACE_VARIABLE = "POD_NAMESPACE"
+from webhook.kube.access import IN_CLUSTER, SERVICE_ACCOUNT, own_namespace
 
 
 class Certificate(Protocol):
@@ -97,13 +90,3 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
 def _known_namespace(options: ServeOptions, environment: Mapping[str, str]) -> str:
     """Return the namespace of the options, or that of the pod; "" if neither is known."""
     return options.namespace or own_namespace(environment)
-
-
-def own_namespace(environment: Mapping[str, str]) -> str:
-    """Return the namespace of the pod that this process runs in; "" if it is not known."""
-    if named := environment.get(NAMESPACE_VARIABLE, ""):
-        return named
-    try:
-        return (SERVICE_ACCOUNT / "namespace").read_text().strip()
-    except OSError:
-        return ""

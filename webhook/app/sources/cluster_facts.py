@@ -18,12 +18,12 @@ from webhook.app.namespace_waits import Arrivals
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources.certificates import IN_CLUSTER
 from webhook.app.sources.watched import Watches
 from webhook.app.state import Check, State
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
 from webhook.defect import defect
+from webhook.kube.access import IN_CLUSTER
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import NAMESPACES
 from webhook.kube.requests import Reads

@@ -16,11 +16,12 @@ from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources import certificates
 from webhook.app.sources.certificate_sources import SelfManagedCertificate
-from webhook.app.sources.certificates import IN_CLUSTER, NAMESPACE_VARIABLE, certificate_of
+from webhook.app.sources.certificates import certificate_of
 from webhook.app.state import State
 from webhook.errors import ConfigError
+from webhook.kube import access
+from webhook.kube.access import IN_CLUSTER, NAMESPACE_VARIABLE
 
 EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"
 METRICS = ("certificate_last_update_successful", "ca_rotating", "ca_not_after_timestamp_seconds")
@@ -157,7 +158,7 @@ def test_what_cannot_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line says which options are missing."""
-    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)  # since tests may run in a pod
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)  # since tests may run in a pod
     with pytest.raises(ConfigError, match=f"^{re.escape(why)}"):
         certificate_of(
             ServeOptions(**options),  # type: ignore[arg-type]
@@ -196,7 +197,7 @@ def test_files_are_for_the_name_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the namespace is known, the certificate must be for its Service; else any name will do."""
-    monkeypatch.setattr(certificates, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
     pair = issue_leaf(issue_ca(), ["rdma-webhook.web.svc"])
     files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
     files["tls_cert"].write_bytes(pair.certificate)

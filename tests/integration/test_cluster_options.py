@@ -1,0 +1,223 @@
+"""The options that say which cluster is read, with `why` and an API server over HTTP and HTTPS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from kubernetes.config import incluster_config
+
+from certs.issue import issue_ca, issue_leaf
+from tests.integration.answers_api import AnswersApi
+from tests.unit.why.pods import live
+from webhook.cli import main
+from webhook.kube import access
+
+PODS = {f"/api/v1/namespaces/{name}/pods/train-0": live() for name in ("lab", "other", "default")}
+
+
+class Lab(NamedTuple):
+    """Two API servers, a kubeconfig for both, and a CA that signed the second one's certificate."""
+
+    plain: AnswersApi
+    tls: AnswersApi
+    config: Path
+    authority: Path
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """Serve a pod in three namespaces, over HTTP and over HTTPS."""
+    for name in ("KUBECONFIG", access.IN_CLUSTER, access.NAMESPACE_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ca = issue_ca()
+    leaf = issue_leaf(ca, ["localhost"])
+    pair, authority, config = (tmp_path / name for name in ("pair.pem", "ca.crt", "config"))
+    pair.write_bytes(leaf.certificate + leaf.key)
+    authority.write_bytes(ca.certificate)
+    with ExitStack() as stack:
+        plain = stack.enter_context(AnswersApi(dict(PODS)))
+        tls = stack.enter_context(AnswersApi(dict(PODS), pair))
+        config.write_text(json.dumps(_config(plain.port, tls.port)))
+        yield Lab(plain, tls, config, authority)
+
+
+def _config(plain: int, tls: int) -> object:
+    """Write a kubeconfig; its second cluster has its CA beside it, named by a relative path."""
+    second = {"server": f"https://localhost:{tls}", "certificate-authority": "ca.crt"}
+    return {
+        "current-context": "x",
+        "clusters": [
+            {"name": "c", "cluster": {"server": f"http://127.0.0.1:{plain}"}},
+            {"name": "d", "cluster": second},
+        ],
+        "users": [
+            {"name": "u", "user": {"token": "hunter2"}},
+            {"name": "v", "user": {"token": "hunter3"}},
+        ],
+        "contexts": [
+            {"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "lab"}},
+            {"name": "y", "context": {"cluster": "d", "user": "v", "namespace": "other"}},
+            {"name": "z", "context": {"cluster": "c"}},
+        ],
+    }
+
+
+def why(*arguments: str) -> int:
+    """Explain the pod, and return the exit code."""
+    try:
+        return main(["why", "train-0", *arguments])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "tls", "namespace", "token"),
+    [
+        ([], False, "lab", "hunter2"),
+        (["--context", "y"], True, "other", "hunter3"),
+        (["--context=z"], False, "default", ""),
+        (["-n", "other"], False, "other", "hunter2"),
+        (["--cluster", "d"], True, "lab", "hunter2"),
+        (["--user", "v"], False, "lab", "hunter3"),
+        (["--context", "y", "--cluster", "c", "--user", "u"], False, "other", "hunter2"),
+        (["--token", "hunter4"], False, "lab", "hunter4"),
+        (["--context", "y", "--token", "hunter4"], True, "other", "hunter4"),
+    ],
+    ids=lambda value: " ".join(value) or "none" if isinstance(value, list) else None,
+)
+def test_what_is_read_and_as_whom(
+    lab: Lab, options: list[str], *, tls: bool, namespace: str, token: str
+) -> None:
+    """The options change what the current context says, each alone and together."""
+    assert why("--kubeconfig", str(lab.config), *options) == 0
+    asked, silent = (lab.tls, lab.plain) if tls else (lab.plain, lab.tls)
+    assert silent.asked == []
+    assert asked.asked[0] == f"/api/v1/namespaces/{namespace}/pods/train-0"
+    assert asked.headers[0]["Authorization"] == (f"Bearer {token}" if token else None)
+
+
+def test_without_a_kubeconfig(lab: Lab) -> None:
+    """A server, with its CA and a token, is enough."""
+    server = ("--server", f"https://localhost:{lab.tls.port}", "--token", "hunter4")
+    assert why(*server, "--certificate-authority", str(lab.authority)) == 0
+    assert lab.tls.asked[0] == "/api/v1/namespaces/default/pods/train-0"
+    assert lab.tls.headers[0]["Authorization"] == "Bearer hunter4"
+
+
+def test_a_server_without_a_scheme(lab: Lab) -> None:
+    """It is spoken to over TLS, as what is secret would be readable otherwise."""
+    named = ("-s", f"localhost:{lab.tls.port}", "--certificate-authority", str(lab.authority))
+    assert why("--kubeconfig", str(lab.config), *named) == 0
+    assert lab.tls.asked
+    assert lab.plain.asked == []
+
+
+def test_the_certificate_is_checked(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the CA and the name, unless an option says otherwise."""
+    server = ("--server", f"https://127.0.0.1:{lab.tls.port}")
+    authority = ("--certificate-authority", str(lab.authority))
+    assert why(*server) == 2
+    assert why(*server, *authority) == 2
+    assert lab.tls.asked == []
+    assert capsys.readouterr().err.count("cannot reach the API server") == 2
+    assert why(*server, *authority, "--tls-server-name", "localhost") == 0
+    assert why(*server, "--insecure-skip-tls-verify") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_impersonation(lab: Lab) -> None:
+    """Each group has a header of its own."""
+    groups = ("--as-group", "researchers", "--as-group", "staff")
+    assert why("--kubeconfig", str(lab.config), "--as", "ada", "--as-uid", "7", *groups) == 0
+    sent = lab.plain.headers[0]
+    assert (sent["Impersonate-User"], sent["Impersonate-Uid"]) == ("ada", "7")
+    assert sent.get_all("Impersonate-Group") == ["researchers", "staff"]
+    assert sent["Authorization"] == "Bearer hunter2"
+
+
+def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """The client's library would run it with one's own rights."""
+    states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
+    lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = live(containerStatuses=states)
+    why("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no command is run with --as, since it would run with your own rights" in told
+    assert not any("/exec" in path for path in lab.plain.asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--context", "w"], "cannot connect with"),
+        (["--cluster", "w"], "cannot connect with"),
+        (["--user", "w"], "cannot connect with"),
+        (["--client-key", "missing.key"], "there is no file missing.key"),
+        (["--as-group", "staff"], "--as-uid and --as-group need --as"),
+        (["--request-timeout", "soon"], "--request-timeout: 'soon' is no duration such as"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_options_that_cannot_be_used(
+    lab: Lab, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says why; nothing is asked."""
+    given = [one.replace("{config}", str(lab.config)) for one in options]
+    assert why("--kubeconfig", str(lab.config), *given) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert (lab.plain.asked, lab.tls.asked) == ([], [])
+
+
+def test_a_timeout(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """A request takes no longer than it says; this API server never answers."""
+    lab.plain.shutdown()
+    assert why("--kubeconfig", str(lab.config), "--request-timeout", "1s") == 2
+    assert "cannot reach the API server" in capsys.readouterr().err
+
+
+@pytest.fixture
+def pod(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let this process have what a process in a pod has, and return the account's folder."""
+    folder = tmp_path / "account"
+    folder.mkdir()
+    (folder / "token").write_text("hunter5")
+    (folder / "namespace").write_text("other")
+    (folder / "ca.crt").write_bytes(lab.authority.read_bytes())
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", folder)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(folder / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(folder / "ca.crt"))
+    environment = {
+        incluster_config.SERVICE_HOST_ENV_NAME: "localhost",
+        incluster_config.SERVICE_PORT_ENV_NAME: str(lab.tls.port),
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+def test_in_a_pod(lab: Lab, pod: Path) -> None:
+    """Without a kubeconfig, its service account and its namespace are used."""
+    assert pod.is_dir()
+    assert why() == 0
+    assert lab.tls.asked[0] == "/api/v1/namespaces/other/pods/train-0"
+    assert lab.tls.headers[0]["Authorization"] == "bearer hunter5"
+    assert why("-n", "lab") == 0
+
+
+def test_in_a_pod_with_a_kubeconfig(
+    lab: Lab, pod: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kubeconfig is used; a context without one is an error."""
+    assert pod.is_dir()
+    assert why("--kubeconfig", str(lab.config)) == 0
+    assert lab.tls.asked == []
+    capsys.readouterr()
+    assert why("--context", "x") == 2
+    assert "there is no kubeconfig, and so no context x" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""How to reach an API server, and as whom: a kubeconfig, a pod's account, kubectl's options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+#: Where the kubelet mounts the credentials of the pod's service account.
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+#: The variable that the kubelet sets in every container.
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+#: The variable that the manifests set: the pod's namespace, even without a service account.
+NAMESPACE_VARIABLE = "POD_NAMESPACE"
+
+
+class Overrides(NamedTuple):
+    """What kubectl's global options change of a kubeconfig; "", () and 0 change nothing."""
+
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    server: str = ""
+    token: str = ""
+    certificate_authority: str = ""
+    client_certificate: str = ""
+    client_key: str = ""
+    tls_server_name: str = ""
+    insecure: bool = False
+    acting_as: str = ""
+    acting_uid: str = ""
+    acting_groups: tuple[str, ...] = ()
+    #: The longest that a request may take.
+    seconds: float = 0
+
+    @property
+    def part_of_kubeconfig(self) -> str:
+        """What only a kubeconfig can have; "" if nothing of it is named."""
+        for what in ("context", "cluster", "user"):
+            if name := getattr(self, what):
+                return f"{what} {name}"
+        return ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that are named."""
+        named = (self.certificate_authority, self.client_certificate, self.client_key)
+        return tuple(filter(None, named))
+
+
+UNCHANGED = Overrides()
+
+
+def kubeconfig_or_pod(given: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """Return the kubeconfig that kubectl would use; None: the account of the pod we run in.
+
+    $KUBECONFIG may list several files. A kubeconfig is preferred to the account, which is used if
+    no kubeconfig is named and none exists. Source: client-go, clientcmd/merged_client_builder.go.
+    """
+    usual = Path(environment.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+    if given is None and in_pod(environment) and not exists(usual):
+        return None
+    return given or usual
+
+
+def exists(kubeconfig: Path) -> bool:
+    """Return whether one of the files is there."""
+    return any(map(os.path.exists, str(kubeconfig).split(os.pathsep)))
+
+
+def in_pod(environment: Mapping[str, str]) -> bool:
+    """Return whether this process runs in a pod that has its account's token."""
+    return bool(environment.get(IN_CLUSTER)) and (SERVICE_ACCOUNT / "token").is_file()
+
+
+def own_namespace(environment: Mapping[str, str]) -> str:
+    """Return the namespace of the pod that this process runs in; "" if it is not known."""
+    if named := environment.get(NAMESPACE_VARIABLE, ""):
+        return named
+    try:
+        return (SERVICE_ACCOUNT / "namespace").read_text().strip()
+    except OSError:
+        return ""
