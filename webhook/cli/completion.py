@@ -15,7 +15,7 @@ from webhook.cli.parser import parser
 
 _SHELLS = ("bash", "zsh", "fish")
 #: What options and arguments whose value is a file are called in --help.
-_FILES = frozenset({"FILE", "FABRICS"})
+FILES = frozenset({"FILE", "FABRICS"})
 _EXAMPLES = """examples:
   source <(rdma-webhook completion bash)       for this shell only
   rdma-webhook completion bash > ~/.local/share/bash-completion/completions/rdma-webhook
@@ -44,5 +44,5 @@ def _complete_files(command: argparse.ArgumentParser) -> None:
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for one in action.choices.values():
                 _complete_files(one)
-        elif action.metavar in _FILES:
+        elif action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab reads it

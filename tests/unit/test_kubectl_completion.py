@@ -1,0 +1,103 @@
+"""What kubectl is told when Tab is pressed behind `kubectl rdma`; tests/e2e asks with kubectl."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from webhook.cli import kubectl_completion
+from webhook.cli.kubectl_completion import completed, main
+from webhook.cli.parser import COMMANDS
+from webhook.preview.formats import FORMATS
+
+NOTHING = ([], False)
+
+
+def offer(*words: str) -> tuple[list[str], bool]:
+    """Return the words that are offered, and whether files are."""
+    *lines, directive = completed(words).splitlines()
+    assert directive in (":0", ":4")
+    return [line.partition("\t")[0] for line in lines], directive == ":0"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["pre"], ["preview"]),
+        ([""], list(COMMANDS)),
+        (["--v"], ["--version"]),
+        (["help", "pre"], ["preview"]),
+        (["prev", "x"], []),
+        (["preview", "--en"], ["--enable"]),
+        (["preview", "train.yaml", "--en"], ["--enable"]),
+        (["preview", "--enable", "--en"], []),
+        (["preview", "--namespace-label", "a=b", "--namespace-l"], ["--namespace-label"]),
+        (["preview", "-n", "lab", "--namespace"], ["--namespace-label"]),
+        (["preview", "--namespace=lab", "--namespace"], ["--namespace-label"]),
+        (["preview", "-o", ""], [one.name for one in FORMATS]),
+        (["preview", "-o", "y"], ["yaml"]),
+        (["preview", "--output=y"], ["yaml"]),
+        (["preview", "-n", ""], []),
+        (["why", "--unknown=x"], []),
+        (["why", "train-0", ""], []),
+        (["certs", "ro"], ["rotate"]),
+        (["certs", "-n", "rdma-webhook", "ro"], ["rotate"]),
+        (["certs", "--namespace=rdma-webhook", "ro"], ["rotate"]),
+        (["certs", "status", ""], []),
+        (["completion", "z"], ["zsh"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_words(words: list[str], offered: list[str]) -> None:
+    """Commands, options, choices: each where it may stand, and none twice."""
+    assert offer(*words) == (offered, False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["preview", ""],
+        ["preview", "a.yaml", "man"],
+        ["preview", "-c", ""],
+        ["preview", "--facts", "f"],
+        ["preview", "--enable", ""],
+        ["preview", "-o", "json", ""],
+        ["preview", "-", ""],
+        ["why", "-f", ""],
+        ["check-config", "fab"],
+    ],
+    ids=" ".join,
+)
+def test_files(words: list[str]) -> None:
+    """The shell is told to offer files where one may stand."""
+    assert offer(*words) == ([], True)
+
+
+def test_an_option_that_is_for_tests_only() -> None:
+    """What --help leaves out is not offered."""
+    assert offer("serve", "--ca-l") == NOTHING
+
+
+def test_explanations(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They follow a tab, on the same line, with the default filled in."""
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma", "serve", "--preview-p"])
+    assert main() == 0
+    told = "--preview-port\tHTTPS for people: /preview (default: 8444)\n:4\n"
+    assert capsysbinary.readouterr() == (told.encode(), b"")
+
+
+def test_a_defect_writes_nothing(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell would show it in the middle of a command line."""
+
+    def broken(words: list[str]) -> str:
+        raise RuntimeError(str(words))
+
+    monkeypatch.setattr(kubectl_completion, "completed", broken)
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma"])
+    assert main() == 1
+    assert capsysbinary.readouterr() == (b"", b"")
