@@ -25,8 +25,8 @@ from tests.e2e.asking import (
 )
 from tests.e2e.wire import send
 from tests.waiting import until
-from webhook.admission.match import EXCLUDED
 from webhook.admission.match import called as previewed
+from webhook.admission.registration import EXCLUDED
 from webhook.decision.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.outcome import Denial

@@ -14,7 +14,15 @@ import yaml
 from certs import secret
 from tests.unit.workloads.controllers.workloads import WORKLOADS
 from webhook import __version__
-from webhook.admission.match import EXCLUDED, MIRROR, OWN_NAMESPACE
+from webhook.admission.match import MIRROR
+from webhook.admission.registration import (
+    ASKS,
+    EXCLUDED,
+    NO_MIRROR,
+    OWN_NAMESPACE,
+    SHIPPED,
+    WebhookSetup,
+)
 from webhook.app.options import ServeOptions
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
@@ -85,7 +93,7 @@ def test_the_fabrics_are_mounted_where_the_server_looks() -> None:
 
 
 def test_whom_the_webhook_is_called_for() -> None:
-    """The label, the excluded namespaces and the annotation are those that `preview` uses."""
+    """The label, the excluded namespaces and the conditions are those that `preview` uses."""
     selector = WEBHOOK["namespaceSelector"]
     assert selector["matchLabels"] == {LABEL: "true"}
     (left_out,) = selector["matchExpressions"]
@@ -93,10 +101,19 @@ def test_whom_the_webhook_is_called_for() -> None:
     assert set(left_out["values"]) == EXCLUDED
     # The overlay's folder namespace/ replaces the first one.
     assert left_out["values"][0] == OWN_NAMESPACE
-    conditions = {one["name"]: one["expression"] for one in WEBHOOK["matchConditions"]}
-    assert list(conditions) == ["asks-for-rdma", "no-mirror-pod", "not-windows"]
-    assert f"'{ENABLE}'" in conditions["asks-for-rdma"]
-    assert f"'{MIRROR}'" in conditions["no-mirror-pod"]
+    written = WebhookSetup({}, WEBHOOK)
+    assert list(written.conditions) == list(SHIPPED.conditions)
+    assert written.creation_of_pods
+    assert f"'{ENABLE}'" in ASKS
+    assert f"'{MIRROR}'" in NO_MIRROR
+    assert [one for one in written.requirements("namespaceSelector") if one.key == LABEL] == [
+        one for one in SHIPPED.requirements("namespaceSelector") if one.key == LABEL
+    ]
+    assert (WEBHOOK["name"], WEBHOOK["rules"]) == (
+        SHIPPED.webhook["name"],
+        SHIPPED.webhook["rules"],
+    )
+    assert "objectSelector" not in WEBHOOK
 
 
 def test_the_detector_looks_at_the_same_pods() -> None:

@@ -1,61 +1,161 @@
-"""Tell whether the API server would call us for a pod, by emulating our webhook configuration.
+"""Tell whether the API server would call us for a pod, by emulating a webhook configuration.
 
+    rules               the creation of pods
     namespaceSelector   rdma.lab/enable: "true", and not one of the excluded namespaces
     matchConditions     the annotation rdma.lab/enable is there and not "false";
                         not a mirror pod, not a Windows pod
 
-The order is the API server's: first the namespace, then the conditions. If the namespace's labels
-are unknown, so is the answer (None), unless something else decides it.
+This is what our manifests register; where the cluster's own configuration is known, that counts.
+Its matchConditions are evaluated if their expressions are the manifests', since others need CEL.
+If the namespace's labels or a condition are unknown, so is the answer (None), unless something else
+decides it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from webhook.admission.registration import (
+    ASKS,
+    NAME_LABEL,
+    NO_MIRROR,
+    NOT_WINDOWS,
+    SHIPPED,
+    WEBHOOK_NAME,
+    Requirement,
+    WebhookSetup,
+)
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL, NamespaceFacts
 from webhook.pod.manifest import PodManifest, at
 
-#: The namespace that this webhook runs in; it must never wait for itself.
-OWN_NAMESPACE = "rdma-webhook"
-EXCLUDED = frozenset({"kube-system", "kube-public", "kube-node-lease", OWN_NAMESPACE})
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"
+_AS_SHIPPED = (SHIPPED,)
+#: Whether the API server calls us, None if that is not known, and why in a sentence.
+Called = tuple[bool | None, str]
 
 
-def called(pod: PodManifest, namespace: NamespaceFacts) -> tuple[bool | None, str]:
+def called(
+    pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = _AS_SHIPPED
+) -> Called:
     """Return whether the API server would call us (None if unknown), and a sentence that says why.
 
-    Never raise: a field with a wrong type counts as absent.
+    `webhooks` are all that are registered. Never raise: a field with a wrong type counts as absent.
     """
-    obstacle = _excluded(namespace) or _condition(pod)
-    if obstacle:
-        return False, obstacle
-    shown = f"namespace {namespace.name}" if namespace.name else "the namespace"
+    answers = [_called_by(one, pod, namespace) for one in webhooks]
+    for wanted in (True, None):
+        for answer in answers:
+            if answer[0] is wanted:
+                return answer
+    return answers[0] if answers else (False, f"this cluster has no webhook {WEBHOOK_NAME}")
+
+
+def _called_by(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts) -> Called:
+    unknown: Called | None = None
+    for answer in _obstacles(setup, pod, namespace):
+        if answer[0] is False:
+            return answer
+        unknown = unknown or answer
+    return unknown or (True, _selected(setup, pod, namespace))
+
+
+def _selected(setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts) -> str:
+    """Say why we are called; a site may have written other selectors and conditions."""
+    if _labels(namespace.labels).get(LABEL) == "true" and not _not_asking(pod):
+        return f"{_shown(namespace)} has the label and the pod the annotation {ENABLE}"
+    return f"the selectors and conditions of the webhook in {setup.name} select the pod"
+
+
+def _obstacles(
+    setup: WebhookSetup, pod: PodManifest, namespace: NamespaceFacts
+) -> Iterator[Called]:
+    """Yield what keeps the API server from calling us, or may do so."""
+    if not setup.creation_of_pods:
+        yield False, f"no rule of the webhook in {setup.name} is for the creation of pods"
+    required = setup.requirements("namespaceSelector")
+    yield from _named(required, namespace)
+    yield from _conditions(setup, pod)
+    yield from _labelled([one for one in required if one.key != NAME_LABEL], namespace)
+    labels = _labels(at(pod, ("metadata", "labels")))
+    for one in setup.requirements("objectSelector"):
+        if not one.met(labels):
+            yield False, f"the pod does not match the webhook's objectSelector: it needs {one}"
+
+
+def _named(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
+    """Yield what is required of the namespace's name, and not met."""
+    for one in required:
+        if one.key == NAME_LABEL and not one.met({NAME_LABEL: namespace.name}):
+            if one.operator == "NotIn":
+                yield False, f"namespace {namespace.name} is never touched"
+            else:
+                yield False, f"{_shown(namespace)} is not selected; it needs {one}"
+
+
+def _labelled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[Called]:
+    """Yield what is required of the namespace's other labels, and not met or not known."""
+    shown = _shown(namespace)
     if namespace.labels is None or not namespace.known:
-        return None, f'the labels of {shown} are not known; it needs {LABEL}: "true"'
-    value = namespace.labels.get(LABEL)
-    if value != "true":
-        found = "is not labelled" if value is None else f"has the label {LABEL}: {value!r:.80}"
-        return False, f'{shown} {found}; it needs {LABEL}: "true"'
-    return True, f"{shown} has the label and the pod the annotation {ENABLE}"
+        if required:
+            needed = ", ".join(map(str, required))
+            yield None, f"the labels of {shown} are not known; it needs {needed}"
+        return
+    labels = _labels(namespace.labels)
+    for one in required:
+        if not one.met(labels):
+            value = labels.get(one.key)
+            found = (
+                "is not labelled" if value is None else f"has the label {one.key}: {value!r:.80}"
+            )
+            yield False, f"{shown} {found}; it needs {one}"
 
 
-def _excluded(namespace: NamespaceFacts) -> str:
-    if namespace.name in EXCLUDED:
-        return f"namespace {namespace.name} is never touched"
-    return ""
+def _shown(namespace: NamespaceFacts) -> str:
+    return f"namespace {namespace.name}" if namespace.name else "the namespace"
 
 
-def _condition(pod: PodManifest) -> str:
-    """Say which of the matchConditions fails; return "" if none does."""
+def _labels(found: Any) -> dict[str, str]:
+    if not isinstance(found, dict):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _conditions(setup: WebhookSetup, pod: PodManifest) -> Iterator[Called]:
+    """Yield which of the matchConditions fail, and which cannot be evaluated."""
+    for name, expression in setup.conditions:
+        emulation = _EMULATED.get(expression)
+        if emulation is None:
+            yield (
+                None,
+                f"the matchCondition {name} of the webhook in {setup.name} is not evaluated here",
+            )
+        elif obstacle := emulation(pod):
+            yield False, obstacle
+
+
+def _not_asking(pod: PodManifest) -> str:
     annotations: Any = at(pod, ("metadata", "annotations"))
     if not isinstance(annotations, dict) or annotations.get(ENABLE) is None:
         return f'the pod has no annotation {ENABLE}: "true"'
-    if annotations[ENABLE] == "false":
-        return f'the pod has the annotation {ENABLE}: "false"'
-    if MIRROR in annotations:
-        return "the pod is the mirror of a static pod"
-    if at(pod, ("spec", "os", "name")) == "windows":
-        return "the pod runs on Windows"
-    return ""
+    refused = annotations[ENABLE] == "false"
+    return f'the pod has the annotation {ENABLE}: "false"' if refused else ""
+
+
+def _mirror(pod: PodManifest) -> str:
+    annotations: Any = at(pod, ("metadata", "annotations"))
+    found = isinstance(annotations, dict) and MIRROR in annotations
+    return "the pod is the mirror of a static pod" if found else ""
+
+
+def _windows(pod: PodManifest) -> str:
+    return "the pod runs on Windows" if at(pod, ("spec", "os", "name")) == "windows" else ""
+
+
+#: The manifests' expressions → what keeps the webhook from being called for a pod; "" if nothing.
+_EMULATED: dict[str, Callable[[PodManifest], str]] = {
+    ASKS: _not_asking,
+    NO_MIRROR: _mirror,
+    NOT_WINDOWS: _windows,
+}

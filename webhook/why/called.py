@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.admission.match import EXCLUDED, MIRROR
+from webhook.admission.match import MIRROR
+from webhook.admission.registration import EXCLUDED
 from webhook.decision.annotations import ENABLE, STATUS, opted_in
 from webhook.decision.facts import LABEL
 from webhook.decision.outcome import Denial

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from webhook.admission.registration import WebhookSetup, webhooks_in
 from webhook.errors import ClusterError, WebhookError
 from webhook.fabric.records import Fabrics
 from webhook.kube.permitted_reads import (
@@ -23,13 +24,12 @@ from webhook.kube.requests import Query, RefusedError
 from webhook.machine.log_lines import read_log
 from webhook.pod.manifest import at
 from webhook.why.called import controller_reference
-from webhook.why.from_objects import MOST_OWNERS, in_order, webhooks_in
+from webhook.why.from_objects import MOST_OWNERS, in_order
 from webhook.why.gathered import (
     ContainerLog,
     ContainerProcesses,
     Gathered,
     PinnedProcess,
-    WebhookSetup,
     items_at,
     number_at,
     title,

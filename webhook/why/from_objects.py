@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from webhook.admission.registration import webhooks_in
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import at
 from webhook.why.called import controller_reference
-from webhook.why.gathered import Gathered, Item, WebhookSetup, items_at, word_at
+from webhook.why.gathered import Gathered, Item, items_at, word_at
 
-#: The webhook of the manifests; the name of the configuration may differ.
-WEBHOOK_NAME = "pods.rdma.lab"
 #: A pod, its Job, its JobSet; no more are followed.
 MOST_OWNERS = 5
 
@@ -97,16 +96,6 @@ _Name = tuple[str, str]
 
 def _name(item: Item) -> _Name:
     return word_at(item, ("kind",)), word_at(item, ("metadata", "name"))
-
-
-def webhooks_in(configurations: Iterable[Item]) -> tuple[WebhookSetup, ...]:
-    """Return the webhooks of ours among these MutatingWebhookConfigurations."""
-    return tuple(
-        WebhookSetup(configuration, webhook)
-        for configuration in configurations
-        for webhook in items_at(configuration, ("webhooks",))
-        if webhook.get("name") == WEBHOOK_NAME
-    )
 
 
 def in_order(events: Iterable[Item]) -> tuple[Item, ...]:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from webhook.admission.registration import WebhookSetup
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.fabric.records import Fabrics
 from webhook.machine.log_lines import LogFindings
@@ -45,13 +46,6 @@ class ContainerLog(NamedTuple):
     findings: LogFindings
     #: Whether it is the log of the run before the last restart.
     previous: bool = False
-
-
-class WebhookSetup(NamedTuple):
-    """The webhook in its MutatingWebhookConfiguration."""
-
-    configuration: Item
-    webhook: Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

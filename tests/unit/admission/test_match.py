@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from webhook.admission.match import called
+from webhook.admission.registration import NAME_LABEL, SHIPPED, WebhookSetup, webhooks_in
 from webhook.decision.facts import NamespaceFacts
 
 NEEDS = 'it needs rdma.lab/enable: "true"'
@@ -81,3 +82,185 @@ def test_excluded_namespaces(name: str) -> None:
     namespace = NamespaceFacts(name=name, labels={"rdma.lab/enable": "true"})
 
     assert called(_pod(enable="true"), namespace) == (False, f"namespace {name} is never touched")
+
+
+def test_a_cluster_without_the_webhook() -> None:
+    """Nothing calls it then."""
+    answer = called(_pod(enable="true"), LABELLED, ())
+    assert answer == (False, "this cluster has no webhook pods.rdma.lab")
+
+
+def _registered(**fields: Any) -> WebhookSetup:
+    """Return the manifests' webhook with other fields, as a cluster returns its configuration."""
+    webhook = {**SHIPPED.webhook, **fields}
+    other = {"name": "other.example"}
+    configuration = {"metadata": {"name": "site"}, "webhooks": [other, webhook]}
+    (found,) = webhooks_in([{"webhooks": None}, configuration])
+    return found
+
+
+def _requires(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
+    return {
+        "matchExpressions": [
+            {"key": key, "operator": operator, "values": values}
+            for key, operator, values in expressions
+        ]
+    }
+
+
+TEAM = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true", "team": "ml"})
+UNKNOWN = NamespaceFacts(name="lab")
+SELECTED = "the selectors and conditions of the webhook in site select the pod"
+
+
+@pytest.mark.parametrize(
+    ("selector", "namespace", "expected", "because"),
+    [
+        ({}, NamespaceFacts(name="lab", labels={}), True, SELECTED),
+        ({}, UNKNOWN, True, SELECTED),
+        ({}, LABELLED, True, "namespace lab has the label and the pod the annotation"),
+        (_requires(("team", "In", ["ml", "hpc"])), TEAM, True, ""),
+        (
+            _requires(("team", "In", ["ml", "hpc"])),
+            LABELLED,
+            False,
+            "namespace lab is not labelled; it needs team in (ml, hpc)",
+        ),
+        (
+            _requires(("team", "NotIn", ["ml"])),
+            TEAM,
+            False,
+            "namespace lab has the label team: 'ml'; it needs team not in (ml)",
+        ),
+        (_requires(("team", "NotIn", ["ml"])), LABELLED, True, ""),
+        (_requires(("team", "Exists", [])), TEAM, True, ""),
+        (
+            _requires(("team", "Exists", [])),
+            LABELLED,
+            False,
+            "namespace lab is not labelled; it needs a label team",
+        ),
+        (_requires(("team", "DoesNotExist", [])), LABELLED, True, ""),
+        (
+            _requires(("team", "DoesNotExist", [])),
+            TEAM,
+            False,
+            "namespace lab has the label team: 'ml'; it needs to be without the label team",
+        ),
+        (
+            _requires(("team", "Near", ["ml"])),
+            TEAM,
+            False,
+            "namespace lab has the label team: 'ml'; it needs team Near (ml)",
+        ),
+        (
+            _requires(("team", "Exists", []), ("tier", "In", ["a"])),
+            UNKNOWN,
+            None,
+            'the labels of namespace lab are not known; it needs a label team, tier: "a"',
+        ),
+        (_requires((NAME_LABEL, "In", ["lab"])), UNKNOWN, True, SELECTED),
+        (
+            _requires((NAME_LABEL, "In", ["web"])),
+            TEAM,
+            False,
+            f'namespace lab is not selected; it needs {NAME_LABEL}: "web"',
+        ),
+        (_requires((NAME_LABEL, "NotIn", ["lab"])), TEAM, False, "namespace lab is never touched"),
+        ({"matchLabels": ["x"], "matchExpressions": "y"}, TEAM, True, ""),
+    ],
+)
+def test_another_selector_of_namespaces(
+    selector: Any, namespace: NamespaceFacts, *, expected: bool | None, because: str
+) -> None:
+    """Each operator as the API server has it; what is not known leaves the answer open."""
+    setup = _registered(namespaceSelector=selector)
+    answer, sentence = called(_pod(enable="true"), namespace, [setup])
+    assert (answer, because in sentence) == (expected, True), sentence
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [({"app": "train"}, True), ({"app": "web"}, False), (None, False), ({"app": 1}, False)],
+)
+def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
+    """The pod's own labels count; one that is no text is none."""
+    setup = _registered(objectSelector={"matchLabels": {"app": "train"}})
+    pod = _pod(enable="true")
+    pod["metadata"]["labels"] = labels
+    answer, sentence = called(pod, LABELLED, [setup])
+    assert answer is expected
+    needed = 'the pod does not match the webhook\'s objectSelector: it needs app: "train"'
+    assert expected or sentence == needed
+
+
+def test_conditions_of_the_site() -> None:
+    """One that the manifests do not have leaves the answer open, unless something else decides."""
+    ours = SHIPPED.webhook["matchConditions"]
+    theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
+    setup = _registered(matchConditions=[theirs, *ours])
+    answer = called(_pod(enable="true"), LABELLED, [setup])
+    told = "the matchCondition not-at-night of the webhook in site is not evaluated here"
+    assert answer == (None, told)
+    assert called(_pod(), LABELLED, [setup])[0] is False
+    assert called(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
+    assert called(_pod(enable="true"), UNKNOWN, [setup]) == (None, told)
+
+
+def test_without_conditions() -> None:
+    """Every pod of the namespace is then seen."""
+    assert called(_pod(), LABELLED, [_registered(matchConditions=[])]) == (True, SELECTED)
+
+
+def test_the_layout_of_an_expression() -> None:
+    """A condition is recognized whatever white space it is written with."""
+    lines = [
+        {**one, "expression": one["expression"].replace(" ", "\n  ")}
+        for one in SHIPPED.webhook["matchConditions"]
+    ]
+    setup = _registered(matchConditions=lines)
+    assert called(_pod(enable="true"), LABELLED, [setup])[0] is True
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({}, True),
+        ({"operations": ["*"], "resources": ["*/*"], "apiGroups": ["*"]}, True),
+        ({"apiVersions": ["*"], "resources": ["*"], "scope": "*"}, True),
+        ({"operations": ["UPDATE"]}, False),
+        ({"resources": ["pods/ephemeralcontainers"]}, False),
+        ({"apiGroups": ["apps"]}, False),
+        ({"apiVersions": ["v2"]}, False),
+        ({"scope": "Cluster"}, False),
+        ({"operations": "CREATE"}, False),
+    ],
+    ids=str,
+)
+def test_rules(rule: dict[str, Any], *, expected: bool) -> None:
+    """One of the rules must select the creation of pods."""
+    (ours,) = SHIPPED.webhook["rules"]
+    others = {**ours, "resources": ["services"]}
+    answer = called(_pod(enable="true"), LABELLED, [_registered(rules=[others, {**ours, **rule}])])
+    assert answer[0] is expected
+    told = "no rule of the webhook in site is for the creation of pods"
+    assert expected or answer[1] == told
+
+
+def test_several_registrations() -> None:
+    """The pod is seen if one of them selects it, and may be if one may."""
+    no = _registered(rules=[])
+    unsure = _registered(matchConditions=[{"name": "x", "expression": "y"}])
+    yes = _registered()
+    pod = _pod(enable="true")
+    assert called(pod, LABELLED, [no, unsure, yes])[0] is True
+    assert called(pod, LABELLED, [no, unsure])[0] is None
+    assert called(pod, LABELLED, [no, no])[0] is False
+
+
+def test_a_configuration_of_an_odd_shape() -> None:
+    """What is no text counts as absent."""
+    assert WebhookSetup({"metadata": {"name": 7}}, {}).name == ""
+    odd = WebhookSetup({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
+    assert odd.creation_of_pods is False
+    assert list(odd.conditions) == [("None", "None")]

@@ -20,9 +20,9 @@ from tests.unit.why.pods import (
     told,
     unseen,
 )
+from webhook.admission.registration import WEBHOOK_NAME, webhooks_in
 from webhook.app.options import WEBHOOK
 from webhook.why.explanation import Sentence
-from webhook.why.from_objects import WEBHOOK_NAME, webhooks_in
 
 INSTALLED = webhooks_in([configuration()])
 IGNORING = webhooks_in([configuration("Ignore")])
