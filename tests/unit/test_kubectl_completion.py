@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from webhook.cli import kubectl_completion
-from webhook.cli.kubectl_completion import completed, main
+from webhook.cli.kubectl_completion import complete_for_kubectl, completed
 from webhook.cli.parser import COMMANDS
 from webhook.preview.formats import FORMATS
 
-NOTHING = ([], False)
+NOTHING: tuple[list[str], bool] = ([], False)
 
 
 def offer(*words: str) -> tuple[list[str], bool]:
@@ -84,8 +84,8 @@ def test_explanations(
 ) -> None:
     """They follow a tab, on the same line, with the default filled in."""
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma", "serve", "--preview-p"])
-    assert main() == 0
-    told = "--preview-port\tHTTPS for people: /preview (default: 8444)\n:4\n"
+    assert complete_for_kubectl() == 0
+    told = "--preview-port\tHTTPS port for people: /preview (default: 8444)\n:4\n"
     assert capsysbinary.readouterr() == (told.encode(), b"")
 
 
@@ -99,5 +99,5 @@ def test_a_defect_writes_nothing(
 
     monkeypatch.setattr(kubectl_completion, "completed", broken)
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma"])
-    assert main() == 1
+    assert complete_for_kubectl() == 1
     assert capsysbinary.readouterr() == (b"", b"")

@@ -32,13 +32,14 @@ from webhook.pod.manifest import PodManifest, at
 
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
 MIRROR = "kubernetes.io/config.mirror"
-_AS_SHIPPED = (SHIPPED,)
+#: What is taken to be registered where the cluster's own configuration is not known.
+AS_SHIPPED = (SHIPPED,)
 #: Whether the API server calls us, None if that is not known, and why in a sentence.
 Called = tuple[bool | None, str]
 
 
 def called(
-    pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = _AS_SHIPPED
+    pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = AS_SHIPPED
 ) -> Called:
     """Return whether the API server would call us (None if unknown), and a sentence that says why.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli import argument_types as types
 from webhook.kube.access import Overrides, kubeconfig_or_pod
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Client
 
 _TITLE = "the cluster (as for kubectl)"
 #: Options with a value: their names, the field of Overrides, what --help shows.
@@ -78,3 +81,17 @@ def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
 def names_cluster(arguments: argparse.Namespace) -> bool:
     """Return whether an option names a cluster, or as whom to read it."""
     return bool(arguments.kubeconfig) or any(getattr(arguments, one) for one in Overrides._fields)
+
+
+def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
+    """Return a client, and the namespace of the options, else of the context or of our pod.
+
+    Slow: it imports the Kubernetes client.
+    """
+    from webhook.kube.client import Client  # noqa: PLC0415
+    from webhook.kube.credentials import context_namespace  # noqa: PLC0415
+
+    kubeconfig, overrides = cluster_access(arguments)
+    client = Client(kubeconfig, overrides)
+    usual = context_namespace(kubeconfig, overrides.context, os.environ)
+    return client, arguments.namespace or usual

@@ -27,7 +27,7 @@ class Offer(NamedTuple):
     files: bool = False
 
 
-def main() -> int:
+def complete_for_kubectl() -> int:
     """Print what may stand in place of the last word."""
     words = sys.argv[1:] or [""]
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from webhook.cli import argument_types as types
+from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
 from webhook.cli.common_options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
@@ -22,6 +24,9 @@ from webhook.errors import ConfigError, DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import APPLIED, FORMATS, writer
 from webhook.preview.formats.display import Display, Shown
+from webhook.preview.input_facts import LiveFacts
+from webhook.preview.live_facts import LiveReading, namespaces_of, read_live
+from webhook.yamltext.documents import Document
 
 _DONE, _DENIED, _UNREADABLE = 0, 1, 2
 
@@ -32,6 +37,7 @@ _EXAMPLES = """examples:
   helm template chart | rdma-webhook preview -c fabrics.yaml -
   kustomize build overlay | rdma-webhook preview -c fabrics.yaml -
   rdma-webhook preview -o json train.yaml | jq '.decisions[].outcomes[]'
+  rdma-webhook preview --live train.yaml             with your cluster's namespaces and fabrics
   kubectl get namespaces,limitranges,resourcequotas,nodes -A -o yaml > facts.yaml
   rdma-webhook preview --facts facts.yaml -n lab train.yaml
 
@@ -52,14 +58,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-c",
         "--config",
         metavar="FABRICS",
-        help=f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED})",
+        help=f"the fabrics file (default: the cluster's with --live, else ${CONFIG_VARIABLE}, else "
+        f"{INSTALLED})",
     )
     add(
         "-n",
         "--namespace",
-        default="default",
         type=types.namespace,
-        help="namespace for objects that name none (default: default)",
+        help="namespace for objects that name none (default: default; with --live, the context's)",
     )
     add(
         "--namespace-label",
@@ -74,6 +80,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=FACTS_HELP,
     )
+    add(
+        "--live",
+        action="store_true",
+        help="read the cluster: the pods' namespaces, how the webhook is registered, the fabrics",
+    )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
     add(
         "--strict",
@@ -87,17 +98,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="text",
         help=_OUTPUT_HELP,
     )
+    add_cluster_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Preview the files and return the exit code; report unreadable files, and show the rest."""
-    fabrics = _fabrics(arguments)
+    live = arguments.live or names_cluster(arguments)
+    if not live:
+        _refuse_example(arguments)
     found = ManifestFiles(given_files(arguments, "rdma-webhook preview"))
     if found.unreadable and not found.documents:
         return _UNREADABLE
     if not found.documents:
         raise DocumentError(found.nothing)
-    report = preview_documents(found.documents, _options(arguments, fabrics))
+    reading = _read_cluster(arguments, found.documents) if live else None
+    report = preview_documents(found.documents, _options(arguments, reading))
     if report.example and arguments.output == "json":
         say(
             "note",
@@ -112,26 +127,52 @@ def run(arguments: argparse.Namespace) -> int:
     return _DONE
 
 
-def _options(arguments: argparse.Namespace, path: Path | None) -> PreviewOptions:
+def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) -> LiveReading:
+    """Read what the pods' decisions depend on; its namespace is the default from then on."""
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+
+    client, arguments.namespace = cluster_client(arguments)
+    path = _fabrics_file(arguments)
+    instead = f"used: the fabrics of {path}" if path else "used: an example's fabrics"
+    reading = read_live(
+        ApiReads(client),
+        namespaces_of(documents, arguments.namespace, enable=arguments.enable),
+        fabrics_instead="" if arguments.config else instead,
+    )
+    if reading.fabrics is None:
+        _refuse_example(arguments, reading.facts.notes)
+    return reading
+
+
+def _options(arguments: argparse.Namespace, reading: LiveReading | None) -> PreviewOptions:
+    live = reading.fabrics if reading else None
+    path = _fabrics_file(arguments)
     return PreviewOptions(
-        fabrics=load_fabrics(path or EXAMPLE).fabrics,
-        example=path is None,
+        fabrics=live.loaded.fabrics if live else load_fabrics(path or EXAMPLE).fabrics,
+        example=live is None and path is None,
         facts=load_facts(Path(arguments.facts)) if arguments.facts else None,
-        namespace=arguments.namespace,
+        live=reading.facts if reading else LiveFacts(),
+        namespace=arguments.namespace or "default",
         namespace_labels=dict(arguments.namespace_label),
         enable=arguments.enable,
     )
 
 
-def _fabrics(arguments: argparse.Namespace) -> Path | None:
-    """Return the fabrics file; None, for the example, only if nobody would apply the output."""
-    path = configured(arguments.config) or (INSTALLED if INSTALLED.exists() else None)
-    if path is None and arguments.output in APPLIED:
-        raise ConfigError(
-            f"-o {arguments.output} needs your fabrics, since it is applied to a cluster: give "
-            f"them with -c FABRICS or ${CONFIG_VARIABLE} ({EXAMPLE.parent} has examples)"
-        )
-    return path
+def _fabrics_file(arguments: argparse.Namespace) -> Path | None:
+    """Return the fabrics file of this machine; None if there is none."""
+    return configured(arguments.config) or (INSTALLED if INSTALLED.exists() else None)
+
+
+def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) -> None:
+    """Refuse to use an example for an output that is applied; `notes` are on the cluster."""
+    if arguments.output not in APPLIED or _fabrics_file(arguments):
+        return
+    for note in notes:
+        say("note", note)
+    raise ConfigError(
+        f"-o {arguments.output} needs your fabrics, since it is applied to a cluster: give "
+        f"them with -c FABRICS or ${CONFIG_VARIABLE} ({EXAMPLE.parent} has examples)"
+    )
 
 
 def _print(shown: Shown) -> None:

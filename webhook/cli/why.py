@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli.cluster_options import add_cluster_options, cluster_access
+from webhook.cli.cluster_options import add_cluster_options, cluster_client
 from webhook.cli.common_options import add_form
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
@@ -163,14 +162,10 @@ def _objects(name: str) -> Iterator[dict[str, object]]:
 
 def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
     """Return what reads the cluster, and the namespace of the pods."""
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.credentials import context_namespace  # noqa: PLC0415
-    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    kubeconfig, overrides = cluster_access(arguments)
-    client = Client(kubeconfig, overrides)
-    namespace = arguments.namespace or context_namespace(kubeconfig, overrides.context, os.environ)
+    client, namespace = cluster_client(arguments)
     wanted = Wanted(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
     return Collector(ApiReads(client), PodAccess(client), wanted), namespace
 

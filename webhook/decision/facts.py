@@ -122,6 +122,15 @@ class Facts:
             namespaces[home] = known.under([known.memory_limit_required, *reasons])
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **nodes})
 
+    def above(self, objects: Iterable[Mapping[str, Any]]) -> Facts:
+        """Return a copy with what a cluster's objects say of namespaces that are not known here.
+
+        A namespace that is in neither is then assumed to restrict nothing.
+        """
+        beneath = Facts().extended(objects, "")
+        namespaces = {**beneath.namespaces, **self.namespaces}
+        return replace(self, namespaces=namespaces, complete=False)
+
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
         by_node: dict[str, frozenset[str]] = {}

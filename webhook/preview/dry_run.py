@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from webhook.admission.match import called
+from webhook.admission.match import AS_SHIPPED, Called, called
 from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decision.annotations import ENABLE
@@ -26,7 +26,7 @@ from webhook.pipeline.decide import decide
 from webhook.pipeline.reasons import NOT_OPTED_IN
 from webhook.pod.manifest import PodManifest, at
 from webhook.pod.path import dotted
-from webhook.preview.input_facts import is_fact, with_input_facts
+from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.proof import proven_pod
 from webhook.preview.template_edit import template_edit
 from webhook.render.report import NO_TEMPLATE, Edit, Preview, Report
@@ -38,6 +38,8 @@ from webhook.workloads.opt_in import OptInHints
 from webhook.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.yamltext.documents import Document
 
+_NOTHING_READ = LiveFacts()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewOptions:
@@ -48,6 +50,8 @@ class PreviewOptions:
     example: bool = False
     #: None: nothing is known about a cluster, and no namespace is taken to restrict its pods.
     facts: Facts | None = None
+    #: What was read of a cluster; `facts` and the input take precedence.
+    live: LiveFacts = _NOTHING_READ
     #: The namespace of objects that name none.
     namespace: str = "default"
     #: Labels of every pod's namespace; they take precedence over those in `facts` and in the input.
@@ -91,7 +95,8 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
     """
     given = options.facts or Facts()
-    known, notes = with_input_facts(given, documents, options.namespace)
+    known, said = with_input_facts(given, documents, options.namespace, options.live.objects)
+    notes = [*options.live.notes, *said]
     options = replace(options, facts=known)
     inventory = known.inventory(options.fabrics)
     cases: list[_Case] = []
@@ -159,7 +164,7 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
         case.template,
         case.context.namespace,
     )
-    verdict = _called(document, template, namespace, enable=options.enable)
+    verdict = _called(document, template, namespace, options)
     hint = hints.of(template) if case.asleep else ""
     for live, decision in zip(case.lives, case.decisions, strict=True):
         adding = case.controller if live.pod is not template.pod else None
@@ -173,6 +178,7 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             namespace=namespace.name,
             called=verdict[0],
             called_because=verdict[1],
+            labels_known=namespace.known and namespace.labels is not None,
             decision=decision,
             pod=proven_pod(live.pod, decision),
             hint=hint,
@@ -234,14 +240,15 @@ def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
 
 
 def _called(
-    document: Document, template: Template, namespace: NamespaceFacts, *, enable: bool
-) -> tuple[bool | None, str]:
+    document: Document, template: Template, namespace: NamespaceFacts, options: PreviewOptions
+) -> Called:
     """Return whether the API server calls the webhook, and why.
 
     An AdmissionReview is itself such a call; it counts unless the webhook would ignore it.
     """
     if document.value.get("kind") != KIND:
-        return called(_as_if(template.pod, enable=enable), namespace)
+        pod, webhooks = _as_if(template.pod, enable=options.enable), options.live.webhooks
+        return called(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
         ignored = read_review(document.value).ignored
     except ReviewError as error:

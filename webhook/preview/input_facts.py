@@ -7,14 +7,27 @@ alone or in a List. It takes precedence over what `--facts` says about the same 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from webhook.admission.registration import WebhookSetup
 from webhook.config.facts_file import KINDS
-from webhook.decision.facts import Facts
+from webhook.decision.facts import Facts, key_of
 from webhook.errors import ShapeError
 from webhook.yamltext.documents import Document
 
+_CLUSTER_WIDE = frozenset({"Namespace", "Node"})
 _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
+
+
+class LiveFacts(NamedTuple):
+    """What was read of a cluster (webhook.preview.live_facts)."""
+
+    #: Namespaces, LimitRanges and ResourceQuotas.
+    objects: tuple[Mapping[str, Any], ...] = ()
+    #: All webhooks of ours that are registered; None if that is not known.
+    webhooks: tuple[WebhookSetup, ...] | None = None
+    #: Sentences, also on what could not be read and what is assumed in its place.
+    notes: tuple[str, ...] = ()
 
 
 def is_fact(value: Mapping[str, Any]) -> bool:
@@ -23,12 +36,16 @@ def is_fact(value: Mapping[str, Any]) -> bool:
 
 
 def with_input_facts(
-    facts: Facts, documents: Sequence[Document], namespace: str
+    facts: Facts,
+    documents: Sequence[Document],
+    namespace: str,
+    live: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[Facts, list[str]]:
     """Return the facts with those of the documents, and a note for each object that counts.
 
     Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
-    left out, and its note says why.
+    left out, and its note says why. `live` are objects of a cluster: those that the documents have
+    too do not count, nor does anything about a namespace that `facts` has.
     """
     found: list[Mapping[str, Any]] = []
     notes: list[str] = []
@@ -41,7 +58,17 @@ def with_input_facts(
             else:
                 found.append(item)
                 notes.append(f"{_named(item)}: used as a fact about the cluster")
+    if live:
+        given = {_identity(item, namespace) for item in found}
+        facts = facts.above(one for one in live if _identity(one, namespace) not in given)
     return (facts.extended(found, namespace) if found else facts), notes
+
+
+def _identity(item: Mapping[str, Any], namespace: str) -> tuple[str, str, str]:
+    """Return the kind, the namespace and the name of an object."""
+    home, name = key_of(item)
+    kind = str(item["kind"])
+    return kind, "" if kind in _CLUSTER_WIDE else home or namespace, name
 
 
 def _objects(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

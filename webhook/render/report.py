@@ -37,6 +37,7 @@ class Preview:
     namespace: str
     called: bool | None  #: whether the API server calls the webhook; None: unknown
     called_because: str
+    labels_known: bool = False  #: whether the labels of its namespace are known
     #: On the pod as its controller creates it from the template in the document.
     decision: Decision
     #: That pod after the patch, which jsonpatch applied.

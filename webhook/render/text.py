@@ -39,6 +39,7 @@ _NAMES = 12
 #: The most words that a warning may have beyond a reason and still count as a repetition.
 _FEW = 3
 _ATTENTION = Span("!", "yellow")
+_OPEN = Span("?", "yellow")
 
 
 class _Row(NamedTuple):
@@ -210,13 +211,14 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
 
 def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
     """Write remarks on several pods or none: unknown namespaces, notes, objects without pods."""
-    unknown = {
-        preview.namespace: None
-        for preview in report.previews
-        if preview.called is None and not not_opted_in(preview)
-    }
+    unsure = [one for one in report.previews if one.called is None and not not_opted_in(one)]
+    unknown = dict.fromkeys(one.namespace for one in unsure if not one.labels_known)
     if unknown:
-        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=Span("?", "yellow"))
+        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=_OPEN)
+    for why in dict.fromkeys(one.called_because for one in unsure if one.labels_known):
+        sheet.paragraph(
+            Span(f"it is not known whether the webhook would be called: {why}"), sign=_OPEN
+        )
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
     notes = folded((note for note in report.notes if not note.endswith(suffix)), most=_NAMES)

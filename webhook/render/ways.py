@@ -19,7 +19,7 @@ class Ways(NamedTuple):
 #: With the options of `rdma-webhook preview`.
 OPTIONS = Ways(
     "--enable",
-    f"state it with --namespace-label {LABEL}=true or --facts FILE",
+    "read them with --live, or state them with --facts FILE or --namespace-label",
     "give yours with -c FABRICS",
     "give it with -c, or use check-config",
 )

@@ -212,7 +212,8 @@ class Collector:
                 command = ["/bin/sh", "-c", SCRIPT]
                 said = self._inside.run(namespace, bare.name, name, command)
             except ClusterError as error:
-                problem = f"{reason_of(error)} (this needs the right to pods/exec, and a shell in the image)"
+                needed = "this needs the right to pods/exec, and a shell in the image"
+                problem = f"{reason_of(error)} ({needed})"
                 found.append(ContainerProcesses(name, problem=problem))
             else:
                 found.append(read_processes(name, said))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import time
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -20,6 +19,7 @@ from jsonschema import Draft202012Validator
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, Webhook
 from tests.cluster.node import NAME as REAL
 from tests.e2e.asking import ENABLE, Document, apply, namespace, once, workload
+from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 from webhook.cli import main
@@ -320,25 +320,8 @@ def test_what_would_be_decided_today(
 @pytest.fixture(scope="module")
 def researcher(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the kubeconfig of an account that may only read pods."""
-    space.kubectl("create", "serviceaccount", "researcher")
-    space.kubectl("create", "role", "pods", "--verb=get", "--resource=pods")
-    space.kubectl(
-        "create", "rolebinding", "pods", "--role=pods",
-        f"--serviceaccount={space.name}:researcher",
-    )  # fmt: skip
-    token = space.kubectl("create", "token", "researcher").strip()
-    raw = ("config", "view", "--raw", "--minify", "--output=json")
-    config = json.loads(space.cluster.kubectl(*raw))
-    cluster = config["clusters"][0]["cluster"]
-    if path := cluster.pop("certificate-authority", ""):
-        authority = (space.cluster.directory / path).read_bytes()
-        cluster["certificate-authority-data"] = b64encode(authority).decode()
-    config["users"] = [{"name": "u", "user": {"token": token}}]
-    context = {"cluster": config["clusters"][0]["name"], "user": "u"}
-    config["contexts"] = [{"name": "c", "context": context}]
-    config["current-context"] = "c"
-    file = tmp_path_factory.mktemp("researcher") / "config"
-    file.write_text(json.dumps(config))
+    file = kubeconfig_of(space, "researcher", tmp_path_factory.mktemp("researcher"))
+    allow(space, "researcher", "get", "pods")
     return file
 
 

@@ -8,12 +8,14 @@ import jsonpatch
 import pytest
 
 from tests.api_server import without_status
+from webhook.admission.registration import SHIPPED, WebhookSetup
 from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index
 from webhook.pipeline.decide import decide
 from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.input_facts import LiveFacts
 from webhook.preview.rewrite import patches, rewrite
 from webhook.render.report import Preview, Report
 from webhook.yamltext.documents import Document, joined, read_documents
@@ -294,3 +296,88 @@ def test_preview_and_admission_come_to_the_same(resources: dict[str, Any]) -> No
     created = defaulted(written)
     admitted = jsonpatch.apply_patch(created, decide(created, context).patch)
     assert comparable(defaulted(previewed)) == comparable(admitted)
+
+
+def live_facts(*objects: dict[str, Any], **more: Any) -> LiveFacts:
+    """Return objects as read from a cluster."""
+    return LiveFacts(objects, **more)
+
+
+def named(kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    """Return an object of the namespace lab, or that namespace."""
+    home = {} if kind == "Namespace" else {"namespace": "lab"}
+    metadata = {"name": name, **home, **fields.pop("metadata", {})}
+    return {"kind": kind, "metadata": metadata, **fields}
+
+
+LABELLED = named("Namespace", "lab", metadata={"labels": {"rdma.lab/enable": "true"}})
+LIMITED = named(
+    "LimitRange", "site", spec={"limits": [{"type": "Container", "max": {"memory": 1}}]}
+)
+
+
+def kept(report: Report) -> bool:
+    """Return whether the memory limit stays."""
+    (one,) = report.previews
+    found = [each for each in one.decision.outcomes if each.mutation == "memory-limit"]
+    return all(each.status != "applied" for each in found)
+
+
+def test_what_was_read_of_a_cluster_counts() -> None:
+    """Its namespaces and rules decide, and its notes come first."""
+    read = live_facts(LABELLED, LIMITED, notes=("read by somebody",))
+    found = report_on(DEPLOYMENT, live=read)
+    assert found.previews[0].called is True
+    assert kept(found)
+    assert found.notes == ("read by somebody",)
+    assert not kept(report_on(DEPLOYMENT, live=live_facts(LABELLED)))
+
+
+def test_a_namespace_that_could_not_be_read_restricts_nothing() -> None:
+    """It is as without a cluster, except for what could be read of it."""
+    found = report_on(DEPLOYMENT, live=live_facts(named("Namespace", "other")))
+    assert (found.previews[0].called, kept(found)) == (None, False)
+    assert not found.previews[0].labels_known
+    assert kept(report_on(DEPLOYMENT, live=live_facts(LIMITED)))
+
+
+def test_the_input_takes_precedence_over_the_cluster() -> None:
+    """The same Namespace, or the LimitRange of the same name, is about to be replaced."""
+    read = live_facts(LABELLED, LIMITED)
+    mine = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"
+    found = report_on(DEPLOYMENT + mine, live=read)
+    assert (found.previews[0].called, kept(found)) == (False, True)
+    head = "---\napiVersion: v1\nkind: LimitRange\n"
+    mine = head + "metadata: {name: %s, namespace: lab}\nspec: {limits: []}\n"
+    assert not kept(report_on(DEPLOYMENT + mine % "site", live=read))
+    assert kept(report_on(DEPLOYMENT + mine % "another", live=read))
+    homeless = mine.replace(", namespace: lab", "") % "site"
+    assert not kept(report_on(DEPLOYMENT + homeless, live=read, namespace="lab"))
+    assert kept(report_on(DEPLOYMENT + homeless, live=read))
+
+
+def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
+    """For the namespaces that it has; of others the cluster tells."""
+    given = namespaces(lab={})
+    read = live_facts(LABELLED, LIMITED)
+    found = report_on(DEPLOYMENT, facts=given, live=read)
+    assert (found.previews[0].called, kept(found)) == (False, False)
+    found = report_on(DEPLOYMENT, facts=namespaces(other={}), live=read)
+    assert (found.previews[0].called, kept(found)) == (True, True)
+
+
+def test_the_registration_of_a_cluster_counts() -> None:
+    """A webhook that is not installed is called for no pod; an unknown one is as shipped."""
+    called = [
+        report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=webhooks)).previews[0].called
+        for webhooks in ((), None, (SHIPPED,))
+    ]
+    assert called == [False, True, True]
+
+
+def test_a_condition_that_is_not_evaluated() -> None:
+    """Whether the webhook is called stays open, though the labels are known."""
+    condition = {"name": "x", "expression": "true"}
+    setup = WebhookSetup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
+    (found,) = report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=(setup,))).previews
+    assert (found.called, found.labels_known) == (None, True)

@@ -150,7 +150,7 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    way = "(state it with --namespace-label rdma.lab/enable=true or --facts FILE)"
+    way = "(read them with --live, or state them with --facts FILE or --namespace-label)"
     assert shown(*pods, width=200).splitlines()[-2] == (
         f'? the labels of namespaces a, b are not known; each needs rdma.lab/enable: "true" {way}'
     )
@@ -158,6 +158,15 @@ def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None
         f'? the labels of namespace a are not known; it needs rdma.lab/enable: "true" {way}'
     )
     assert "?" not in shown(preview(not_opted_in(), called=None))
+
+
+def test_what_is_not_known_of_a_registration_is_said_once() -> None:
+    """If the labels are known, something else is not, and the sentence says what."""
+    how = {"called": None, "labels_known": True, "called_because": "x is not evaluated here"}
+    pods = [preview(patched(ADDED), **how) for _ in range(2)]
+    assert shown(*pods, width=200).splitlines()[-2] == (
+        "? it is not known whether the webhook would be called: x is not evaluated here"
+    )
 
 
 def test_a_hint_stands_under_the_verdict() -> None:

@@ -1,0 +1,264 @@
+"""What a cluster tells a preview: with all rights, with few, in a pod, and through kubectl."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cluster.binaries import binary
+from tests.cluster.existing import ExistingCluster
+from tests.cluster.install import Webhook
+from tests.e2e.asking import ENABLE, Document
+from tests.e2e.installed.identity import allow, kubeconfig_of
+from tests.e2e.installed.space import Space
+from tests.waiting import until
+from webhook.cli import main
+
+V100 = "nvidia.com/v100"
+#: The rights with which a preview knows all of a namespace.
+OWN = (("get", "namespaces"), ("list", "limitranges"), ("list", "resourcequotas"))
+LIMITS: Document = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "site-limits"},
+    "spec": {"limits": [{"type": "Container", "max": {"memory": "512Gi"}}]},
+}
+
+
+class Shown(NamedTuple):
+    """What the command answered; the output's lines are joined."""
+
+    code: int
+    out: str
+    err: str
+
+
+def shown(code: int, out: str, err: str) -> Shown:
+    """Join the lines of an output, which are as wide as the terminal."""
+    return Shown(code, " ".join(out.split()), err)
+
+
+@pytest.fixture(scope="module")
+def pod(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a pod that names no namespace, and let a LimitRange require a memory limit of it."""
+    space.kubectl("create", "--filename=-", input=json.dumps(LIMITS))
+    document = space.pod("train", V100)
+    del document["metadata"]["namespace"]
+    file = tmp_path_factory.mktemp("manifests") / "pod.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+@pytest.fixture(scope="module")
+def researcher(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the kubeconfig of an account that may read the facts of its own namespace."""
+    file = kubeconfig_of(space, "researcher", tmp_path_factory.mktemp("researcher"))
+    for verb, resource in OWN:
+        allow(space, "researcher", verb, resource)
+    return file
+
+
+@pytest.fixture(scope="module")
+def nobody(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the kubeconfig of an account without any right."""
+    return kubeconfig_of(space, "nobody", tmp_path_factory.mktemp("nobody"))
+
+
+def preview(*arguments: str | Path) -> Shown:
+    """Run the command in this process."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(["preview", *map(str, arguments)])
+    return shown(code, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def form(*arguments: str | Path) -> Document:
+    """Run the command with -o json."""
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with redirect_stdout(out):
+        main(["preview", "-o", "json", *map(str, arguments)])
+    found: Document = json.loads(out.buffer.getvalue())
+    return found
+
+
+def lacking(notes: list[str]) -> list[str]:
+    """Return the rights that were lacking."""
+    words = "as you lack the right to "
+    return [note.partition(words)[2].partition(";")[0] for note in notes if words in note]
+
+
+def test_with_all_rights(space: Space, pod: Path) -> None:
+    """The verdict needs no file: labels, LimitRange, registration and fabrics are the cluster's."""
+    access = ("--kubeconfig", space.cluster.kubeconfig, "-n", space.name)
+    found = form(*access, pod)
+    (decision,) = found["decisions"]
+    assert (decision["called"], decision["rdma"], decision["fabric"]) == (True, "yes", "v100-ib")
+    kept = [one for one in decision["outcomes"] if one["mutation"] == "memory-limit"]
+    assert "LimitRange site-limits sets max.memory" in kept[0]["message"]
+    assert found["example"] is False
+    assert found["notes"] == [
+        (
+            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
+            "a100-ib"
+        )
+    ]
+    answer = preview(*access, "-o", "yaml", pod)
+    assert answer.code == 0
+    assert "rdma/rdma_v100" in answer.out
+
+
+def test_the_live_pod_is_what_was_previewed(space: Space, pod: Path) -> None:
+    """What the API server would store has the resources and variables of the preview."""
+    (decision,) = form("--kubeconfig", space.cluster.kubeconfig, "-n", space.name, pod)["decisions"]
+    stored = space.proposed(space.pod("train", V100))
+    (before,), (after,) = (one["spec"]["containers"] for one in (decision["object"], stored))
+    assert before["env"] == after["env"]
+    assert before["securityContext"] == after["securityContext"]
+    assert before["resources"]["limits"] == after["resources"]["limits"]
+
+
+def test_a_namespace_without_the_label(space: Space, pod: Path) -> None:
+    """The webhook is not called there, and --strict says so by its exit code."""
+    answer = preview("--kubeconfig", space.cluster.kubeconfig, "-n", "default", "--strict", pod)
+    assert answer.code == 1
+    assert "the webhook would not be called: namespace default is not labelled" in answer.out
+
+
+def test_with_the_rights_of_ones_namespace(
+    webhook: Webhook, space: Space, pod: Path, researcher: Path
+) -> None:
+    """The namespace counts; what is cluster-wide is lacking, and told; -c has the fabrics."""
+    found = form("--kubeconfig", researcher, "-c", webhook.fabrics, pod)
+    (decision,) = found["decisions"]
+    assert decision["namespace"] == space.name
+    assert (decision["called"], decision["rdma"]) == (True, "yes")
+    assert "LimitRange site-limits sets max.memory" in json.dumps(decision["outcomes"])
+    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations"]
+    found = form("--kubeconfig", researcher, pod)
+    assert found["example"] is True
+    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations", "get configmaps"]
+
+
+def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
+    """Every right that is lacking has a line, with what is assumed; the exit code stays."""
+    answer = preview("--kubeconfig", nobody, "-c", webhook.fabrics, pod)
+    assert (answer.code, answer.err) == (0, "")
+    assert "equipped for RDMA over v100-ib" in answer.out
+    assert "the labels of namespace" in answer.out
+    for verb, resource in (*OWN, ("list", "mutatingwebhookconfigurations")):
+        assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
+    refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
+    assert (refused.code, refused.out) == (2, "")
+    assert "as you lack the right to get configmaps; used: an example's fabrics" in refused.err
+
+
+def test_a_token_that_is_none(space: Space, pod: Path, tmp_path: Path) -> None:
+    """One line says so, and nothing more is asked."""
+    shown = space.cluster.kubectl("config", "view", "--minify", "--output=json")
+    url = json.loads(shown)["clusters"][0]["cluster"]["server"]
+    where = ("--kubeconfig", tmp_path / "none", "--server", url, "--insecure-skip-tls-verify")
+    answer = preview(*where, "--token", "hunter2", pod)
+    assert answer.code == 0
+    assert answer.out.count("the API server answered 401: Unauthorized; what was not read") == 1
+
+
+def in_pod(webhook: Webhook, space: Space, name: str, *arguments: str) -> str:
+    """Run the command in a pod, by the account `insider`, and return what it printed."""
+    mount = {"name": "manifests", "mountPath": "/manifests"}
+    container = {
+        "name": "main",
+        "image": webhook.image,
+        "args": list(arguments),
+        "resources": {"limits": {"memory": "256Mi"}},
+    }
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "serviceAccountName": "insider",
+            "restartPolicy": "Never",
+            "containers": [{**container, "volumeMounts": [mount]}],
+            "volumes": [{"name": "manifests", "configMap": {"name": "manifests"}}],
+        },
+    }
+    space.create(document)
+    phases = ("Succeeded", "Failed")
+    until(lambda: space.get(name).get("status", {}).get("phase") in phases)
+    return " ".join(space.kubectl("logs", name).split())
+
+
+def test_in_a_pod(webhook: Webhook, space: Space, pod: Path) -> None:
+    """Without a kubeconfig, its service account and namespace are used, by both commands."""
+    space.kubectl("create", "serviceaccount", "insider")
+    for verb, resource in (*OWN, ("get", "pods")):
+        allow(space, "insider", verb, resource)
+    space.kubectl("create", "configmap", "manifests", f"--from-file=pod.json={pod}")
+    said = in_pod(webhook, space, "previewing", "preview", "--live", "/manifests/pod.json")
+    assert f"Pod {space.name}/train" in said
+    assert "equipped for RDMA over v100-ib" in said
+    assert "kept: LimitRange site-limits sets max.memory" in said
+    said = in_pod(webhook, space, "asking", "why", "previewing")
+    assert f"Pod {space.name}/previewing" in said
+    assert f"the pod has no annotation {ENABLE}" in said
+
+
+def kubectl(space: Space, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the real kubectl, which finds this project's plugin on the PATH."""
+    existing = isinstance(space.cluster, ExistingCluster)
+    program = shutil.which("kubectl") if existing else binary("kubectl", space.cluster.minor)
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return subprocess.run(
+        [str(program), *arguments],
+        env={**os.environ, "PATH": path, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "offered", "directive"),
+    [
+        (["pre"], ["preview"], 4),
+        (["preview", "--li"], ["--live"], 4),
+        (["preview", "-o", "y"], ["yaml"], 4),
+        (["preview", ""], [], 0),
+        (["certs", "ro"], ["rotate"], 4),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_completion(space: Space, words: list[str], offered: list[str], directive: int) -> None:
+    """The real kubectl finds kubectl_complete-rdma, and takes its answer."""
+    answer = kubectl(space, "__complete", "rdma", *words)
+    assert answer.returncode == 0
+    *lines, last = answer.stdout.splitlines()
+    assert [line.partition("\t")[0] for line in lines] == offered
+    assert last == f":{directive}"
+
+
+def test_options_of_kubectl(space: Space, pod: Path, nobody: Path) -> None:
+    """They stand behind the plugin's name: a kubeconfig, a context, a namespace, somebody else."""
+    assert nobody.is_file()  # made, so that the account is there
+    access = (f"--kubeconfig={space.cluster.kubeconfig}", f"--namespace={space.name}")
+    answer = kubectl(space, "rdma", "preview", str(pod), *access)
+    assert answer.returncode == 0, answer.stderr
+    assert "equipped for RDMA over v100-ib" in answer.stdout
+    account = f"system:serviceaccount:{space.name}:nobody"
+    answer = kubectl(space, "rdma", "preview", str(pod), *access, "--as", account)
+    assert "as you lack the right to get namespaces" in " ".join(answer.stdout.split())
+    answer = kubectl(space, "rdma", "why", "missing", *access)
+    assert f"there is no pod missing in namespace {space.name}" in answer.stderr
+    answer = kubectl(space, "rdma", "why", "missing", f"--kubeconfig={nobody}", "--context=c")
+    refused = f"you do not have the right to read pod missing in namespace {space.name}"
+    assert refused in answer.stderr
