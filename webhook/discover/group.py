@@ -67,45 +67,69 @@ def _join_with_rate(
         found[like[0]] += found.pop(key)
 
 
+class _Part:
+    """Nodes of a group among which each name is one card."""
+
+    def __init__(self) -> None:
+        self.choices: list[NodeChoice] = []
+        #: Device → a node where it is the fabric's, and a node where it is another card.
+        self._ours: dict[str, NodeChoice] = {}
+        self._foreign: dict[str, NodeChoice] = {}
+
+    def add(self, choice: NodeChoice) -> None:
+        self.choices.append(choice)
+        for device in choice.devices:
+            self._ours.setdefault(device, choice)
+        for device in _foreign(choice):
+            self._foreign.setdefault(device, choice)
+
+    def clash(self, choice: NodeChoice) -> str:
+        """Say which name is the fabric's card on one node, and another card on another."""
+        for device in sorted(choice.devices, key=natural):
+            if device in self._foreign:
+                return _two_cards(device, self._foreign[device], choice)
+        for device in sorted(_foreign(choice), key=natural):
+            if device in self._ours:
+                return _two_cards(device, choice, self._ours[device])
+        return ""
+
+
 def _split(
     product: str | None, card: Card, rate: float | None, choices: Sequence[NodeChoice]
 ) -> list[Group]:
     """Part nodes among which one name is two cards."""
-    ordered = sorted(choices, key=lambda one: natural(one.node.name))
-    parts: list[list[NodeChoice]] = []
+    parts: list[_Part] = []
     why: list[str] = []
-    for choice in ordered:
-        clashes = [_clash(choice, part) for part in parts]
+    for choice in sorted(choices, key=lambda one: natural(one.node.name)):
+        clashes = [part.clash(choice) for part in parts]
         home = next((at for at, clash in enumerate(clashes) if not clash), None)
         if home is None:
-            parts.append([choice])
+            home = len(parts)
+            parts.append(_Part())
             why.append(clashes[0] if clashes else "")
-        else:
-            parts[home].append(choice)
+        parts[home].add(choice)
     if len(parts) > 1:
         why[0] = why[1]
     return [
-        Group(product, card, rate, tuple(part), because)
+        Group(product, card, rate, tuple(part.choices), because)
         for part, because in zip(parts, why, strict=True)
     ]
 
 
-def _clash(choice: NodeChoice, part: Sequence[NodeChoice]) -> str:
-    """Say which name is the fabric's card on one of two nodes, and another card on the other."""
-    for other in part:
-        for one, two in ((choice, other), (other, choice)):
-            foreign = {port.device: port for port in one.left_out if port.device is not None}
-            for device in sorted(two.devices, key=natural):
-                if device in foreign and device not in one.devices:
-                    return _two_cards(device, one, foreign[device], two)
-    return ""
+def _foreign(choice: NodeChoice) -> dict[str, FoundPort]:
+    """Return the devices of a node that are not the fabric's."""
+    ours = choice.devices
+    return {
+        port.device: port
+        for port in choice.left_out
+        if port.device is not None and port.device not in ours
+    }
 
 
-def _two_cards(device: str, one: NodeChoice, port: FoundPort, two: NodeChoice) -> str:
-    theirs = two.devices[device][0]
+def _two_cards(device: str, foreign: NodeChoice, ours: NodeChoice) -> str:
     return (
-        f"{device} is {_described(theirs)} on {two.node.name}, and {_described(port)} on "
-        f"{one.node.name}"
+        f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, and "
+        f"{_described(_foreign(foreign)[device])} on {foreign.node.name}"
     )
 
 

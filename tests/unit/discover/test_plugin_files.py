@@ -201,3 +201,41 @@ def test_a_macvlan_needs_one_interface_on_all_nodes() -> None:
     text = next(file.text for file in side.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 is not one on all nodes: ens1, ens7" in text
+
+
+#: The fields of the operators' CRDs that are used here, and those that they require.
+_FIELDS = {
+    "SriovNetworkNodePolicy": (
+        {"resourceName", "nodeSelector", "nicSelector", "numVfs", "deviceType", "isRdma",
+         "linkType"},
+        {"nicSelector", "nodeSelector", "numVfs", "resourceName"},
+    ),
+    "SriovNetwork": ({"resourceName", "networkNamespace", "ipam"}, {"resourceName"}),
+    "SriovIBNetwork": ({"resourceName", "networkNamespace", "ipam", "linkState"}, {"resourceName"}),
+    "HostDeviceNetwork": ({"resourceName", "networkNamespace", "ipam"}, set()),
+    "NicClusterPolicy": ({"ofedDriver", "rdmaSharedDevicePlugin", "sriovDevicePlugin"}, set()),
+}  # fmt: skip
+
+
+def test_objects_have_the_fields_of_their_kinds() -> None:
+    """No other fields than the CRDs of sriov-network-operator and network-operator have."""
+    nodes = {
+        "i": seen(port("mlx5_0", netdevs=("ib0",)), gpus()),
+        "e": seen(ethernet("mlx5_0", netdevs=("ens1",)), gpus("NVIDIA L40S")),
+    }
+    kinds = set()
+    for mode in ("sr-iov", "host-device", "host-network"):
+        written = files(discovered(nodes, mode=mode), mode=mode, ofed=True)
+        for one in (one for objects in written.values() for one in objects):
+            if one["kind"] in _FIELDS:
+                known, needed = _FIELDS[one["kind"]]
+                assert needed <= one["spec"].keys() <= known
+                kinds.add(one["kind"])
+    assert kinds == set(_FIELDS)
+
+
+def test_ids_stay_text() -> None:
+    """Some readers of YAML take 10e5 for a number, and all of them 1017."""
+    sighted = seen(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
+    side = plugin_side(discovered({"n": sighted}, mode="sr-iov").written, Wishes(mode="sr-iov"))
+    assert 'deviceID: "1017"' in side.files[0].text
