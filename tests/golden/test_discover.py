@@ -100,7 +100,7 @@ def test_the_fabrics_file_passes_a_strict_check(
 
 
 def test_the_page_quotes_what_comes_out() -> None:
-    """docs/from-nodes-to-fabric.md shows results of these sites, and is written by `make golden`."""
+    """docs/from-nodes-to-fabric.md shows results of these sites as they are."""
     page = PAGE.read_text(encoding="utf-8")
     fresh = _QUOTED.sub(_quoted, page)
     if UPDATE:
