@@ -119,15 +119,16 @@ def _why_left_out(
         return _why_not(port)
     if port.virtual and not usable_virtual:
         return "a virtual function: it belongs to the pod that gets it"
+    rate = gbps(port.rate_gbps) if port.state in ("Active", None) else port.state
     if port.link_layer != best.link_layer:
         bond = ", a bond" if "_bond_" in port.device else ""
-        return f"{port.link_layer}{bond}, {gbps(port.rate_gbps)}: the fabric is {best.link_layer}"
+        return f"{port.link_layer}{bond}, {rate}: the fabric is {best.link_layer}"
     if card_of(port) != best:
-        return f"{port.model or 'another card'}, {gbps(port.rate_gbps)}: not the fabric's card"
+        return f"{port.model or 'another card'}, {rate}: not the fabric's card"
     return f"no GPU is near it (nvidia-smi topo -m: {distances.get(port.device)})"
 
 
 def _why_not(port: FoundPort) -> str:
     if port.device is None:
-        return "it has no RDMA device: its driver is not loaded, or not for RDMA"
+        return "no tool shows an RDMA device for it"
     return "no tool says its link layer: add the output of ibstat or ibv_devinfo"

@@ -126,14 +126,19 @@ _WHEN_DOWN = {
 
 
 def _never_up(plan: FabricPlan) -> Iterator[SiteFinding]:
+    """Yield devices that are down on all nodes; those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
     for device, because in plan.devices.left_out.items():
         if because.startswith("Down"):
-            yield SiteFinding(
-                "warning",
-                plan.group.nodes,
-                f"{device} is {because}, so the fabric does not use it",
-                "Connect it on all nodes and discover again, or leave it as it is.",
-            )
+            reasons.setdefault(because, []).append(device)
+    for because, devices in reasons.items():
+        verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
+        yield SiteFinding(
+            "warning",
+            plan.group.nodes,
+            f"{', '.join(devices)} {verb} {because}, so the fabric does not use {it}",
+            f"Connect {it} on all nodes and discover again, or leave {it} so.",
+        )
 
 
 def _ports_unknown(plan: FabricPlan) -> Iterator[SiteFinding]:

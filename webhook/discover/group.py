@@ -166,8 +166,8 @@ def _useless(seen: Sequence[FoundPort], group: Group) -> str:
     active = [port for port in seen if port.state == "Active"]
     everywhere = "" if len(group.nodes) == 1 else " on all nodes"
     if not active:
-        words = sorted({port.physical_state or port.state or "" for port in seen})
-        return f"{seen[0].state}{everywhere} ({', '.join(words)})"
+        words = ", ".join(sorted({port.physical_state for port in seen if port.physical_state}))
+        return f"{seen[0].state}{everywhere}{f' ({words})' if words else ''}"
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
         shown = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))

@@ -97,6 +97,17 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     assert not found.needs_a_fix
 
 
+def test_ports_that_are_never_up_are_one_warning() -> None:
+    """One line for all of them; and what is left out says that it is down, not its rate."""
+    others = [ethernet("mlx5_8", state="Down"), ethernet("mlx5_9", device_id=0x1015)]
+    sighted = seen(port("mlx5_0"), down("mlx5_1"), down("mlx5_2"), others, gpus())
+    found = discovered({"n1": sighted})
+    assert messages(found, "warning") == [
+        "n1: mlx5_1, mlx5_2 are Down, so the fabric does not use them"
+    ]
+    assert "left out: mlx5_8: Ethernet, Down: the fabric is InfiniBand" in found.text
+
+
 def test_where_all_ports_are_down_all_are_listed() -> None:
     """There is no better guess, and each is an error; no rate is made up."""
     found = discovered({"n1": seen(down("mlx5_0"), down("mlx5_1"), gpus())})
