@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -24,8 +23,6 @@ HERE = Path(__file__).parent
 SITES = sorted(file.parent for file in HERE.glob("discover/*/RULE"))
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 STALE = "is not what comes out; if the change is meant, run `make golden` and look at the diff"
-PAGE = HERE.parents[1] / "docs" / "from-nodes-to-fabric.md"
-_QUOTED = re.compile(r"(<!-- output of (\S+) -->\n).*?(<!-- end of output -->)", re.DOTALL)
 RESULTS = {"text": "report.txt", "json": "answer.json", "yaml": "fabrics.yaml"}
 
 each_site = pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
@@ -97,19 +94,3 @@ def test_the_fabrics_file_passes_a_strict_check(
     monkeypatch.chdir(site)
     assert main(["check-config", "--strict", "fabrics.yaml"]) == 0
     assert b"0 errors, 0 warnings" in capsysbinary.readouterr().out
-
-
-def test_the_page_quotes_what_comes_out() -> None:
-    """docs/from-nodes-to-fabric.md shows results of these sites as they are."""
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = _QUOTED.sub(_quoted, page)
-    if UPDATE:
-        PAGE.write_text(fresh, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == fresh, f"{PAGE} {STALE}"
-    assert len(_QUOTED.findall(fresh)) == 2
-
-
-def _quoted(found: re.Match[str]) -> str:
-    language = "yaml" if found[2].endswith(".yaml") else "text"
-    text = (HERE / "discover" / found[2]).read_text(encoding="utf-8")
-    return f"{found[1]}\n```{language}\n{text}```\n\n{found[3]}"

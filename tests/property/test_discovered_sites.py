@@ -103,7 +103,7 @@ def _kube(nodes: dict[str, Any]) -> dict[str, KubeNode]:
     return {name: KubeNode(name, *given) for name, given in nodes.items()}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(_SITES, _KUBE, _WISHES)
 def test_the_file_always_loads(site: dict[str, list[Any]], nodes: Any, wishes: Wishes) -> None:
     """check-config --strict says nothing about a file that discover wrote."""
@@ -115,7 +115,7 @@ def test_the_file_always_loads(site: dict[str, list[Any]], nodes: Any, wishes: W
     assert discover_text(found, width=80, colour=False).isprintable() is False  # it has lines
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(_SITES, _KUBE, st.randoms(use_true_random=False))
 def test_order_has_no_influence(
     site: dict[str, list[Any]], nodes: Any, shuffler: random.Random
@@ -130,7 +130,7 @@ def test_order_has_no_influence(
     assert one.text == other.text
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(_SITES)
 def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
     """Every value of a port stands in a sighting of that node; a rate only of an Active one."""

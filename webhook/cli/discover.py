@@ -141,20 +141,22 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.files in _COLLECTORS:
         write(_collector(arguments))
         return _FINE
-    seen = read_texts(_texts(arguments))
-    for problem in seen.problems:
+    unreadable_texts: list[str] = []
+    seen = read_texts(_texts(arguments, unreadable_texts))
+    problems = (*unreadable_texts, *seen.problems)
+    for problem in problems:
         say("error", problem)
     items = list(_items(arguments))
     kube = kube_nodes(items)
     if not seen.nodes and not kube:
-        raise DocumentError(_nothing(seen.problems))
+        raise DocumentError(_nothing(problems))
     wishes = Wishes(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
     found = discover_site(seen.nodes, kube, wishes, cluster_findings(items))
     _write_files(arguments, found, wishes)
     _print(found, arguments.output)
-    if seen.problems:
+    if problems:
         return _UNREADABLE
     return _TO_FIX if found.needs_a_fix else _FINE
 
@@ -166,13 +168,17 @@ def _collector(arguments: argparse.Namespace) -> str:
     return daemonset(arguments.image, arguments.namespace)
 
 
-def _texts(arguments: argparse.Namespace) -> Iterator[NodeText]:
+def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeText]:
+    """Yield all texts; what cannot be read becomes a problem, and the others are still read."""
     if arguments.run:
         yield NodeText("this machine", gethostname(), run_here())
-    for name in dict.fromkeys(arguments.files):
-        yield from texts_of(name)
-    for directory in dict.fromkeys(arguments.dir):
-        yield from texts_in(directory)
+    named = [*dict.fromkeys(arguments.files), *dict.fromkeys(arguments.dir)]
+    files = len(dict.fromkeys(arguments.files))
+    for at, name in enumerate(named):
+        try:
+            yield from texts_of(name) if at < files else texts_in(name)
+        except DocumentError as error:
+            problems.append(str(error))
 
 
 def _nothing(problems: tuple[str, ...]) -> str:
