@@ -21,6 +21,7 @@ def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
         ("mpirun --report-bindings -mca btl ^openib a", "-mca"),
         ("mpirun --not-known -x A a", "-x"),
         ("mpirun --display=map -x A a", "-x"),
+        ("mpirun -x coll --not-known a", "-x"),
         ("orterun a", "orterun"),
         ("mpirun.openmpi a", "mpirun.openmpi"),
         ("/opt/amazon/openmpi/bin/mpirun a", "/opt/amazon/openmpi/bin/mpirun"),
