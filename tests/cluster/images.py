@@ -91,6 +91,16 @@ def mpi_image() -> Image:
     )
 
 
+def perftest_image() -> Image:
+    """Return an image that measures RDMA: perftest, and libibverbs with its drivers."""
+
+    def build(store: buildah.Store, name: str, context: Path) -> None:
+        store.build(name, context, {"BASE": rootfs.image(store)})
+
+    root, files = SOURCES / "perftest", ("Dockerfile",)
+    return _image(_Recipe(name="perftest", root=root, files=files, build=build, on_base=True))
+
+
 def _let_in(ignored: str) -> list[str]:
     """Return the exceptions of a .dockerignore that otherwise excludes everything."""
     return [line.removeprefix("!") for line in ignored.split() if line.startswith("!")]

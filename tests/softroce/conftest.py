@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.softroce.machine import boot, require
-
-EXPERIMENTS = Path(__file__).parent / "experiments"
+from tests.softroce.machine import boot, prepare, require
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +17,8 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, float
     def run(name: str, seconds: float) -> Path:
         require()
         share = tmp_path_factory.mktemp(name)
-        for script in EXPERIMENTS.glob("*.sh"):
-            shutil.copy(script, share)
-        boot(share, (EXPERIMENTS / f"{name}.sh").read_text(), seconds=seconds)
+        prepare(share, name)
+        boot(share, seconds=seconds)
         return share
 
     return run

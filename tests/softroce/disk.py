@@ -12,8 +12,10 @@ from tests.cluster.buildah import run
 from tests.cluster.rootfs import SUITE, proxies, sources
 
 #: The kernel has rdma_rxe; perftest measures; infiniband-diags has ibstat, ibverbs-utils has
-#: ibv_devinfo, iproute2 has rdma.
+#: ibv_devinfo, iproute2 has rdma; containerd and its plugins are what a kubelet needs.
 PACKAGES = (
+    "containerd",
+    "containernetworking-plugins",
     "ibverbs-providers",
     "ibverbs-utils",
     "infiniband-diags",
@@ -21,11 +23,13 @@ PACKAGES = (
     "kmod",
     "linux-image-amd64",
     "mount",
+    "pci.ids",
     "pciutils",
     "perftest",
     "procps",
     "python3",
     "rdma-core",
+    "runc",
 )
 _OPTIONS = (
     "--mode=root",

@@ -22,7 +22,8 @@ PROGRAMS = {
 _KERNEL = (
     "root=/dev/vda rw console=ttyS0 init=/init.sh panic=-1 quiet net.ifnames=0 cgroup_no_v1=all"
 )
-_COMMON = Path(__file__).parent / "experiments" / "common.sh"
+#: What a machine can be made to do; common.sh has what these scripts share.
+EXPERIMENTS = Path(__file__).parent / "experiments"
 
 
 class EmulationError(Exception):
@@ -44,18 +45,28 @@ def require() -> None:
         pytest.skip(line)
 
 
-def boot(share: Path, experiment: str, *, seconds: float, options: Sequence[str] = ()) -> str:
-    """Run a POSIX sh script as root in a fresh machine with two CPUs and 2 GiB; return its output.
+def prepare(share: Path, experiment: str) -> None:
+    """Fill the folder that a machine shares with the scripts, and say which of them it runs."""
+    for script in EXPERIMENTS.glob("*.sh"):
+        shutil.copy(script, share)
+    shutil.copy(EXPERIMENTS / f"{experiment}.sh", share / "experiment.sh")
 
-    The script finds common.sh and what else is in `share` in its working directory, and what it
-    writes there stays. Raise EmulationError if it fails, or the machine is not off after `seconds`.
+
+def boot(share: Path, *, seconds: float, libraries: Path | None = None) -> str:
+    """Run the prepared experiment as root in a fresh machine; return its output.
+
+    What it writes into its working directory stays in `share`. It may read the folder `libraries`.
+    Raise EmulationError if it fails, or if the machine is not off after `seconds`.
     """
-    shutil.copy(_COMMON, share)
-    (share / "experiment.sh").write_text(experiment)
+    options = ["-nic", "none"]
+    if libraries is not None:
+        folder = f"local,path={libraries},mount_tag=libraries,security_model=none,readonly=on"
+        options += ["-virtfs", folder]
     console = share / "console.txt"
     with progress.step("running an experiment in an emulated machine"), console.open("wb") as log:
+        command = qemu(share, options)
         machine = subprocess.Popen(
-            _qemu(share, options), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
         )
         try:
             machine.wait(timeout=seconds)
@@ -70,16 +81,17 @@ def boot(share: Path, experiment: str, *, seconds: float, options: Sequence[str]
     return (share / "output.txt").read_text(errors="replace")
 
 
-def _qemu(share: Path, options: Sequence[str]) -> list[str]:
+def qemu(share: Path, options: Sequence[str], memory: int = 2048) -> list[str]:
+    """Return the command that boots a machine with two CPUs; `memory` is in MiB."""
     image, kernel, initrd = disk()
     return [
         "qemu-system-x86_64",
         # Emulation, since a container rarely may use KVM; it is enough to boot in half a minute.
-        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2048"),
+        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory)),
         *("-kernel", str(kernel), "-initrd", str(initrd), "-append", _KERNEL),
         *("-drive", f"file={image},if=virtio,format=raw,snapshot=on"),
         *("-virtfs", f"local,path={share},mount_tag=share,security_model=none"),
-        *("-nographic", "-no-reboot", "-nic", "none", *options),
+        *("-nographic", "-no-reboot", *options),
     ]
 
 
