@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
+from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.decision.outcome import Reason
 from webhook.mutations import MUTATIONS
 from webhook.pipeline.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
 
-PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
-BEGIN, END = "<!-- reasons: ", "<!-- end of reasons -->"
+PAGE = DOCS / "reasons.md"
 #: Each heading, and the reasons below it.
 TABLES: dict[str, tuple[Reason, ...]] = {
     "The verdict: will the pod have RDMA?": VERDICT_REASONS,
@@ -41,13 +38,7 @@ def _row(reason: Reason) -> str:
 
 def test_the_tables_are_up_to_date() -> None:
     """Every reason is on the page as the code defines it."""
-    page = PAGE.read_text(encoding="utf-8")
-    start = page.index("\n", page.index(BEGIN)) + 1
-    fresh = page[:start] + "\n" + tables() + page[page.index(END) :]
-    if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(fresh, encoding="utf-8")
-    stale = "docs/reasons.md is stale: run `make golden`, and look at the diff"
-    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+    assert_up_to_date(PAGE, "<!-- reasons: ", "<!-- end of reasons -->", f"\n{tables()}")
 
 
 @each_table

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from prometheus_client import Metric
 
 from certs.backoff import delays
+from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.app.http import caller
 from webhook.app.http.asgi import BODY_LIMIT
 from webhook.app.http.mutate import DEPTH, OBJECTS, VALUES
@@ -29,8 +27,7 @@ from webhook.server import LIMITS
 from webhook.transport.accept import HANDSHAKE_SECONDS
 from webhook.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
-PAGE = Path(__file__).parents[3] / "docs" / "operation.md"
-BEGIN, END = "<!-- metrics -->\n", "\n<!-- /metrics -->"
+PAGE = DOCS / "operation.md"
 REASON = Reason("Added", "It was added.")
 
 
@@ -64,13 +61,7 @@ def _table() -> str:
 
 def test_metrics_are_up_to_date() -> None:
     """Every metric is on the page with its labels, as in the registry."""
-    page = PAGE.read_text(encoding="utf-8")
-    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    fresh = page[:start] + _table() + page[end:]
-    if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(fresh, encoding="utf-8")
-    stale = "docs/operation.md is stale: run `make golden`, and look at the diff"
-    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+    assert_up_to_date(PAGE, "<!-- metrics -->", "<!-- /metrics -->", f"{_table()}\n")
 
 
 @pytest.mark.parametrize(

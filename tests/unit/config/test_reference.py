@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.config.explain import rows
 from webhook.config.load import parse_fabrics
 from webhook.config.rules import RULES
 from webhook.config.schema import json_schema
 
-DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "configuration.md"
 
 
@@ -79,13 +77,7 @@ def rule_table() -> str:
 @pytest.mark.parametrize(("name", "table"), [("fields", field_table), ("rules", rule_table)])
 def test_the_tables_are_up_to_date(name: str, table: Any) -> None:
     """The page describes every field and every rule as the code does."""
-    page = PAGE.read_text(encoding="utf-8")
-    begin, end = f"<!-- {name}: ", f"<!-- end of {name} -->"
-    start = page.index("\n", page.index(begin)) + 1
-    fresh = page[:start] + table() + "\n" + page[page.index(end) :]
-    if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(fresh, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == fresh
+    assert_up_to_date(PAGE, f"<!-- {name}: ", f"<!-- end of {name} -->", f"{table()}\n")
 
 
 def test_the_pages_example_works() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
+from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.machine.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
 
-PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
-BEGIN, END = "<!-- causes: ", "<!-- end of causes -->"
+PAGE = DOCS / "troubleshooting.md"
 TABLES: dict[str, tuple[Cause, ...]] = {
     "Which network carries the traffic": TRANSPORTS,
     "What turns RDMA off": SETTINGS,
@@ -36,13 +33,7 @@ def _entry(cause: Cause) -> list[str]:
 
 def test_the_page_is_up_to_date() -> None:
     """Every cause is on the page as the code defines it."""
-    page = PAGE.read_text(encoding="utf-8")
-    start = page.index("\n", page.index(BEGIN)) + 1
-    fresh = page[:start] + "\n" + tables() + page[page.index(END) :]
-    if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(fresh, encoding="utf-8")
-    stale = "docs/troubleshooting.md is stale: run `make golden`, and look at the diff"
-    assert PAGE.read_text(encoding="utf-8") == fresh, stale
+    assert_up_to_date(PAGE, "<!-- causes: ", "<!-- end of causes -->", f"\n{tables()}")
 
 
 def test_every_cause_is_in_a_table() -> None:
