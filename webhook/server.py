@@ -100,7 +100,7 @@ def serve(options: ServeOptions) -> int:
     try:
         server = WebhookServer(options)
     except (CertificateError, WebhookError) as error:
-        sys.stderr.write(f"rdma-webhook: {error}\n")
+        sys.stderr.write(f"rdma-webhook: error: {error}\n")
         return 2
     uvloop.run(server.run())
     return 0

@@ -192,8 +192,8 @@ def test_taken_port_is_one_line_that_names_the_flag(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (
         2,
         (
-            f"rdma-webhook: cannot listen on 127.0.0.1 port {port} (Address already in use): "
-            "choose another with --port, 0 for any free one\n"
+            f"rdma-webhook: error: cannot listen on 127.0.0.1 port {port} "
+            "(Address already in use): choose another with --port, 0 for any free one\n"
         ),
     )
 

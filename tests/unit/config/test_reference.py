@@ -64,7 +64,7 @@ def default(part: dict[str, Any], name: str) -> str:
 
 def rule_table() -> str:
     """Write the table of all rules from their docstrings."""
-    lines = ["| | what is told | why |", "|---|---|---|"]
+    lines = ["| | rule | why |", "|---|---|---|"]
     for rule in RULES:
         first, _, rest = (inspect.getdoc(rule.check) or "").partition("\n\n")
         why = re.sub(
