@@ -76,11 +76,11 @@ class ExistingCluster(Cluster):
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def load(self, archive: Path) -> NoReturn:
-        """Skip the test: whoever runs the nodes decides which images they have."""
+        """Skip the test: the images on the nodes are not ours to choose."""
         self.need(f"the image of {archive.name} on its nodes")
 
     def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> NoReturn:
-        """Skip the test: whoever runs the nodes decides which resources they report."""
+        """Skip the test: the resources that the nodes report are not ours to choose."""
         self.need(f"a node {node} with {', '.join(amounts)}")
 
     def __getattr__(self, name: str) -> NoReturn:

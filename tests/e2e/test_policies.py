@@ -200,7 +200,7 @@ def test_nothing_is_said_where_nothing_is_wrong(cluster: Cluster) -> None:
 
 
 def test_a_pod_in_an_unlabelled_namespace(cluster: Cluster) -> None:
-    """The annotation alone does nothing, and whoever creates the pod learns what is missing."""
+    """The annotation alone does nothing, and the author of the pod learns what is missing."""
     answer = ask(cluster, pod("policies-plain", {ENABLE: "true"}))
     assert (answer.created, answer.advice) == (True, [UNLABELLED])
 

@@ -170,7 +170,7 @@ def test_the_namespace_of_the_context(tmp_path: Path, server: AnswersApi) -> Non
 
 
 def test_rights_that_are_lacking(tmp_path: Path, server: AnswersApi) -> None:
-    """Each is told, and nothing else is lost."""
+    """The answer names each missing right, and nothing else is lost."""
     server.answers[f"{LAB}/pods/train-0"] = unseen(metadata=OWNED)
     code, out, err = run("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
     assert (code, err) == (1, "")
@@ -221,7 +221,7 @@ def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
 
 
 def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:
-    """A word without capitals is a pod; if there is none, the code is offered."""
+    """A word without capitals is a pod; if that pod does not exist, the message offers the code."""
     assert server.answers
     code, _, err = run("launcher", "--kubeconfig", str(tmp_path / "config"))
     assert code == 2

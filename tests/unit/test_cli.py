@@ -171,7 +171,7 @@ def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str],
     ],
 )
 def test_help_is_a_command(shell: Shell, words: list[str], same: list[str]) -> None:
-    """`help` alone lists the commands; with one, it tells the command's options."""
+    """`help` alone lists the commands; with a command, it lists that command's options."""
     assert shell(*words) == shell(*same)
     assert shell(*words).code == 0
 
@@ -510,7 +510,7 @@ def test_a_helm_chart_is_walked(shell: Shell) -> None:
 
 
 def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
-    """Only what is no manifest is skipped; the exit code says that the answer is incomplete."""
+    """Only files that are not manifests are skipped; the exit code says that one is missing."""
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     shell.file("base/bad.yaml", "a: [\n")
     shell.file("base/pod.yaml", POD)
@@ -520,7 +520,7 @@ def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
 
 
 def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> None:
-    """It is no Kubernetes object, and the message says what builds some from it."""
+    """It is not a Kubernetes object; the message names the command that builds objects from it."""
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     answer = preview(shell, "base/kustomization.yaml")
     assert answer.code == 2

@@ -63,7 +63,7 @@ def test_a_limit_added_after_us_goes_if_that_webhook_is_called_once(
 
 
 def test_a_limit_that_is_added_again_after_us_stays(cluster: Cluster, neighbour: Neighbour) -> None:
-    """There is no third round: whoever is last in the second one wins, and our status is wrong."""
+    """There is no third round: the last webhook of the second one wins, and our status is wrong."""
     with neighbour.moved_in(AFTER, limits_memory, "IfNeeded"):
         answer = _created(cluster, neighbour, pod("neighbour", trainer()))
         assert answer.memory() == ("64Gi", "64Gi")

@@ -33,7 +33,7 @@ def kinds(cluster: Cluster, lab: Lab) -> Lab:
 
 
 def _misspelt(manifest: str, lab: Lab) -> Document:
-    """Return a workload whose last template alone opts in, with a value that is none."""
+    """Return a workload whose last template alone opts in, with an invalid value."""
     (value,) = yaml.safe_load_all((WORKLOADS / f"{manifest}.yaml").read_text())
     value["metadata"]["namespace"] = lab.namespace
     *others, last = templates_of(value)
@@ -51,7 +51,7 @@ def _within(kind: str, field: str, cluster: Document, **spec: Any) -> Document:
 
 @pytest.mark.parametrize("manifest", ["mpijob", "raycluster", "leaderworkerset", "jobset"])
 def test_a_value_that_denies_the_pods_is_told(kinds: Lab, manifest: str) -> None:
-    """The author of the workload is told at once, since nobody reads a controller's warnings."""
+    """The author of the workload gets the advice, since nobody reads a controller's warnings."""
     assert ask(kinds.cluster, _misspelt(manifest, kinds)).advice == [DENIES]
 
 

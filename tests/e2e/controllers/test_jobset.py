@@ -9,7 +9,7 @@ from tests.e2e.controllers.lab import Lab, check_target
 
 
 def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: Lab) -> None:
-    """Every pod gets all mutations, as the preview tells, and completes; so does the JobSet."""
+    """Every pod gets all mutations, as the preview shows, and completes; so does the JobSet."""
     start_jobset(cluster)
     lab.create("jobset")
     lab.wait("wait", "--for=condition=Completed", "jobset/set")

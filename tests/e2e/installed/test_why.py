@@ -197,7 +197,7 @@ def test_decisions(
 
 
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
-    """What the webhook reported to the Job is told with its pod."""
+    """The answer about the pod has what the webhook reported to its Job."""
     pod = planted["ambiguous"]
     until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "now"))
 
@@ -253,7 +253,7 @@ def test_a_namespace_without_the_label(space: Space) -> None:
 
 
 def test_a_pod_created_before_the_label(space: Space) -> None:
-    """The times of both are told."""
+    """The answer has the times of both."""
     other = other_space(space, "late")
     other.create(job(other, "train", other.pod("x", V100)))
     pod = pod_of(other, "train")
@@ -352,7 +352,7 @@ def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researche
 
 
 def test_a_pod_that_may_not_be_read(space: Space, researcher: Path) -> None:
-    """Without that right there is no answer."""
+    """Without that right, the command cannot answer."""
     answer = why(Space(space.cluster, "default", ""), "train", kubeconfig=researcher)
     assert (answer.code, answer.out) == (2, "")
     assert "you do not have the right to read pod train in namespace default" in answer.err

@@ -154,7 +154,7 @@ def test_the_first_write_waits_for_nothing() -> None:
 
 
 def test_waits_longer_while_others_undo_it() -> None:
-    """The pause grows up to a minute, even if each write lasts for a round; then it starts anew."""
+    """The pause grows up to a minute, even if each write lasts a round; then it starts again."""
     clock, pauses = Ticking(), []
     limit = WriteLimit(clock)
     for _ in range(9):

@@ -89,7 +89,7 @@ def test_one_rotation_at_a_time() -> None:
 
 
 def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
-    """The next CA is made anew too, and old ones are removed as soon as no replica uses them."""
+    """The next CA is replaced too, and old ones are removed as soon as no replica uses them."""
     replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE))
     began = replica.step()
     assert began.next not in (None, CA, NEXT)

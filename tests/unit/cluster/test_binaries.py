@@ -182,7 +182,7 @@ def test_another_lock_is_another_folder(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_module_sources(log: Path) -> None:
-    """Go tells a module's folder, after downloading the module if needed."""
+    """Go prints a module's folder, after downloading the module if needed."""
     assert module_dir("lws") == Path("/modules/x")
     assert [line.split(": ")[1] for line in log.read_text().splitlines()] == [
         "go mod download sigs.k8s.io/lws",

@@ -52,7 +52,7 @@ def field_table() -> str:
 
 
 def default(part: dict[str, Any], name: str) -> str:
-    """Write a field's default; nothing if there is none worth showing."""
+    """Write a field's default; nothing if the field has none, or an empty one."""
     if name in part.get("required", []):
         return "required"
     value = part["properties"][name].get("default")

@@ -59,7 +59,7 @@ def test_a_claim_that_no_container_uses_is_a_networks(words: str, device: str) -
 
 
 def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
-    """A claim that the pod does not list is none, and a request belongs to one use."""
+    """A claim that the pod does not list does not count, and a request belongs to one use."""
     listed = [{"name": "b"}, {"name": "a"}, {}]
     used = [{"name": "a", "request": "gpu"}, {"name": "a", "request": "nic"}, {"name": "z"}]
     assert found(listed, *used) == [

@@ -47,7 +47,7 @@ def test_only_the_edited_path_is_copied() -> None:
 
 
 def test_parts_that_a_document_shares_do_not_change_together() -> None:
-    """A YAML alias makes two containers one object; an edit of one is none of the other."""
+    """A YAML alias makes two containers one object; an edit of one must not change the other."""
     shared = {"limits": {"memory": "1Gi"}}
     pod = {"a": {"resources": shared}, "b": {"resources": shared}}
     draft = Draft(pod)
@@ -59,7 +59,7 @@ def test_parts_that_a_document_shares_do_not_change_together() -> None:
 
 
 def test_a_key_is_added_or_replaced() -> None:
-    """As RFC 6902 tells them apart."""
+    """As RFC 6902 distinguishes them."""
     draft = Draft(sample())
     draft.set(("spec", "hostIPC"), value=True)
     draft.set(("metadata", "name"), "other")

@@ -70,7 +70,7 @@ def test_ucx_may_lack_a_transport() -> None:
     ],
 )
 def test_nixl_is_known_by_command_and_env(command: str, own: dict[str, str | None]) -> None:
-    """Servers are told to use NIXL by a word of the command, or by variables."""
+    """A word of the command, or variables, make servers use NIXL."""
     assert rdma_off.uses_nixl(command, own)
 
 

@@ -54,7 +54,7 @@ def test_other_hosts_are_found(line: str, option: str) -> None:
     ids=case_name,
 )
 def test_without_other_hosts_ranks_run_here(line: str) -> None:
-    """The container itself is no other host, and a program's options are not the launcher's."""
+    """The container itself is not a remote host, and a program's options are not the launcher's."""
     words = [None if word == "?" else word.strip("'") for word in line.split()]
     assert names_hosts(words) == ""
 
@@ -77,5 +77,5 @@ def test_without_other_hosts_ranks_run_here(line: str) -> None:
     ids=case_name,
 )
 def test_parameters_that_lead_elsewhere(variable: str, value: str | None, sets: bool) -> None:
-    """A hostfile, or a real agent for ssh; `sh` and `false` stand in where there is no ssh."""
+    """A hostfile, or a real agent for ssh; `sh` and `false` replace ssh where it is missing."""
     assert sets_hosts(variable, value) is sets

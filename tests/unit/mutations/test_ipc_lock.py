@@ -207,7 +207,7 @@ def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(pol
 
 @pytest.mark.parametrize("memlock", ["unknown", "limited"])
 def test_other_settings_of_memlock_warn(memlock: str) -> None:
-    """Where containerd's limit holds, or may hold, the user is told."""
+    """Where containerd's limit holds, or may hold, there is a warning."""
     where = context(defaults={"memlock": memlock})
     assert said(secured({"runAsUser": 1000}), where) == [("applied", "Added"), OTHER_USER]
 

@@ -225,7 +225,7 @@ def test_containers_without_a_limit_live_under_the_pods() -> None:
 
 
 def test_what_containers_ask_for_is_summed() -> None:
-    """Each one's request, or else its limit; there is no sum if nobody asks."""
+    """Sum each container's request, or else its limit; without either, there is no sum."""
     ask, limit = sized(None, {"memory": "1Gi"}), sized({"memory": "2Gi"})
     manifest = pod(ask, limit, sized({"memory": "8Gi"}, {"memory": "3Gi"}), sized())
     assert summed_request("memory", containers_of(manifest)) == "6Gi"

@@ -105,7 +105,7 @@ def test_only_targets_lose_theirs() -> None:
 def test_it_is_kept_where_somebody_says_so(
     annotations: dict[str, str], defaults: dict[str, str], message: str
 ) -> None:
-    """That is no news, and not in the status."""
+    """The reason is quiet: the status does not list it."""
     decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
     assert told(decision, NAME) == [("trainer", "skipped", "Kept", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -187,7 +187,7 @@ def test_it_warns_where_the_pod_was_guaranteed() -> None:
 
 
 def test_it_warns_of_an_unbounded_memory_volume() -> None:
-    """Only the limit bounded it; the targets that mount it are told."""
+    """Only the limit bounded it; the targets that mount it get a warning."""
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
     volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
     manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
@@ -213,7 +213,7 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
     "shared", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "volcano.sh/vgpu-number"]
 )
 def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
-    """Other pods live on the node; it is no news, and the pod itself may still say drop."""
+    """Other pods use the node. The reason is quiet, and the pod itself may still say drop."""
     one = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
     message = "kept: other pods share the GPU, and so the node's memory"
     decision = decide_on(pod(one))
@@ -243,13 +243,13 @@ def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
 
 
 def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
-    """Make a pod with a memory limit of its own."""
+    """Make a pod with its own memory limit."""
     resources = {"limits": {"memory": "1Ti", "cpu": "8"}, **more.pop("resources", {})}
     return pod(*containers, resources=resources, **more)
 
 
 def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> None:
-    """A container with a limit of its own does not."""
+    """A container with its own limit does not."""
     manifest = level(
         container("a", resources=amounts(GPU)),
         container("proxy", resources=amounts({"memory": "1Gi"})),

@@ -85,7 +85,7 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
 
 
 def test_what_todays_toolkits_do_is_said_beforehand() -> None:
-    """Under CDI nothing tells a part of a node's GPUs apart, and the script fails closed."""
+    """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
         "if GPUs come by CDI, today's default, a pod without all GPUs of its node exits with 1"
     )

@@ -272,7 +272,7 @@ PER_GPU = fabric(
     ids=("one", "three", "all", "as many", "none"),
 )
 def test_fewer_devices_than_gpus_have_are_told_of(limits: dict[str, str], have: int) -> None:
-    """Traffic of all GPUs goes over those; a user who writes 0 has said so."""
+    """The traffic of all GPUs goes over those; a user who writes 0 has chosen that."""
     decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
     warnings = [one for one in told(decision, NAME) if one[1] == "warned"]
     message = f"requests {have} of the 4 devices that fabric per-gpu has for it"

@@ -42,7 +42,7 @@ def test_what_the_verdict_says_is_not_said_again() -> None:
 
 
 def test_a_launcher_is_not_told_what_only_matters_to_others() -> None:
-    """It needs no fabric of its own."""
+    """The pod itself needs no fabric."""
     verdict = Verdict.of(Reason("Launcher", "", rdma="none"), "it launches")
     assert single_lines(verdict, WHY, "no fabric", []) == ()
 

@@ -707,7 +707,7 @@ def noted(manifest: PodManifest, where: Context | None = None) -> list[tuple[str
 
 
 def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
-    """Whatever asks for it is named; a pod without targets and launchers is not told."""
+    """The warning names what asks for it; pods without targets, and launchers, get none."""
     sentence = 'Istio ({}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
     labels = {"sidecar.istio.io/inject": "true"}
     said = sentence.format("label sidecar.istio.io/inject")

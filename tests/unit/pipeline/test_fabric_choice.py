@@ -78,7 +78,7 @@ def test_nothing_says_which_fabric() -> None:
     "name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "rdma/elsewhere"]
 )
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
-    """The user learns what the configuration lacks; a quantity of zero is no device."""
+    """The message says what the configuration lacks; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
         f"no fabric claims {name} in container trainer: "
         "name one with rdma.lab/fabric (north, south, east)"
@@ -385,6 +385,6 @@ def test_defaults_choose_among_what_is_left(
 
 
 def test_a_default_that_does_not_fit_is_not_used() -> None:
-    """It is no evidence, so there is no conflict either."""
+    """It is not evidence, so it cannot contradict anything either."""
     where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
     assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS

@@ -321,7 +321,7 @@ def test_labels_that_no_node_has_are_named(manifest: PodManifest, missing: list[
 def test_without_nodes_a_product_under_another_label_is_named(
     manifest: PodManifest, key: str
 ) -> None:
-    """A key that no fabric lists is no evidence; where the fabric is known it need not be."""
+    """A key that no fabric lists is not evidence; if the fabric is known, none is needed."""
     sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
     assert wrong(manifest) == ([sentence] if key else [])
     assert wrong(manifest, known=True) == []

@@ -234,7 +234,7 @@ def test_a_long_status_counts_instead_of_listing() -> None:
 
 
 def crowded(left: int, letter: str = "x") -> dict[str, str]:
-    """Fill the annotations of a pod but for so many bytes of a status."""
+    """Fill the annotations of a pod, and leave room for a status of that many bytes."""
     room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - left
     size = size_of(letter)
     return {"note": letter * (room // size) + "x" * (room % size)}

@@ -65,7 +65,7 @@ def test_a_pod_may_have_no_target(manifest: PodManifest) -> None:
 
 
 def test_containers_with_gpus_are_the_targets() -> None:
-    """All of them, whoever else has an RDMA resource or launches ranks."""
+    """All of them are targets, even if others have an RDMA resource or launch ranks."""
     manifest = pod(
         rdma(),
         gpu("a", 2),
@@ -116,7 +116,7 @@ def test_ranks_that_want_no_device_are_left_out_beside_others() -> None:
 
 
 def test_one_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
-    """The ranks of the pod are in other pods, as far as anything tells."""
+    """As far as the pod shows, its ranks are in other pods."""
     manifest = pod(
         container("a", command=MPIRUN), container("b", command=["ray", "start", "--head"])
     )

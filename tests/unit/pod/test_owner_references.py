@@ -41,7 +41,7 @@ def test_a_deployment_is_known_by_its_replica_set() -> None:
 
 
 def test_a_replica_set_of_its_own_has_no_deployment() -> None:
-    """Its name does not end in the hash, or there is none."""
+    """Its name does not end in the hash, or the pod has no hash."""
     for labels in ({"pod-template-hash": "77"}, {}):
         pod = owned(reference("ReplicaSet", "serve-5d8f"), **labels)
         assert [owner.kind for owner in owners_of(pod)] == ["ReplicaSet"]
@@ -70,7 +70,7 @@ def test_a_job_set_is_named_by_its_pods() -> None:
     ids=case_name,
 )
 def test_malformed_references_are_none(manifest: dict[str, Any]) -> None:
-    """The API server rejects them, and nobody is told."""
+    """The API server rejects such references, and no Event is made."""
     assert owners_of(manifest) == ()
 
 

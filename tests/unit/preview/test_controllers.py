@@ -129,7 +129,7 @@ def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_one_edit() -> Non
 
 
 def test_what_only_the_second_kind_of_pod_needs_is_written() -> None:
-    """Workers without GPUs are no targets; the launcher still gets hcoll switched off."""
+    """Workers without GPUs are not targets; the launcher still gets hcoll switched off."""
     kind = "kubeflow.org/v1alpha1 MPIJob"
     document, report = previewed(workload(kind, {"gpus": 8, "template": template(command=MPIRUN)}))
     (ops,) = patches([document], report)
@@ -170,7 +170,7 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
 
 @pytest.mark.parametrize("kind", ["batch.volcano.sh/v1alpha1 Job", "kubeflow.org/v3 MPIJob"])
 def test_a_kind_that_is_not_known_is_told(kind: str) -> None:
-    """Its controller may add anything; two templates are told once."""
+    """Its controller may add anything; two templates of one object get one note."""
     tasks = [{"template": template(**GPU)}, {"template": template(**GPU)}]
     _, report = previewed(workload(kind, {"tasks": tasks}))
     word = kind.rpartition(" ")[2]

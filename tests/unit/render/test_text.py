@@ -258,7 +258,7 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
 
 
 def test_colours_come_only_where_asked() -> None:
-    """By default there are none, for pipes."""
+    """By default there are no colors, since the output may go to a pipe."""
     report = Report(previews=(preview(patched(ADDED)),))
     assert "\x1b" not in report_text(report)
     assert "\x1b[32mapplied" in report_text(report, colour=True)

@@ -108,7 +108,7 @@ def test_a_pod_that_was_not_seen() -> None:
 
 
 def test_a_pod_that_equips_itself() -> None:
-    """A pod with an RDMA resource of its own may have RDMA without the webhook."""
+    """A pod that requests an RDMA resource itself may have RDMA without the webhook."""
     found = explain(live({}, limits={"rdma/rdma_v100": "1"}))
     assert (found.rdma, found.answer.level) == ("unsure", "unsure")
     assert "requests rdma/rdma_v100 itself" in found.answer.text
@@ -210,7 +210,7 @@ def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
 
 
 def test_causes_in_a_log() -> None:
-    """Each cause is told with its first line, how often it occurs, and its remedy."""
+    """Each cause has its first line, the number of its lines, and its remedy."""
     line = "n:1:1 [0] NCCL INFO NET/IB : No device found."
     found = told(explain(live(), logs=(log(line, line), log(previous=True))), "log")
     assert [one.code for one in found] == ["NoChannel", "NoDeviceFound", "NothingTold"]

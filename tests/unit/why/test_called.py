@@ -206,7 +206,7 @@ def test_a_pod_with_a_status() -> None:
     ],
 )
 def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy: str) -> None:
-    """The most certain reason is told, with what to do."""
+    """The answer has the most certain reason, and what to do."""
     found = called(pod, **known)
     assert (found.code, found.level) == (code, "problem")
     assert says in found.text

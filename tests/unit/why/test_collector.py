@@ -92,7 +92,7 @@ BATCH = {
 
 
 def everything(pod: dict[str, Any]) -> dict[str, Any]:
-    """Return the answers to a reader who may read all."""
+    """Return the answers to a reader with all rights."""
     return {
         f"{LAB}/pods/train-0": {key: pod[key] for key in pod if key != "kind"},
         LAB: namespace(),

@@ -19,7 +19,7 @@ def done(**said: Any) -> list[tuple[str, str, str]]:
 
 
 def test_what_was_applied() -> None:
-    """Each mutation is told by its summary."""
+    """Each mutation that was applied is listed with its summary."""
     assert done(applied=["ipc-lock", "hcoll"]) == [
         (
             "Applied",

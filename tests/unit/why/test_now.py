@@ -46,7 +46,7 @@ def test_each_lacking_resource_is_told() -> None:
 
 
 def test_a_resource_that_no_node_offers() -> None:
-    """With the nodes, that is told apart from one that is taken."""
+    """With the nodes, the answer distinguishes that from a resource that is taken."""
     nodes = (node("a"), node("b", rdma_v100="0"), node("c", other="1"))
     first, second = now(pending(), nodes=nodes)
     assert first.code == "Insufficient"
@@ -91,7 +91,7 @@ def test_scheduling_gates() -> None:
     ids=str,
 )
 def test_phases(state: dict[str, Any], code: str, says: str) -> None:
-    """Each phase is told in words."""
+    """Each phase has its sentence."""
     (found,) = now(live(**state))
     assert found.code == code
     assert says in found.text
@@ -157,7 +157,7 @@ def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_containers(fields: dict[str, Any], code: str, says: str, remedy: str) -> None:
-    """What keeps a container from running is told, with what to do."""
+    """The answer says what keeps a container from running, and what to do."""
     _, found = now(of_main(**fields))
     assert found.code == code
     assert says in found.text
@@ -211,7 +211,7 @@ def test_events() -> None:
 
 
 def test_many_events() -> None:
-    """The newest six are told."""
+    """The answer has the newest six."""
     events = tuple(event(f"Reason{number}", "x") for number in range(8))
     assert codes(explain(live(), events=events), "now")[1:] == [
         f"Reason{number}" for number in range(2, 8)
@@ -219,7 +219,7 @@ def test_many_events() -> None:
 
 
 def test_the_last_end_counts() -> None:
-    """How a container ended now is told, and not how it ended before its restart."""
+    """The answer says how a container ended now, not how it ended before its restart."""
     _, found = now(of_main(state=ended(1), lastState=ended(137, "OOMKilled"), restartCount=1))
     assert found.code == "ContainerFailed"
 

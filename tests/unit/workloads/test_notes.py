@@ -1,4 +1,4 @@
-"""What pods are made from, and is no pod template, is told in sentences that are true."""
+"""The notes about parts of documents that pods are made from, but that are not pod templates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_containers_right_under_another_kind(kind: str) -> None:
 
 
 def test_containers_without_images() -> None:
-    """Some kinds leave the image to another object. A pod spec without metadata is no such part."""
+    """Some kinds leave the image to another object. A pod spec without metadata gets no note."""
     bare = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}
     spec = {"template": bare, "engine": bare, "prefill": {"worker": bare, "leader": bare}}
     where = "spec.engine.containers[0], spec.prefill.leader.containers[0]"
@@ -77,7 +77,7 @@ def test_many_kinds_of_places_are_counted() -> None:
 
 
 def test_a_spec_that_is_no_mapping_has_a_message_of_its_own() -> None:
-    """The decision tells what is wrong with it."""
+    """The decision says what is wrong with it."""
     assert notes_of(made("Pod", 5)) == []
 
 

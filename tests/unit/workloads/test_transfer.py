@@ -22,7 +22,7 @@ def add(path: str, value: Any) -> PatchOp:
 
 
 def test_an_append_creates_a_list_that_the_template_lacks() -> None:
-    """The controller made the list in the live pod; the template gets one of its own."""
+    """The controller made the list in the live pod; the template gets its own."""
     one = {"name": "A", "value": "1"}
     made = transferred(
         pod({"name": "main"}),

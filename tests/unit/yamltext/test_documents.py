@@ -264,5 +264,5 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
     ],
 )
 def test_texts_are_joined_by_one_marker(texts: list[str], whole: str) -> None:
-    """A marker is added only where there is none; the parts of a stream join to that stream."""
+    """A marker is added only where it is missing; the joined parts of a stream are that stream."""
     assert joined(texts) == whole

@@ -304,7 +304,7 @@ def test_words_of_a_script_are_edited_in_their_line() -> None:
     ],
 )
 def test_lines_of_a_literal_block_come_and_go(new: str, after: str) -> None:
-    """If the style of the block no longer fits, the value is written anew."""
+    """If the style of the block no longer fits, the value is rewritten."""
     check("a: |\n  1\n  2\n", after, replace("/a", new))
 
 
@@ -323,7 +323,7 @@ def test_words_of_a_folded_script_are_edited_in_their_line() -> None:
 
 
 def test_a_folded_script_that_changes_otherwise_is_written_anew() -> None:
-    """It is also written anew if a new word would change the meaning or needs its own line."""
+    """It is also rewritten if a new word would change the meaning or needs its own line."""
     check("a: >\n  one\n  two\n", "a: |\n  one  two\n", replace("/a", "one  two\n"))
     check("a: >-\n  one\n  two\n", "a: one\n", replace("/a", "one"))
     check("a: >\n  one\n  two\n", "a: |\n  one\n  x two\n", replace("/a", "one\nx two\n"))
@@ -612,7 +612,7 @@ def test_comments_at_the_very_end_are_passed() -> None:
 
 
 def test_lists_too_long_to_compare_are_still_right() -> None:
-    """If thousands of items change in two places, all those between them are written anew."""
+    """If thousands of items change in two places, all those between them are rewritten."""
     items = "".join(f"- {number}\n" for number in range(1500))
     result = spliced(f"a:\n{items}", replace("/a/1", -1), add("/a/1400", "x"))
     assert not result.plain

@@ -239,7 +239,7 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
 
 
 def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
-    """The child is killed; the caller is told what to do, and another child answers the next."""
+    """The child is killed; the answer says what to do, and another child answers the next."""
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)

@@ -59,7 +59,7 @@ def test_ranks_without_gpus_need_a_transport_with_rdma(
 
 
 def test_the_message_names_what_to_remove() -> None:
-    """It stands in the command or in env."""
+    """The setting may be in the command or in env."""
     tcp = verdict_on(ranks("mpirun -mca pml ob1 -mca btl tcp,self a")).message
     assert tcp == "trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
     ob1 = verdict_on(ranks("mpirun -mca pml ob1 a")).message

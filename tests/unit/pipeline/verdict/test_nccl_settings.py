@@ -18,7 +18,7 @@ def test_infiniband_switched_off_is_no_rdma(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["0", "", "0x0", "00", "false", "no"])
 def test_infiniband_not_switched_off_is_fine(value: str) -> None:
-    """NCCL takes what is no number for the default, 0."""
+    """NCCL uses the default, 0, for a value that is not a number."""
     assert judged(pod(gpu(env=env(NCCL_IB_DISABLE=value)))) == EQUIPPED
 
 

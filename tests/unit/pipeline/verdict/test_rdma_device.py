@@ -56,7 +56,7 @@ def test_a_privileged_container_sees_all_devices() -> None:
 def test_without_a_device_there_is_no_rdma(
     annotations: dict[str, str], where: Any, why: str
 ) -> None:
-    """The message says why there is none."""
+    """The message says why the target has no device."""
     verdict = verdict_on(pod(annotations=annotations), context(where))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert verdict.message == f"trainer gets no RDMA device: {why}"
@@ -118,7 +118,7 @@ def inventory(offering: frozenset[str]) -> NodeInventory:
 
 
 def test_what_no_node_offers_is_not_certain() -> None:
-    """Nodes may come, and a device plugin may restart, so it is no certain no."""
+    """Nodes may be added, and a device plugin may restart, so the verdict is unsure, not no."""
     elsewhere = inventory(frozenset({"h100-roce"}))
     assert judged(pod(), context(inventory=elsewhere)) == ("unsure", "ResourceNotOffered")
     assert judged(pod(), context(inventory=inventory(frozenset({"v100-ib"})))) == EQUIPPED

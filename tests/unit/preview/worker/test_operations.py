@@ -45,7 +45,7 @@ def test_a_preview_has_the_format_that_is_asked_for(name: str, begins: bytes) ->
 
 
 def test_yaml_begins_with_what_it_has_no_place_for() -> None:
-    """The warning of a document that is written anew comes first, as on the command line."""
+    """The warning about a rewritten document comes first, as on the command line."""
     limits = b"{name: a, resources: {limits: &x {nvidia.com/gpu: 1}, requests: *x}}"
     body = POD.replace(b"[{name: a}]", b"[" + limits + b"]") + b"unknown: *x\n"
     body = body.replace(b"{name: a}", b"{name: a, annotations: {rdma.lab/no: x}}", 1)

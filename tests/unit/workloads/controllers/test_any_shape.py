@@ -79,7 +79,7 @@ RICH = {
 
 @pytest.mark.parametrize("value", RICH.values(), ids=RICH)
 def test_no_shape_is_an_exception(value: dict[str, Any]) -> None:
-    """Whatever stands in a place, pods come out: the templates themselves if need be."""
+    """Whatever a field contains, the result is pods: if need be, the templates themselves."""
     assert any(found for found in templates_of(value))
     for path in places(value):
         for junk in JUNK:

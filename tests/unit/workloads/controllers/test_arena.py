@@ -64,7 +64,7 @@ def test_a_worker_with_a_command_keeps_it() -> None:
 
 
 def test_the_init_container_of_the_launcher() -> None:
-    """It copies the hostfile, and has limits of its own."""
+    """It copies the hostfile, and has its own limits."""
     (pod,) = lives(et("launcher"))
     (init,) = pod["spec"]["initContainers"]
     assert init["name"] == "init-hostfile"

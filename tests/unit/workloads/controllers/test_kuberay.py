@@ -165,7 +165,7 @@ def test_a_mount_at_dev_shm_stays() -> None:
 
 
 def test_a_head_that_autoscales_has_a_second_container() -> None:
-    """It has limits of its own."""
+    """The init container has its own limits."""
     (pod,) = lives(head(enableInTreeAutoscaling=True))
     main, scaler = pod["spec"]["containers"]
     assert (main["name"], scaler["name"]) == ("main", "autoscaler")
@@ -199,6 +199,6 @@ def test_kinds_that_make_clusters(value: dict[str, Any]) -> None:
     ids=["submitter", "no container"],
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
-    """The pod that submits a job is no node of Ray."""
+    """The pod that submits a job is not a Ray node."""
     (pod,) = lives(value)
     assert "labels" not in pod.get("metadata", {})
