@@ -275,7 +275,7 @@ def test_the_annotation_on_the_workload_itself(cluster: Cluster, kind: str) -> N
     own = {"annotations": {ENABLE: "true"}}
     assert ask(cluster, workload(kind, "policies-on", template(), **own)).advice == [
         (
-            f"annotation rdma.lab/enable on the {kind} itself does nothing: it belongs into the pod"
+            f"annotation rdma.lab/enable on the {kind} itself does nothing: it belongs in the pod"
             " template's metadata.annotations"
         )
     ]

@@ -195,7 +195,7 @@ def test_logs_of_the_cluster(tmp_path: Path, server: AnswersApi) -> None:
 
 
 def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
-    """Why a container could not be looked into is said."""
+    """The answer says why a container could not be inspected."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
     server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--exec")

@@ -343,10 +343,10 @@ def test_with_the_right_to_read_pods_only(
 
 
 def test_exec_that_is_forbidden(space: Space, planted: dict[str, str], researcher: Path) -> None:
-    """Why a container could not be looked into is said."""
+    """The answer says why a container could not be inspected."""
     space.started(planted["well"])
     found = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
-    assert "Container main could not be looked into: " in texts(found, "processes")
+    assert "Container main could not be inspected: " in texts(found, "processes")
     assert "pods/exec" in texts(found, "processes")
     assert "You do not have the right to read the log of container main." in texts(found, "lacking")
 
