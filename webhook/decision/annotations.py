@@ -49,7 +49,7 @@ ANNOTATIONS_LIMIT = 256 * 1024
 
 INVALID_ANNOTATION = Reason(
     "InvalidAnnotation",
-    "A rdma.lab/* annotation is malformed or names what is not there.",
+    "An rdma.lab/* annotation has an invalid value, or names something that does not exist.",
     rdma="no",
 )
 
@@ -167,7 +167,7 @@ def _skip(ours: Mapping[str, Any], mutations: frozenset[str]) -> frozenset[str]:
     if wrong:
         known = ", ".join(sorted(mutations))
         meant = "".join(_meant(name, mutations) for name in wrong[:_SHOWN])
-        raise _malformed(SKIP, ", ".join(wrong), f"of these: {known}{meant}")
+        raise _malformed(SKIP, ", ".join(wrong), f"one or more of {known}{meant}")
     return frozenset(names)
 
 

@@ -30,7 +30,7 @@ MOST_CONTAINERS = 100
 MOST_ENTRIES = 5_000
 
 POD_TOO_LARGE = Reason(
-    "PodTooLarge", "The pod has more containers or entries of lists than are read.", rdma="no"
+    "PodTooLarge", "The pod has more containers or list entries than the webhook reads.", rdma="no"
 )
 _REMEDY = f"split it, or leave out the annotation {ENABLE}"
 

@@ -29,12 +29,17 @@ from webhook.shelltext.insert import insert_after
 from webhook.shelltext.read import PROBLEMS, UNCLEAR
 
 ADDED = Reason("Added", "hcoll is switched off in env, and in commands that are Open MPI's.")
-PRESENT = Reason("Present", "The environment switches hcoll off already.", quiet=True)
-USER_VALUE = Reason("UserValue", "The user's own environment settles hcoll.")
-ENV_FROM = Reason("EnvFrom", "envFrom may hold the variable, so nothing is written.")
+IN_CASE = Reason(
+    "AddedInCase",
+    "hcoll is switched off in env, in case something starts Open MPI; nothing suggests it.",
+    quiet=True,
+)
+PRESENT = Reason("Present", "The environment already switches hcoll off.", quiet=True)
+USER_VALUE = Reason("UserValue", "The user's own environment configures hcoll.")
+ENV_FROM = Reason("EnvFrom", "envFrom may set the variable, so nothing is written.")
 NO_MPI = Reason(
     "NoMPI",
-    "envFrom may hold the variable, and nothing in the container speaks of MPI.",
+    "envFrom may set the variable, and nothing in the container suggests MPI.",
     quiet=True,
 )
 CPU_RANKS = Reason(
@@ -88,7 +93,8 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
     launches = scope.commands.launches(path)
     told = _flag(draft, scope, path) if launches and policy == "auto" else ""
     draft.append((*path, "env"), entry(SWITCH, "0"))
-    draft.applied(name, ADDED, f"set {SWITCH}=0{told}")
+    reason = ADDED if _speaks_of_mpi(scope, path) else IN_CASE
+    draft.applied(name, reason, f"set {SWITCH}=0{told}")
     for launch in launches:
         if launch.behind or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
@@ -100,9 +106,9 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     if not _speaks_of_mpi(scope, container.path):
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
-    draft.skipped(container.name, ENV_FROM, f"envFrom may hold {SWITCH}")
+    draft.skipped(container.name, ENV_FROM, f"envFrom may set {SWITCH}")
     line = f'{{name: {SWITCH}, value: "0"}}'
-    draft.warned(container.name, ENV_FROM, f"hcoll stays on; put into env: {line}")
+    draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
 
 
 def _speaks_of_mpi(scope: Scope, path: Path) -> bool:
@@ -122,9 +128,9 @@ def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:
     for item in items(manifest, ("env",)):
         if item.get("name") in _SETTLING:
             if item == _ENTRY:
-                draft.already(name, PRESENT, f"{SWITCH}=0 is there already")
+                draft.already(name, PRESENT, f"{SWITCH}=0 is already set")
             else:
-                draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which settles hcoll")
+                draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which configures hcoll")
             return True
     return False
 
@@ -169,7 +175,7 @@ MUTATION = Mutation(
     summary="switches off Open MPI's hcoll",
     needs=Needs.NOTHING,
     reasons=(
-        *(ADDED, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
+        *(ADDED, IN_CASE, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
         *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),
     ),
     mutate=mutate,

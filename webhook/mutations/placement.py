@@ -12,7 +12,7 @@ from webhook.decision.scope import Mutation, Needs, Scope
 from webhook.pod.manifest import NODE_TERMS, items, mapping
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.")
-PRESENT = Reason("Present", "The pod selects the fabric's nodes already.")
+PRESENT = Reason("Present", "The pod already selects the fabric's nodes.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric says pin: never.", quiet=True)
 SELECTED = Reason("UserSelects", "The pod selects nodes by one of the fabric's keys itself.")
 

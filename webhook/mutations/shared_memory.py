@@ -20,9 +20,9 @@ WHERE = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"
 
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.")
-PRESENT = Reason("Present", "Our memory volume is mounted at /dev/shm already.")
+PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", quiet=True)
-USER_MOUNT = Reason("UserMount", "The user mounts something at /dev/shm.", quiet=True)
+USER_MOUNT = Reason("UserMount", "The pod mounts a volume at /dev/shm.", quiet=True)
 HOST_IPC = Reason("HostIPC", "hostIPC: /dev/shm is the node's own.", quiet=True)
 NVLINK = Reason("NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", quiet=True)
 NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME}.")
@@ -32,7 +32,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     """Mount shared memory of the fabric's size into every target without a mount at /dev/shm."""
     size = None if scope.fabric is None else scope.fabric.shared_memory
     if size is None:
-        draft.skipped("", NOT_CONFIGURED, "no fabric asks for it")
+        draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
     elif flag(draft.pod, ("spec", "hostIPC")):
         draft.skipped("", HOST_IPC, "hostIPC: /dev/shm is the node's own")
     elif scope.requests.nvlink:
@@ -49,9 +49,11 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
         if mount is not None and (taken or mount.get("name") != VOLUME):
             draft.skipped(target.name, USER_MOUNT, f"your own mount at {WHERE} stays")
         elif taken:
-            draft.skipped(target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the name is ours")
+            draft.skipped(
+                target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"
+            )
         elif mount is not None:
-            draft.already(target.name, PRESENT, f"{WHERE} is our memory volume already")
+            draft.already(target.name, PRESENT, f"{WHERE} is already the fabric's memory volume")
         else:
             if volume is None:
                 volume = {"name": VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": size}}

@@ -80,14 +80,14 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     named = scope.namespace.annotations.get(FABRIC)
     known = isinstance(named, str) and named in scope.fabrics.fabrics
     if scope.fabric is None and named is not None and not known:
-        message = f"annotation {FABRIC} of the namespace is {named!r:.40}, which is no fabric"
+        message = f"the namespace's annotation {FABRIC} is {named!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     for injector in OTHER_INJECTORS:
         if injector in scope.annotations:
-            message = f"annotation {injector} asks another webhook for RDMA too"
+            message = f"annotation {injector} also asks another webhook for RDMA"
             draft.warned("", OTHER_INJECTOR, message)
     if standing.lacks_host_network and scope.fabric is not None and scope.targets:
-        message = f"no RDMA: fabric {scope.fabric.name} needs hostNetwork, which the pod lacks"
+        message = f"fabric {scope.fabric.name} needs hostNetwork: true, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
 
 
@@ -99,7 +99,7 @@ def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:
             rest = standing.message
         elif not launcher.elsewhere:
             rest = f"if its ranks run in this pod, set {FABRIC}"
-        message = f"taken for a launcher ({launcher.evidence}): {rest}"
+        message = f"recognized as a launcher by {launcher.evidence}: {rest}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 

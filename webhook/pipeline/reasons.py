@@ -31,16 +31,18 @@ from webhook.pipeline.examine.targets import (
 from webhook.pipeline.surroundings import SURROUNDINGS
 from webhook.pipeline.verdict import REASONS as VERDICTS
 
-PATCHED = Reason("Patched", "The pod was changed as the outcomes say.")
-ALREADY_PATCHED = Reason("AlreadyPatched", "Everything is in place; nothing was left to change.")
+PATCHED = Reason("Patched", "The pod was changed; the outcomes say how.")
+ALREADY_PATCHED = Reason(
+    "AlreadyPatched", "The pod has everything already, so nothing was changed."
+)
 #: The reasons of decisions for which all mutations ran.
 WHOLE = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason("NotOptedIn", 'The pod has no annotation rdma.lab/enable: "true".')
 INVALID_POD = Reason(
-    "InvalidPod", "A field has a type or value that the API server refuses.", rdma="no"
+    "InvalidPod", "A field has a type or value that the API server rejects.", rdma="no"
 )
 MUTATION_FAILED = Reason(
-    "MutationFailed", "A mutation cannot let the pod through; its outcome says why.", rdma="no"
+    "MutationFailed", "A mutation denies the pod; its outcome says why.", rdma="no"
 )
 #: The reasons for denying a pod.
 DENIALS = (
@@ -65,15 +67,19 @@ DECISION_REASONS = (
     FOREIGN_NIC,
     *DENIALS,
 )
-UNKNOWN_ANNOTATION = Reason("UnknownAnnotation", "A rdma.lab/* key that means nothing to us.")
+UNKNOWN_ANNOTATION = Reason(
+    "UnknownAnnotation", "The pod has an rdma.lab/* annotation that the webhook does not know."
+)
 FACTS_UNKNOWN = Reason(
-    "NamespaceUnknown", "The namespace is not known yet: its default is not used, limits are kept."
+    "NamespaceUnknown",
+    "The namespace is not known yet: memory limits stay, and its rdma.lab/fabric is not used.",
 )
 NAMESPACE_FABRIC = Reason(
-    "NamespaceFabric", "The namespace's rdma.lab/fabric names no fabric, so it says nothing."
+    "NamespaceFabric",
+    "The namespace's rdma.lab/fabric names a fabric that does not exist, and is ignored.",
 )
 OTHER_INJECTOR = Reason(
-    "OtherInjector", "Another webhook is asked for RDMA too: what both add may be there twice."
+    "OtherInjector", "The pod also asks another webhook for RDMA, so resources may be added twice."
 )
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
 #: The reasons that explain a verdict. No other reason decides one.

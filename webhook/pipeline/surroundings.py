@@ -14,14 +14,15 @@ from webhook.pod.networking import istio_sidecar, lacks_cluster_dns
 from webhook.pod.volumes import infiniband_volumes, mounted_path
 
 ISTIO = Reason(
-    "IstioSidecar", "Istio's proxy takes over the TCP connections between ranks.", rdma="unsure"
+    "IstioSidecar", "Istio's proxy intercepts the TCP connections between ranks.", rdma="unsure"
 )
 HOST_DNS = Reason(
     "HostNetworkDNS",
-    "With hostNetwork, names of Services resolve by dnsPolicy: ClusterFirstWithHostNet only.",
+    "A pod with hostNetwork resolves Service names only with dnsPolicy: ClusterFirstWithHostNet.",
 )
 HOST_PATH = Reason(
-    "HostPathDevices", "A hostPath shows RDMA devices; only those that a plugin gave can be opened."
+    "HostPathDevices",
+    "A hostPath shows RDMA devices; the container can open only those of a plugin's resource.",
 )
 SURROUNDINGS = (ISTIO, HOST_DNS, HOST_PATH)
 
@@ -48,12 +49,14 @@ def note_surroundings(draft: Draft, scope: Scope) -> Surroundings:
         message = f'Istio ({sidecar}) proxies the ranks\' TCP: sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
     if lacks_cluster_dns(pod):
-        message = "with hostNetwork, names of Services need dnsPolicy: ClusterFirstWithHostNet"
+        message = (
+            "with hostNetwork, Service names resolve only with dnsPolicy: ClusterFirstWithHostNet"
+        )
         draft.warned("", HOST_DNS, message)
     shown = infiniband_volumes(pod)
     for target in scope.targets if shown else ():
         where = mounted_path(pod, target.path, shown)
         if where and not flag(pod, (*target.path, "securityContext", "privileged")):
-            message = f"hostPath {where} shows devices; only those of a plugin's resource open"
+            message = f"hostPath {where} shows devices that only a device plugin's resource opens"
             draft.warned(target.name, HOST_PATH, message)
     return Surroundings(sidecar, shown)

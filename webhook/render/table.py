@@ -51,6 +51,10 @@ class Sheet:
         """All lines so far, each with its line break."""
         return "".join(f"{line}\n" for line in self._lines)
 
+    def fits(self, *spans: Span) -> bool:
+        """Return whether spans fit on one line."""
+        return sum(cell_len(visible(span.words)) for span in spans) <= self._width
+
     def blank(self) -> None:
         """Add an empty line."""
         self._lines.append("")

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL
-from webhook.decision.outcome import Decision, Outcome, Status
+from webhook.decision.outcome import Decision, Outcome, Status, Verdict
+from webhook.pipeline.examine.targets import TAKEN_FOR_LAUNCHER
+from webhook.pipeline.verdict import EQUIPPED
 from webhook.pod.path import dotted
 from webhook.render.headline import Barrier, barrier_of, headline_of, not_opted_in
 from webhook.render.report import NO_TEMPLATE, Preview, Report, first_names, folded
@@ -38,6 +40,8 @@ _NOTES = 200
 _NAMES = 12
 #: The most words that a warning may have beyond a reason and still count as a repetition.
 _FEW = 3
+#: Below what names reason codes.
+_EXPLAINED = "rdma-webhook why CODE explains a code in brackets"
 _ATTENTION = Span("!", "yellow")
 _OPEN = Span("?", "yellow")
 
@@ -49,6 +53,14 @@ class _Row(NamedTuple):
     status: Status
     warns: bool  #: whether a skipped mutation also has a warning
     message: str
+    code: str  #: the reason code of what was skipped or warned of, or failed; else ""
+
+
+class _Shown(NamedTuple):
+    """What was written about some pods: the number of warnings, and of reason codes."""
+
+    warnings: int
+    codes: int
 
 
 def report_text(
@@ -59,12 +71,15 @@ def report_text(
     if report.example:
         sheet.paragraph(Span(_example(report.example, ways)), sign=_ATTENTION)
         sheet.blank()
-    warnings = 0
+    shown = _Shown(0, 0)
     for preview in report.previews:
-        warnings += _show(sheet, preview, ways)
+        more = _show(sheet, preview, ways)
+        shown = _Shown(shown.warnings + more.warnings, shown.codes + more.codes)
         sheet.blank()
     _remark(sheet, report, ways)
-    sheet.paragraph(*_summary(report, warnings))
+    sheet.paragraph(*_summary(report, shown.warnings))
+    if shown.codes:
+        sheet.paragraph(Span(_EXPLAINED, "dim"))
     return sheet.text
 
 
@@ -72,19 +87,35 @@ def _example(names: str, ways: Ways) -> str:
     return f"EXAMPLE: these are example fabrics ({names}), not yours; {ways.fabrics}"
 
 
-def _show(sheet: Sheet, preview: Preview, ways: Ways) -> int:
-    """Write all about one pod; return the number of rows with a warning."""
+def _show(sheet: Sheet, preview: Preview, ways: Ways) -> _Shown:
+    """Write all about one pod; return what to say of it below."""
     decision = preview.decision
     barrier = barrier_of(decision)
     loud = [one for one in decision.outcomes if not (one.reason.quiet or barrier.tells(one))]
-    sheet.paragraph(*_heading(preview))
+    _head(sheet, preview)
     _judge(sheet, preview, barrier, ways)
     rows = _rows(loud)
     if rows:
         sheet.table(_COLUMNS, list(_cells(rows)), indent=2 * _INDENT)
     for line in _silent(decision, loud):
         sheet.paragraph(Span(line, "dim"), indent=2 * _INDENT)
-    return sum(row.warns or row.status == "warned" for row in rows)
+    warnings = sum(row.warns or row.status == "warned" for row in rows)
+    return _Shown(warnings, sum(bool(row.code) for row in rows) + bool(_code(preview)))
+
+
+def _head(sheet: Sheet, preview: Preview) -> None:
+    """Write which pod it is; who creates it is on a line of its own where there is no room."""
+    heading = list(_heading(preview))
+    if preview.controller:
+        role = f"{preview.role}, " if preview.role else ""
+        creator = Span(f"({role}as {preview.controller} creates it)", "dim")
+        if sheet.fits(*heading, Span("  "), creator):
+            heading += [Span("  "), creator]
+        else:
+            sheet.paragraph(*heading)
+            sheet.paragraph(creator, indent=_INDENT)
+            return
+    sheet.paragraph(*heading)
 
 
 def _heading(preview: Preview) -> Iterator[Span]:
@@ -93,9 +124,6 @@ def _heading(preview: Preview) -> Iterator[Span]:
     if preview.path:
         yield Span(f"  {preview.path}")
     yield Span(f"  {preview.source}:{preview.line}", "dim")
-    if preview.controller:
-        role = f"{preview.role}, " if preview.role else ""
-        yield Span(f"  ({role}as {preview.controller} creates it)", "dim")
 
 
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None:
@@ -105,12 +133,28 @@ def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, ways: Ways) -> None
     because = _because(preview, ways)
     if because:
         line.append(Span(f": {because}"))
+    line += [Span(_assumed(preview.verdict), "dim"), Span(_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
     more = [preview.hint, _if_called(preview)]
     if not not_opted_in(preview) and barrier.message not in because:
         more.append(barrier.message)
     for sentence in filter(None, more):
         sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)
+
+
+def _assumed(verdict: Verdict | None) -> str:
+    """Return what an equipped pod's verdict assumes: ", assuming that …", or ""."""
+    if verdict is None or verdict.because is not EQUIPPED:
+        return ""
+    return verdict.message.removeprefix(EQUIPPED.sentence)
+
+
+def _code(preview: Preview) -> str:
+    """Return the code that explains why a pod has no RDMA, or may have none; else ""."""
+    verdict = preview.verdict
+    if verdict is None or verdict.rdma in ("yes", "none"):
+        return ""
+    return f" [{verdict.because.code}]"
 
 
 def _because(preview: Preview, ways: Ways) -> str:
@@ -136,7 +180,8 @@ def _if_called(preview: Preview) -> str:
     if verdict is None or preview.verdict is verdict:
         return ""
     called = headline_of(replace(preview, called=None))
-    return f"if it were called: {called.word}: {verdict.message}"
+    rest = f": {verdict.message}" if verdict.rdma != "yes" else _assumed(verdict)
+    return f"if it were called: {called.word}{rest}"
 
 
 def _fabric(preview: Preview) -> Iterator[Span]:
@@ -156,7 +201,7 @@ def _cells(rows: Mapping[_Row, list[str]]) -> Iterator[list[Span]]:
             Span(f"{row.status} !", "yellow")
             if row.warns
             else Span(row.status, _STYLES[row.status]),
-            Span(row.message),
+            Span(f"{row.message} [{row.code}]" if row.code else row.message),
         ]
         previous = row.mutation
 
@@ -177,7 +222,10 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
     rows: dict[_Row, list[str]] = {}
     for one in said:
         mark = one.status == "skipped" and (one.mutation, one.container) in warns
-        row = _Row(one.mutation, one.status, mark, one.message or one.reason.code)
+        # Who was recognized as a launcher needs no explanation.
+        plain = one.status in ("applied", "already") or one.reason is TAKEN_FOR_LAUNCHER
+        code = "" if plain else one.reason.code
+        row = _Row(one.mutation, one.status, mark, one.message or one.reason.sentence, code)
         rows.setdefault(row, []).append(one.container or "(pod)")
     return rows
 
@@ -202,6 +250,10 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
         for outcome in decision.outcomes
         if outcome.mutation not in shown and outcome.status != "warned"
     ]
+    also = dict.fromkeys(one.message for one in silent if one.status == "applied")
+    if also:
+        yield f"also {', '.join(also)}"
+        silent = [one for one in silent if one.message not in also]
     held = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
     idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in held}
     for label, names in (("held back", held), ("nothing to do", idle)):
@@ -214,7 +266,7 @@ def _remark(sheet: Sheet, report: Report, ways: Ways) -> None:
     unsure = [one for one in report.previews if one.called is None and not not_opted_in(one)]
     unknown = dict.fromkeys(one.namespace for one in unsure if not one.labels_known)
     if unknown:
-        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=_OPEN)
+        sheet.paragraph(Span(_unknown(list(unknown), ways)), sign=Span("note:", "dim"))
     for why in dict.fromkeys(one.called_because for one in unsure if one.labels_known):
         sheet.paragraph(
             Span(f"it is not known whether the webhook would be called: {why}"), sign=_OPEN
@@ -233,11 +285,11 @@ def _others(notes: int) -> list[str]:
 
 
 def _unknown(namespaces: list[str], ways: Ways) -> str:
-    one = len(namespaces) == 1
     names = first_names(namespaces, most=_NAMES)
+    which = f"namespace {names} has" if len(namespaces) == 1 else f"namespaces {names} have"
     return (
-        f"the labels of namespace{'' if one else 's'} {names} are not known; "
-        f'{"it needs" if one else "each needs"} {LABEL}: "true" ({ways.labels})'
+        f'the webhook is called only if {which} the label {LABEL}: "true", which is not known '
+        f"here: {ways.labels}"
     )
 
 

@@ -19,14 +19,14 @@ class Ways(NamedTuple):
 #: With the options of `rdma-webhook preview`.
 OPTIONS = Ways(
     "--enable",
-    "read them with --live, or state them with --facts FILE or --namespace-label",
+    f"give --live, --namespace-label {LABEL}=true or --facts FILE",
     "give yours with -c FABRICS",
     "give it with -c, or use check-config",
 )
 #: With the parameters of `/preview`.
 PARAMETERS = Ways(
     "?enable=true",
-    f"state it with ?namespace-label={LABEL}=true",
+    f"give ?namespace-label={LABEL}=true",
     "this server was started without fabrics",
     "this server has its own; send a pod or a workload",
 )

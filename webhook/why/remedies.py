@@ -260,6 +260,7 @@ REMEDIES: dict[str, str] = {
     "AnnotationDiffers": "Remove the annotation rdma.lab/nccl-conf: the webhook writes it.",
     "AnnotationUnused": "Remove the annotation rdma.lab/nccl-conf.",
     # hcoll
+    "AddedInCase": "",
     "Off": "",
     "NoMPI": "",
     "CPURanks": (

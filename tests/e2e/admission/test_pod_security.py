@@ -27,7 +27,7 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.added_capabilities() == []
     assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
     assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
-    says = f"ipc-lock trainer: no IPC_LOCK: namespace label {LABEL}: {level} refuses it"
+    says = f"ipc-lock trainer: no IPC_LOCK: namespace label {LABEL}: {level} forbids it"
     assert answer.status["because"] == "MemlockUnknown"
     assert answer.warnings == [
         (

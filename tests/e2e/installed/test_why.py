@@ -172,14 +172,14 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "ambiguous",
             "no",
-            ["No RDMA: what the pod says fits several fabrics: name one with rdma.lab/fabric"],
+            ["No RDMA: the pod matches several fabrics: set rdma.lab/fabric"],
         ),
         (
             "non-root",
             "unsure",
             [
                 "RDMA over v100-ib is not certain: IPC_LOCK does not help a target",
-                "NonRoot: IPC_LOCK does nothing for a user other than root",
+                "NonRoot: IPC_LOCK has no effect for a user other than root",
             ],
         ),
         ("disabled", "no", ["No RDMA: the user's NCCL_IB_DISABLE=1 turns RDMA off"]),
@@ -273,7 +273,7 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     other.create(job(other, "train", other.pod("x", V100)))
     found = explained(other, pod_of(other, "train"))
     assert found["rdma"] == "unsure"
-    sentence = "PodSecurity: The namespace enforces a Pod Security level that refuses IPC_LOCK."
+    sentence = "PodSecurity: The namespace enforces a Pod Security level that forbids IPC_LOCK."
     assert sentence in texts(found, "done")
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 

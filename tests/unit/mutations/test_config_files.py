@@ -76,7 +76,7 @@ def test_a_worker_gets_text_volume_and_mount() -> None:
 def test_the_hidden_file_of_the_image_is_told() -> None:
     """The message says so as a condition: admission does not see whether there is such a file."""
     assert decide(pod(worker())).outcomes[-1].message == (
-        "mounted /etc/nccl.conf; a file of the image there would be hidden"
+        "mounted /etc/nccl.conf, which hides a file of the image there"
     )
 
 
@@ -168,7 +168,7 @@ def test_a_second_decision_finds_the_same(name: str) -> None:
 def test_a_variable_left_out_is_named() -> None:
     """The message names each variable that is left out."""
     assert decide(PODS["they differ"]).outcomes[1].message == (
-        "/etc/nccl.conf leaves out NCCL_IB_HCA: not one literal for all containers"
+        "/etc/nccl.conf leaves out NCCL_IB_HCA: not one literal value in all containers"
     )
 
 

@@ -67,7 +67,7 @@ def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
     added = "set NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"
     assert told(first) == [("trainer", "applied", "Added", added)]
     second = decide_on(first.pod, members)
-    present = ("trainer", "already", "Present", "all variables are there already")
+    present = ("trainer", "already", "Present", "the container already has all variables")
     assert told(second) == [present]
     assert second.patch == ()
 
@@ -75,7 +75,9 @@ def test_a_fabric_that_sets_no_more_than_the_sockets_finds_them_there() -> None:
 def test_a_container_may_have_all_of_it() -> None:
     """If all values are already the fabric's, nothing is written."""
     decision = decide_on(trainer(**FULL))
-    assert told(decision) == [("trainer", "already", "Present", "all variables are there already")]
+    assert told(decision) == [
+        ("trainer", "already", "Present", "the container already has all variables")
+    ]
     assert ops(decision, NAME) == []
 
 
@@ -110,13 +112,13 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
             "trainer",
             "warned",
             "UserValue",
-            "kept your NCCL_IB_HCA=mlx5_1, where the fabric has =mlx5_0,mlx5_1",
+            "kept your NCCL_IB_HCA=mlx5_1; the fabric has =mlx5_0,mlx5_1",
         ),
         (
             "trainer",
             "warned",
             "UserValue",
-            "kept your UCX_NET_DEVICES, where the fabric has mlx5_0:1,mlx5_1:1,eth0",
+            "kept your UCX_NET_DEVICES; the fabric has mlx5_0:1,mlx5_1:1,eth0",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["env"][:2] == own
@@ -154,23 +156,23 @@ def test_env_from_may_hold_the_names() -> None:
             "trainer",
             "skipped",
             "EnvFrom",
-            "envFrom may hold them: NCCL_* go by /etc/nccl.conf",
+            "envFrom may set them; NCCL_* go into /etc/nccl.conf",
         ),
         (
             "trainer",
             "warned",
             "EnvFrom",
             (
-                "envFrom may hold GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: not set; "
-                "put them into env yourself"
+                "not set, since envFrom may set them: GLOO_SOCKET_IFNAME, UCX_NET_DEVICES; "
+                "add them to env"
             ),
         ),
     ]
     assert values(decision) == {"A": "b"}
     assert decision.warnings[1:] == (
         (
-            "rdma.lab: env trainer: envFrom may hold GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: not set; "
-            "put them into env yourself"
+            "rdma.lab: env trainer: not set, since envFrom may set them: GLOO_SOCKET_IFNAME, "
+            "UCX_NET_DEVICES; add them to env"
         ),
     )
 
@@ -188,12 +190,12 @@ def test_without_files_env_from_keeps_all_of_it_out(
     manifest = pod(gpu(envFrom=source), annotations=annotations)
     decision = all_decide_on(manifest, context(defaults=defaults))
     assert told(decision) == [
-        ("trainer", "skipped", "EnvFrom", "envFrom may hold them"),
+        ("trainer", "skipped", "EnvFrom", "envFrom may set them"),
         (
             "trainer",
             "warned",
             "EnvFrom",
-            f"envFrom may hold {', '.join(FULL)}: not set; put them into env yourself",
+            f"not set, since envFrom may set them: {', '.join(FULL)}; add them to env",
         ),
     ]
 
@@ -290,7 +292,7 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
         "launcher",
         "warned",
         "EnvFrom",
-        f"envFrom may hold {', '.join(FULL)}: not set; put them into env yourself",
+        f"not set, since envFrom may set them: {', '.join(FULL)}; add them to env",
     )
 
 
@@ -374,7 +376,7 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
     other = fabric("other", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
     found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
-    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other, where the fabric has "
+    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other; the fabric has "
     assert found == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
     far = fabric("far", env=FabricEnv(nccl=(("NCCL_IB_HCA", "=mlx5_9"),)))
     found = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))

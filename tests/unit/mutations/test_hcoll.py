@@ -30,8 +30,10 @@ def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str
 def test_targets_get_the_variable() -> None:
     """They get it even without a sign of MPI, since a script in the image may start ranks."""
     decision = decide_on(pod(gpu()))
-    assert told(decision, NAME) == [("trainer", "applied", "Added", SET)]
+    assert told(decision, NAME) == [("trainer", "applied", "AddedInCase", SET)]
     assert ops(decision, NAME)[-1]["value"] == SWITCH
+    speaking = pod(gpu(command=["python", "-m", "mpi4py", "train.py"]))
+    assert told(decide_on(speaking), NAME) == [("trainer", "applied", "Added", SET)]
 
 
 def test_a_list_of_words() -> None:
@@ -109,21 +111,21 @@ def test_commands_that_stay(command: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "status", "code", "message"),
     [
-        (SWITCH, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is there already"),
+        (SWITCH, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set"),
         (
             {**SWITCH, "value": "1"},
             *("skipped", "UserValue"),
-            "kept your OMPI_MCA_coll_hcoll_enable, which settles hcoll",
+            "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),
         (
             {"name": SWITCH["name"], "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             *("skipped", "UserValue"),
-            "kept your OMPI_MCA_coll_hcoll_enable, which settles hcoll",
+            "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),
         (
             {"name": "OMPI_MCA_coll", "value": "^tuned"},
             *("skipped", "UserValue"),
-            "kept your OMPI_MCA_coll, which settles hcoll",
+            "kept your OMPI_MCA_coll, which configures hcoll",
         ),
     ],
 )
@@ -139,10 +141,10 @@ def test_env_from_may_hold_it() -> None:
     decision = decide_on(launcher("mpirun", "-x", "A", "a", envFrom=sources))
     assert ops(decision, NAME) == []
     assert told(decision, NAME) == [
-        ("main", "skipped", "EnvFrom", "envFrom may hold OMPI_MCA_coll_hcoll_enable"),
+        ("main", "skipped", "EnvFrom", "envFrom may set OMPI_MCA_coll_hcoll_enable"),
         (
             *("main", "warned", "EnvFrom"),
-            'hcoll stays on; put into env: {name: OMPI_MCA_coll_hcoll_enable, value: "0"}',
+            'hcoll stays on; add to env: {name: OMPI_MCA_coll_hcoll_enable, value: "0"}',
         ),
     ]
     assert decided(launcher("mpirun", "-x", "A", "a", envFrom=[]))[0][0][0] == "applied"
@@ -239,7 +241,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
     second = decide_on(first.pod)
     assert second.patch == ()
     assert told(second, NAME) == [
-        ("main", "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is there already")
+        ("main", "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set")
     ]
 
 

@@ -37,14 +37,14 @@ def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
 @pytest.mark.parametrize(
     ("security", "code", "message"),
     [
-        ({"privileged": True}, "Privileged", "privileged: it has every capability"),
-        ({"capabilities": LOCK}, "Present", "the container has it already"),
-        ({"capabilities": {"add": ["ipc_lock"]}}, "Present", "the container has it already"),
-        ({"capabilities": {"add": ["ALL"]}}, "Present", "the container has it already"),
+        ({"privileged": True}, "Privileged", "a privileged container has every capability"),
+        ({"capabilities": LOCK}, "Present", "the container already has IPC_LOCK"),
+        ({"capabilities": {"add": ["ipc_lock"]}}, "Present", "the container already has IPC_LOCK"),
+        ({"capabilities": {"add": ["ALL"]}}, "Present", "the container already has IPC_LOCK"),
         (
             {"capabilities": {"add": ["SYS_PTRACE", "IPC_LOCK"], "drop": ["ALL"]}},
             "Present",
-            "the container has it already",
+            "the container already has IPC_LOCK",
         ),
     ],
     ids=case_name,
@@ -69,7 +69,7 @@ def test_a_container_may_have_it_already(security: Any, code: str, message: str)
 def test_dropping_it_wins(capabilities: Any) -> None:
     """Containerd drops capabilities after adding them, so adding would have no effect."""
     decision = decide_on(secured({"capabilities": capabilities}))
-    message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
+    message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
     assert told(decision, NAME) == [
         ("trainer", "skipped", "DroppedByUser", message),
         ("trainer", "warned", "DroppedByUser", message),
@@ -129,12 +129,12 @@ def test_the_prefixed_name_is_no_capability() -> None:
 def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     """Our patch would get the pod rejected."""
     message = (
-        f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
+        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
         "label it pod-security.kubernetes.io/enforce: privileged"
     )
     skipped = decide_on(pod(), enforcing(level))
     label = "pod-security.kubernetes.io/enforce"
-    warning = f"no IPC_LOCK: namespace label {label}: {level} refuses it"
+    warning = f"no IPC_LOCK: namespace label {label}: {level} forbids it"
     assert told(skipped, NAME) == [
         ("trainer", "skipped", "PodSecurity", message),
         ("trainer", "warned", "PodSecurity", warning),
@@ -200,7 +200,7 @@ def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
 def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
     """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
     where = enforcing("restricted", policy, memlock="unlimited")
-    message = "left out, since Pod Security restricted refuses it; memlock is unlimited here"
+    message = "left out: Pod Security restricted forbids it, and memlock is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
     assert told(decide_on(pod(), where), NAME) == expected
 
@@ -259,7 +259,7 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
     """Such a pod registers memory without IPC_LOCK, so there is nothing to deny or to warn of."""
     where = enforcing("baseline", policy, **NRI)
     first = decide_on(pod(), where)
-    message = f"{BY_NRI}; Pod Security baseline refuses IPC_LOCK"
+    message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
     assert told(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
     assert "securityContext" not in first.pod["spec"]["containers"][0]
     message = "an annotation raises memlock already"
@@ -312,13 +312,13 @@ def test_the_warnings_are_said_to_the_user() -> None:
     """The texts fit into admission warnings."""
     assert decide_on(secured({"runAsUser": 1000})).warnings[1:] == (
         (
-            "rdma.lab: ipc-lock trainer: IPC_LOCK is inert for non-root users; "
+            "rdma.lab: ipc-lock trainer: IPC_LOCK has no effect for non-root users; "
             "containerd needs LimitMEMLOCK=infinity"
         ),
     )
     assert decide_on(pod(hostUsers=False)).warnings[1:] == (
         (
-            "rdma.lab: ipc-lock trainer: IPC_LOCK is inert with hostUsers: false; "
+            "rdma.lab: ipc-lock trainer: IPC_LOCK has no effect with hostUsers: false; "
             "containerd needs LimitMEMLOCK=infinity"
         ),
     )
@@ -381,6 +381,6 @@ def test_deciding_again_changes_nothing() -> None:
         "trainer",
         "already",
         "Present",
-        "the container has it already",
+        "the container already has IPC_LOCK",
     )
     assert second.patch == ()

@@ -16,8 +16,7 @@ NAME = "memory-limit"
 GPU = {"nvidia.com/v100": "1"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
 BOTH = {"cpu": "8", "memory": "64Gi"}
-COUNTS = "remains and is what the scheduler counts"
-REMOVED = f"removed limits.memory 64Gi; the request of 64Gi {COUNTS}"
+REMOVED = "removed limits.memory 64Gi; requests.memory is now 64Gi"
 LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
 
 
@@ -60,7 +59,7 @@ def test_the_limit_is_dropped_and_the_request_stays() -> None:
         resources=amounts({**GPU, **BOTH}, {"memory": "32Gi", "cpu": "4"}),
     )
     decision = decide_on(pod(one))
-    message = f"removed limits.memory 64Gi; the request of 32Gi {COUNTS}"
+    message = "removed limits.memory 64Gi; requests.memory stays 32Gi"
     assert told(decision, NAME) == [("trainer", "applied", "Dropped", message)]
     assert ops(decision, NAME) == [
         {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
@@ -202,7 +201,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
 def test_it_warns_where_no_gpu_is_at_work() -> None:
     """A database, say, sizes its pool by the limit."""
     one = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
-    message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
+    message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
     assert said(pod(one)) == [
         ("trainer", "applied", "Dropped", REMOVED),
         ("trainer", "warned", "NoGPU", message),
@@ -234,12 +233,12 @@ def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
 def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
     """A container's request counts, unless the pod has one itself."""
     one = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
-    start = "removed limits.memory 64Gi; the request of 16Gi remains"
+    start = "removed limits.memory 64Gi; requests.memory stays 16Gi"
     for resources in ({"requests": {"memory": "32Gi"}}, {"limits": {"memory": "99Gi"}}):
         (message,) = (line for name, _, _, line in said(pod(one, resources=resources)) if name)
         assert message == f"{start}; the scheduler counts the pod's"
     (found,) = said(pod(one, resources={"requests": {"cpu": "1"}}))
-    assert found[3] == f"{start} and is what the scheduler counts"
+    assert found[3] == start
 
 
 def level(*containers: dict[str, Any], **more: Any) -> PodManifest:
@@ -261,7 +260,7 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
             "",
             "applied",
             "Dropped",
-            f"removed the pod's limits.memory 1Ti; its request of 1Gi {COUNTS}",
+            "removed the pod's limits.memory 1Ti; its requests.memory is now 1Gi",
         ),
     ]
     assert ops(decision, NAME) == [
@@ -293,7 +292,7 @@ def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> Non
             "",
             "applied",
             "Dropped",
-            f"removed the pod's limits.memory 1Ti; its request of 1Ti {COUNTS}",
+            "removed the pod's limits.memory 1Ti; its requests.memory is now 1Ti",
         ),
         ("", "warned", "GuaranteedLost", LOST),
     ]
@@ -323,7 +322,7 @@ def test_a_limit_that_is_no_quantity_is_refused_with_its_place() -> None:
 def test_a_pod_level_request_stays() -> None:
     """With a smaller request the pod was not Guaranteed."""
     decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
-    message = f"removed the pod's limits.memory 1Ti; its request of 1Gi {COUNTS}"
+    message = "removed the pod's limits.memory 1Ti; its requests.memory stays 1Gi"
     assert told(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
     assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
 
@@ -346,7 +345,7 @@ def test_the_pods_own_limit_stays_where_others_need_it(manifest: PodManifest, ot
         "",
         "skipped",
         "PodLimitShared",
-        f"kept the pod's limit: {others} has no limit of its own",
+        f"kept: containers without their own limit depend on it ({others})",
     )
 
 

@@ -50,7 +50,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
             "",
             "skipped",
             "HostNetwork",
-            "The pod is in the host's network; Multus adds none there.",
+            "The pod has hostNetwork: true, where Multus adds no networks.",
         )
     ]
     assert annotation(decision) is None
@@ -71,7 +71,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
     """Names are compared with the default namespace filled in, and without interfaces."""
     decision = decide_on(attached(written), context(STORAGE))
     assert told(decision, NAME) == [
-        ("", "already", "Present", "The pod is attached to all networks already.")
+        ("", "already", "Present", "The pod is already attached to all networks.")
     ]
     assert ops(decision, NAME) == []
 
@@ -81,7 +81,12 @@ def test_what_cannot_be_read_is_left_alone(written: str) -> None:
     """A warning says so; the pod cannot start anyway."""
     decision = decide_on(attached(written), context(STORAGE))
     assert told(decision, NAME) == [
-        ("", "skipped", "Unreadable", f"annotation {KEY} is neither a list nor its JSON form")
+        (
+            "",
+            "skipped",
+            "Unreadable",
+            f"annotation {KEY} is neither a comma-separated list nor JSON",
+        )
     ]
     assert annotation(decision) == written
 
@@ -174,7 +179,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
             "",
             "skipped",
             "TooManyDevices",
-            "One network per device, and no node has so many devices.",
+            "Each device needs a network, and no node has so many devices.",
         )
     ]
 

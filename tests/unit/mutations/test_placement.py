@@ -33,7 +33,7 @@ def test_the_pod_may_select_the_fabrics_nodes_already() -> None:
     selector = {"site.lab/fabric": "ib", "site.lab/rail": "r1", "zone": "a"}
     decision = decide_on(pod(nodeSelector=selector), PINNED)
     assert told(decision, NAME) == [
-        ("", "already", "Present", "The pod selects the fabric's nodes already.")
+        ("", "already", "Present", "The pod already selects the fabric's nodes.")
     ]
     assert ops(decision, NAME) == []
 

@@ -51,7 +51,7 @@ def test_an_rdma_resource_that_is_there_stays(amount: Any, *, requested: bool) -
     if requested:
         written["resources"]["requests"] = {"rdma/v100": amount}
     decision = decide_on(pod(written))
-    assert told(decision, NAME) == [("trainer", "already", "Present", "requests rdma/v100 already")]
+    assert told(decision, NAME) == [("trainer", "already", "Present", "already requests rdma/v100")]
     assert decision.pod["spec"]["containers"][0]["resources"] == written["resources"]
 
 
@@ -59,7 +59,7 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
     """It may be one that an administrator forgot to list, so there is only a warning."""
     decision = decide_on(pod(gpu(limits={"rdma/other": "1"})))
     assert told(decision, NAME) == [
-        ("trainer", "already", "Present", "requests rdma/other already"),
+        ("trainer", "already", "Present", "already requests rdma/other"),
         (
             "trainer",
             "warned",
@@ -77,7 +77,7 @@ def test_another_rdma_resource_stays_and_is_told() -> None:
             V100,
             {"rdma.lab/devices": "0"},
             "NoDevices",
-            "the pod asks for none",
+            'rdma.lab/devices is "0"',
         ),
         (
             fabric(gpu_resources=GPU),
@@ -245,7 +245,7 @@ def test_an_alias_beside_the_targets_is_warned_of() -> None:
     """It is not renamed, and no node offers it: the pod would stay pending forever."""
     helper = container("helper", resources=amounts({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
-    message = "rdma/hca is not called so here, and helper is no target"
+    message = "no node offers rdma/hca, and helper needs no RDMA: remove it"
     assert ("helper", "warned", "OtherResource", message) in told(decision, NAME)
 
 
@@ -275,7 +275,7 @@ def test_fewer_devices_than_gpus_have_are_told_of(limits: dict[str, str], have: 
     """The traffic of all GPUs goes over those; a user who writes 0 has chosen that."""
     decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
     warnings = [one for one in told(decision, NAME) if one[1] == "warned"]
-    message = f"requests {have} of the 4 devices that fabric per-gpu has for it"
+    message = f"requests {have} of the 4 devices that the fabric has for its GPUs"
     assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
 
 

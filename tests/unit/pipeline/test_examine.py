@@ -20,12 +20,14 @@ from webhook.pipeline.examine import (
     ineligible,
 )
 from webhook.pipeline.examine.fabric_choice import FABRIC_UNKNOWN
-from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
+from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.pipeline.examine.targets import NO_TARGET
 from webhook.pod.manifest import PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
 PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
+
+CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 
 def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
@@ -92,7 +94,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
         Standing(
             Needs.NIC,
             FOREIGN_NIC,
-            "vpc.amazonaws.com/efa in container b is a NIC that no fabric claims",
+            f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),
     )
 
@@ -118,7 +120,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).standing.message == (
         "no fabric claims example.com/h200 in container trainer: "
-        "if it is a GPU, its fabric's gpuResources must list it"
+        "if it is a GPU, list it in its fabric's gpuResources"
     )
 
 

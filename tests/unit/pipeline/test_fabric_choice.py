@@ -67,7 +67,7 @@ def test_nothing_says_which_fabric() -> None:
         None,
         "",
         FABRIC_UNKNOWN,
-        "nothing says which fabric: name one with rdma.lab/fabric (north, south, east)",
+        "nothing says which fabric the pod is on: set rdma.lab/fabric (north, south, east)",
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100")) == unknown
@@ -80,11 +80,10 @@ def test_nothing_says_which_fabric() -> None:
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     """The message says what the configuration lacks; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
-        f"no fabric claims {name} in container trainer: "
-        "name one with rdma.lab/fabric (north, south, east)"
+        f"no fabric claims {name} in container trainer: set rdma.lab/fabric (north, south, east)"
     )
     nothing = pod(container(resources=amounts({name: "0"})))
-    assert resolved(nothing).message.startswith("nothing says which fabric: ")
+    assert resolved(nothing).message.startswith("nothing says which fabric the pod is on: ")
 
 
 def test_without_any_fabric_the_message_says_so() -> None:
@@ -283,14 +282,14 @@ def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
 @pytest.mark.parametrize(
     ("manifest", "says"),
     [
-        (using(nodeSelector={PRODUCT: "A10"}), f"nodeSelector {PRODUCT}=A10 fits no fabric"),
+        (using(nodeSelector={PRODUCT: "A10"}), f"no fabric matches nodeSelector {PRODUCT}=A10"),
         (
             using("nvidia.com/gpu", nodeSelector={PRODUCT: "A10"}),
-            f"nodeSelector {PRODUCT}=A10 fits no fabric",
+            f"no fabric matches nodeSelector {PRODUCT}=A10",
         ),
         (
             using("nvidia.com/gpu", affinity=required("A10")),
-            "the required node affinity fits no fabric",
+            "no fabric matches the required node affinity",
         ),
     ],
     ids=case_name,
@@ -331,8 +330,7 @@ def test_several_that_fit_are_ambiguous() -> None:
     """The message names the evidence and what it fits."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(
         why=FABRIC_AMBIGUOUS,
-        message="nvidia.com/gpu in container trainer fits north and south:"
-        " name one with rdma.lab/fabric",
+        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
         ambiguous=True,
     )
 
@@ -346,8 +344,7 @@ def test_a_fabric_without_nodes_keeps_a_gpu_resource_ambiguous() -> None:
     )
     assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
         why=FABRIC_AMBIGUOUS,
-        message="nvidia.com/gpu in container trainer fits north and south:"
-        " name one with rdma.lab/fabric",
+        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
         ambiguous=True,
     )
 

@@ -8,7 +8,7 @@ from tests.builders import V100, amounts, container, context, decide_on, env, gp
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
 from webhook.pipeline.examine import FABRIC_NOT_NEEDED, examine
-from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC
+from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.pod.manifest import PodManifest
 
 WHERE = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
@@ -16,6 +16,8 @@ INTERFACES = "networking.gke.io/interfaces"
 DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
 MORE = '{"interfaceName": "eth1", "network": "rdma-0"}'
 MPIRUN = ["mpirun", "-H", "a,b"]
+
+CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
 
 
 def found(manifest: PodManifest, requests: Requests | None = None) -> str:
@@ -25,8 +27,10 @@ def found(manifest: PodManifest, requests: Requests | None = None) -> str:
     if not standing.foreign:
         return ""
     assert standing.closed in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
-    assert standing.message.endswith(" a NIC that no fabric claims")
-    return standing.message.removesuffix(" a NIC that no fabric claims")
+    nic, claimed, remedy = standing.message.partition(" a NIC that no fabric claims")
+    assert claimed
+    assert remedy == (f": {FOREIGN_REMEDY}" if standing.closed is FOREIGN_NIC else "")
+    return nic
 
 
 @pytest.mark.parametrize(
@@ -160,6 +164,6 @@ def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
     assert decision.verdict is not None
     assert (decision.verdict.rdma, decision.verdict.message) == (
         "unsure",
-        "nvidia.com/mlnxnics in container trainer is a NIC that no fabric claims",
+        f"nvidia.com/mlnxnics in container trainer is {CLAIMED_BY_NONE}",
     )
     assert decide_on(pod(container("a"), initContainers=[nic])).reason.code == "NoTarget"

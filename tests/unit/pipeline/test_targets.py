@@ -178,8 +178,8 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
     assert (raised.value.reason.code, str(raised.value)) == (
         "ContainersRequired",
         (
-            "annotation rdma.lab/fabric asks for a fabric, but no container has a GPU or an RDMA "
-            "device: name the ones that need it with rdma.lab/containers (the pod has: a, b)"
+            "annotation rdma.lab/fabric is set, but no container requests a GPU or an RDMA "
+            "resource: set rdma.lab/containers to one or more of: a, b"
         ),
     )
 
@@ -262,7 +262,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
     message = (
         "no fabric claims example.com/npu in container b: "
-        "if it is a GPU, its fabric's gpuResources must list it"
+        "if it is a GPU, list it in its fabric's gpuResources"
     )
     assert chosen(manifest) == Selection(why=NO_TARGET, message=message)
 

@@ -3,12 +3,15 @@ from typing import Any
 import pytest
 
 from tests.unit.render.reports import denied, judged, not_opted_in, outcome, patched, preview
-from webhook.decision.outcome import Decision, Outcome, PatchOp, Rdma, Reason
+from webhook.decision.outcome import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
+from webhook.pipeline.verdict import EQUIPPED
 from webhook.render.report import Preview, Report
 from webhook.render.text import report_text
 
 OP: PatchOp = {"op": "add", "path": "/x", "value": 1}
 ADDED = outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP)
+
+EXPLAINED = "rdma-webhook why CODE explains a code in brackets"
 
 
 def shown(*previews: Preview, width: int = 100, notes: tuple[str, ...] = ()) -> str:
@@ -30,11 +33,12 @@ def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
         "  ✔ equipped for RDMA over v100-ib (nvidia.com/v100 in container trainer)\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
-        "              trainer    warned   the container is not root\n"
+        "              trainer    warned   the container is not root [Odd]\n"
         "    hcoll     trainer    already  OMPI_MCA_coll_hcoll_enable is set\n"
         "    nothing to do: networks, placement\n"
         "\n"
         "1 pod: 1 equipped for RDMA; 1 warning\n"
+        f"{EXPLAINED}\n"
     )
 
 
@@ -63,15 +67,15 @@ def test_a_pod_that_did_not_ask_is_told_how_to() -> None:
 
 def test_a_refused_pod_says_why() -> None:
     """The denial's message is the one that kubectl would show."""
-    assert "  ✘ denied: two fabrics\n" in shown(preview(denied()))
+    assert "  ✘ denied: two fabrics [FabricConflict]\n" in shown(preview(denied()))
 
 
 @pytest.mark.parametrize(
     ("rdma", "line", "counted"),
     [
         ("yes", "✔ equipped for RDMA", "equipped for RDMA"),
-        ("no", "✘ no RDMA: so it is", "without RDMA"),
-        ("unsure", "? RDMA not certain: so it is", "not certain"),
+        ("no", "✘ no RDMA: so it is [Because]", "without RDMA"),
+        ("unsure", "? RDMA not certain: so it is [Because]", "not certain"),
         ("none", "○ launcher: so it is", "only launching"),
     ],
 )
@@ -80,7 +84,9 @@ def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
     for outcomes in ((), (ADDED,)):
         lines = shown(preview(judged(rdma, "so it is", *outcomes, fabric=None))).splitlines()
         assert lines[1] == f"  {line}"
-        assert lines[-1] == f"1 pod: 1 {counted}"
+        summary = [one for one in lines if one != EXPLAINED][-1]
+        assert summary == f"1 pod: 1 {counted}"
+        assert (lines[-1] == EXPLAINED) is ("[" in line)
 
 
 def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
@@ -89,15 +95,15 @@ def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
     held = [Outcome(name, "", "skipped", unknown, "no fabric") for name in ("env", "networks")]
     why: dict[str, Any] = {"reason": unknown, "fabric": None, "message": "no fabric"}
     decision = judged("no", "no fabric", ADDED, *held, **why)
-    assert shown(preview(decision)).splitlines()[1:-2] == [
-        "  ✘ no RDMA: no fabric",
+    assert shown(preview(decision)).splitlines()[1:-3] == [
+        "  ✘ no RDMA: no fabric [Because]",
         "    mutation  container  status   why",
         "    ipc-lock  trainer    applied  IPC_LOCK added",
         "    held back: env, networks",
     ]
     decision = judged("unsure", "an unknown resource", ADDED, *held, **why)
     assert shown(preview(decision)).splitlines()[1:3] == [
-        "  ? RDMA not certain: an unknown resource",
+        "  ? RDMA not certain: an unknown resource [Because]",
         "  ! no fabric",
     ]
 
@@ -122,19 +128,20 @@ def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
     assert shown(preview(held(ADDED)), width=120) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
         "  ✘ no RDMA over v100-ib (nvidia.com/v100 in container trainer): "
-        "fabric v100-ib needs hostNetwork\n"
+        "fabric v100-ib needs hostNetwork [Because]\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
         "    held back: env, networks\n"
         "\n"
         "1 pod: 1 without RDMA\n"
+        f"{EXPLAINED}\n"
     )
 
 
 @pytest.mark.parametrize(
     ("decision", "called"),
     [
-        (patched(ADDED), "equipped for RDMA: all is right"),
+        (patched(ADDED), "equipped for RDMA"),
         (held(ADDED), "no RDMA: fabric v100-ib needs hostNetwork"),
         (denied(), "denied: two fabrics"),
     ],
@@ -142,22 +149,23 @@ def test_what_the_host_network_holds_back_is_told_in_the_verdict() -> None:
 def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, called: str) -> None:
     """Such a decision has no effect; a line below says what it would be."""
     seen = shown(preview(decision, called=False, called_because="because"), width=200).splitlines()
-    assert seen[1] == "  ✘ no RDMA: the webhook would not be called: because"
+    assert seen[1] == "  ✘ no RDMA: the webhook would not be called: because [NotCalled]"
     assert seen[2] == f"  ! if it were called: {called}"
-    assert seen[-1].startswith("1 pod: 1 not called")
+    assert seen[-2].startswith("1 pod: 1 not called")
 
 
 def test_what_is_not_known_of_namespaces_is_said_once_with_the_way_out() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    way = "(read them with --live, or state them with --facts FILE or --namespace-label)"
+    way = "give --live, --namespace-label rdma.lab/enable=true or --facts FILE"
+    label = 'the label rdma.lab/enable: "true", which is not known here'
     assert shown(*pods, width=200).splitlines()[-2] == (
-        f'? the labels of namespaces a, b are not known; each needs rdma.lab/enable: "true" {way}'
+        f"note: the webhook is called only if namespaces a, b have {label}: {way}"
     )
     assert shown(pods[0], width=200).splitlines()[-2] == (
-        f'? the labels of namespace a are not known; it needs rdma.lab/enable: "true" {way}'
+        f"note: the webhook is called only if namespace a has {label}: {way}"
     )
-    assert "?" not in shown(preview(not_opted_in(), called=None))
+    assert "note:" not in shown(preview(not_opted_in(), called=None))
 
 
 def test_what_is_not_known_of_a_registration_is_said_once() -> None:
@@ -188,22 +196,23 @@ def test_a_warning_that_says_the_same_as_its_skipped_row_marks_it() -> None:
     )
     assert shown(preview(decision)).splitlines()[2:] == [
         "    mutation  container  status     why",
-        "    ipc-lock  a          skipped !  the namespace refuses it: label it",
-        "    nvlink    (pod)      skipped !  not here; no privileges",
+        "    ipc-lock  a          skipped !  the namespace refuses it: label it [PodSecurity]",
+        "    nvlink    (pod)      skipped !  not here; no privileges [PodSecurity]",
         "",
         "1 pod: 1 equipped for RDMA; 2 warnings",
+        EXPLAINED,
     ]
 
 
 def test_a_warning_that_says_more_than_its_skipped_row_has_its_own() -> None:
     """The user gets to see both."""
     decision = patched(
-        Outcome("env", "a", "skipped", POD_SECURITY, "envFrom may hold them"),
+        Outcome("env", "a", "skipped", POD_SECURITY, "envFrom may set them"),
         Outcome("env", "a", "warned", POD_SECURITY, "put UCX_NET_DEVICES into env by hand"),
     )
     assert shown(preview(decision)).splitlines()[3:5] == [
-        "    env       a          skipped  envFrom may hold them",
-        "              a          warned   put UCX_NET_DEVICES into env by hand",
+        "    env       a          skipped  envFrom may set them [PodSecurity]",
+        "              a          warned   put UCX_NET_DEVICES into env by hand [PodSecurity]",
     ]
 
 
@@ -238,7 +247,7 @@ def test_an_object_without_a_name_is_shown_by_its_namespace() -> None:
 def test_the_summary_counts_each_fate() -> None:
     """Kinds of results are sorted by name, so that two runs can be compared."""
     fates = [patched(ADDED), denied(), not_opted_in(), patched(ADDED)]
-    summary = shown(*map(preview, fates)).splitlines()[-1]
+    summary = shown(*map(preview, fates)).splitlines()[-2]
     assert summary == "4 pods: 1 denied, 2 equipped for RDMA, 1 not opted in"
 
 
@@ -246,7 +255,7 @@ def test_escape_sequences_and_markup_of_a_document_reach_no_terminal() -> None:
     """Neither the terminal nor rich's markup interprets a name."""
     seen = shown(preview(denied("[red]a\x1b]0;b\u202ec\n[/red]"), name="\x1b[2J"))
     assert "lab/\\x1b[2J  " in seen
-    assert "denied: [red]a\\x1b]0;b\\u202ec\\n[/red]\n" in seen
+    assert "denied: [red]a\\x1b]0;b\\u202ec\\n[/red] [FabricConflict]\n" in seen
 
 
 @pytest.mark.parametrize("width", [1, 40, 80, 140])
@@ -272,3 +281,31 @@ def test_a_warning_of_another_reason_keeps_its_row() -> None:
         warned = Outcome("ipc-lock", "trainer", "warned", reason, "nothing does: not root")
         lines = shown(preview(patched(left, warned))).splitlines()
         assert sum("not root" in line for line in lines) == rows
+
+
+def test_what_an_equipped_pod_assumes_is_in_its_line() -> None:
+    """It is part of the verdict, also where the webhook is not called."""
+    assumed = ", assuming that the image runs as root"
+    verdict = Verdict.of(EQUIPPED, f"{EQUIPPED.sentence}{assumed}")
+    decision = patched(ADDED, verdict=verdict)
+    lines = shown(preview(decision), width=200).splitlines()
+    assert lines[1].endswith(f"in container trainer){assumed}")
+    called = shown(preview(decision, called=False), width=200).splitlines()
+    assert called[2] == f"  ! if it were called: equipped for RDMA{assumed}"
+
+
+def test_what_is_done_in_case_has_no_row() -> None:
+    """It is named below the table, since it rarely matters."""
+    quiet = outcome("hcoll", "a", "applied", "set X=0", OP, quiet=True)
+    lines = shown(preview(patched(ADDED, quiet))).splitlines()
+    assert lines[4] == "    also set X=0"
+
+
+def test_who_creates_the_pod_is_never_broken_over_lines() -> None:
+    """It moves below the heading where there is no room."""
+    made = preview(patched(ADDED), controller="JobSet", role="worker")
+    heading = "Deployment lab/trainer  spec.template  train.yaml:1"
+    creator = "(worker, as JobSet creates it)"
+    assert shown(made, width=100).splitlines()[0] == f"{heading}  {creator}"
+    assert shown(made, width=82).splitlines()[:2] == [heading, f"  {creator}"]
+    assert shown(made, width=83).splitlines()[0] == f"{heading}  {creator}"

@@ -53,19 +53,15 @@ IDLE = ContainerProcesses("main")
             "no",
             "FabricAmbiguous",
             "problem",
-            (
-                "No RDMA: what the pod says fits several fabrics: name one with rdma.lab/fabric "
-                "(FabricAmbiguous)."
-            ),
+            ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric (FabricAmbiguous)."),
         ),
         (
             "unsure",
             "MemlockUnknown",
             "unsure",
             (
-                "RDMA over v100-ib is not certain: IPC_LOCK does not help a target, and "
-                "whether the "
-                "nodes raise memlock is not configured (MemlockUnknown)."
+                "RDMA over v100-ib is not certain: IPC_LOCK does not help a container, and "
+                "nothing says whether the nodes raise memlock (MemlockUnknown)."
             ),
         ),
         (
@@ -73,7 +69,7 @@ IDLE = ContainerProcesses("main")
             "Launcher",
             "good",
             (
-                "The pod itself needs no RDMA: the pod only starts work in other pods, whose own "
+                "The pod itself needs no RDMA: the pod only starts work in other pods, whose "
                 "verdicts count (Launcher)."
             ),
         ),

@@ -83,7 +83,7 @@ def test_a_status_without_room() -> None:
     assert [one[2] for one in done(applied=4, skipped=2, warned=["NonRoot"])] == [
         "It applied 4 mutations; the annotation has no room for their names.",
         "2 more reasons, for which the annotation has no room.",
-        "NonRoot: IPC_LOCK does nothing for a user other than root; the node must raise memlock.",
+        "NonRoot: IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
     ]
 
 

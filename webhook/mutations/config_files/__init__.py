@@ -28,19 +28,24 @@ from webhook.pod.container_env import has_env_from
 from webhook.pod.manifest import mapping, text
 
 MOUNTED = Reason(
-    "Mounted", "Our /etc/nccl.conf is mounted; a file of the image there would be hidden."
+    "Mounted", "The fabric's /etc/nccl.conf is mounted; it hides a file of the image there."
 )
-PRESENT = Reason("Present", "The container mounts our /etc/nccl.conf already.")
+PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.")
 NOT_NEEDED = Reason(
     "NotNeeded", "The command names no sshd, and there is no envFrom: env is enough.", quiet=True
 )
 NOTHING = Reason("NotConfigured", "configFiles is never, or the fabric sets no NCCL_*.", quiet=True)
 USER_MOUNT = Reason("UserMount", "The user mounts /etc/nccl.conf, or a directory above it.")
-MENTIONED = Reason("MentionedInCommand", "The command handles nccl.conf itself.")
+MENTIONED = Reason("MentionedInCommand", "The command writes nccl.conf itself.")
 NAME_TAKEN = Reason("VolumeNameTaken", f"Another volume of the pod is named {VOLUME_NAME}.")
-NO_ROOM = Reason("AnnotationsTooLarge", "With our text the annotations would exceed 256 KiB.")
-LEFT_OUT = Reason("LeftOut", "Containers differ on a variable, or its value is no literal.")
-DIFFERS = Reason("AnnotationDiffers", f"The user's own {NCCL_CONF} is not what we would write.")
+NO_ROOM = Reason(
+    "AnnotationsTooLarge",
+    "The pod's annotations leave no room for the text: their limit is 256 KiB.",
+)
+LEFT_OUT = Reason("LeftOut", "Containers differ in a variable, or its value is not a literal.")
+DIFFERS = Reason(
+    "AnnotationDiffers", f"The pod's own {NCCL_CONF} differs from what the webhook writes."
+)
 UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
 
 
@@ -60,10 +65,10 @@ def mutate(draft: Draft, scope: Scope) -> None:
     for target in targets:
         if mount(draft, target.path):
             draft.applied(
-                target.name, MOUNTED, f"mounted {FILE}; a file of the image there would be hidden"
+                target.name, MOUNTED, f"mounted {FILE}, which hides a file of the image there"
             )
         else:
-            draft.already(target.name, PRESENT, f"{FILE} is mounted already")
+            draft.already(target.name, PRESENT, f"{FILE} is already mounted")
 
 
 def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
@@ -78,7 +83,7 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
     if own is not None:
         return USER_MOUNT, f"your own mount at {own} stays"
     if KEY in scope.commands.text(path):
-        return MENTIONED, f"the command handles {KEY} itself"
+        return MENTIONED, f"the command writes {KEY} itself"
     return None
 
 
@@ -96,16 +101,18 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     elif not obstacle and carry(draft, conf):
         draft.applied("", MOUNTED, f"the pod carries {FILE} in an annotation and a volume")
     elif not obstacle:
-        draft.already("", PRESENT, f"the pod carries {FILE} already")
+        draft.already("", PRESENT, f"the pod already carries {FILE}")
     if left_out:
-        message = f"{FILE} leaves out {', '.join(left_out)}: not one literal for all containers"
+        message = (
+            f"{FILE} leaves out {', '.join(left_out)}: not one literal value in all containers"
+        )
         draft.warned("", LEFT_OUT, message)
     return not obstacle
 
 
 def _obstacle(draft: Draft, conf: str) -> tuple[Reason, str] | tuple[()]:
     if is_name_taken(draft.pod):
-        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the name is ours"
+        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
     if not conf:
         return NOTHING, "there is no NCCL variable to write"
     annotations = mapping(draft.pod, ANNOTATION[:-1])

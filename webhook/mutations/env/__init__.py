@@ -19,9 +19,11 @@ from webhook.mutations.env.user_values import USER_REASONS, warn_user_values
 from webhook.pod.container_env import entry, env_of, has_env_from
 
 ADDED = Reason("Added", "Variables were added.")
-PRESENT = Reason("Present", "The container has all of them already.")
+PRESENT = Reason("Present", "The container already has all of the fabric's variables.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no variables to set.", quiet=True)
-ENV_FROM = Reason("EnvFrom", "envFrom may hold these names; NCCL's go by /etc/nccl.conf.")
+ENV_FROM = Reason(
+    "EnvFrom", "envFrom may set these variables; NCCL's go into /etc/nccl.conf instead."
+)
 NOT_FORWARDED = Reason("NotForwarded", "UCX settings do not reach Open MPI ranks over ssh.")
 
 
@@ -51,7 +53,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     if not plan.pairs:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
     elif not missing:
-        draft.already(container.name, PRESENT, "all variables are there already")
+        draft.already(container.name, PRESENT, "the container already has all variables")
     elif has_env_from(draft.pod, container.path):
         _leave_to_files(draft, scope, container, [item["name"] for item in missing])
     else:
@@ -65,13 +67,13 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
 def _leave_to_files(
     draft: Draft, scope: Scope, container: Target | Launcher, names: list[str]
 ) -> None:
-    message, rest = "envFrom may hold them", names
+    message, rest = "envFrom may set them", names
     if isinstance(container, Target) and _files_allowed(scope):
-        message = f"{message}: NCCL_* go by /etc/nccl.conf"
+        message = f"{message}; NCCL_* go into /etc/nccl.conf"
         rest = [name for name in names if not name.startswith("NCCL_")]
     draft.skipped(container.name, ENV_FROM, message)
     if rest:
-        message = f"envFrom may hold {', '.join(rest)}: not set; put them into env yourself"
+        message = f"not set, since envFrom may set them: {', '.join(rest)}; add them to env"
         draft.warned(container.name, ENV_FROM, message)
 
 

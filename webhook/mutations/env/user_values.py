@@ -11,9 +11,10 @@ from webhook.fabric import rdma_off
 from webhook.fabric.records import EnvPairs
 from webhook.fabric.variables import written_by
 
-USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and stays.")
+USER_VALUE = Reason("UserValue", "The user's value differs from the fabric's, and is kept.")
 OTHER_FABRIC = Reason(
-    "OtherFabricsValue", "The value is that of another fabric, or of the other network; it stays."
+    "OtherFabricsValue",
+    "The value is that of another fabric, or of the other network, and is kept.",
 )
 HCA_ELSEWHERE = Reason(
     "NcclIbHcaElsewhere",
@@ -63,7 +64,7 @@ def _warn_kept(
             message = f"{whose} selects no device of fabric {scope.fabric.name}, which has {value}"
             draft.warned(where, HCA_ELSEWHERE, message)
         elif (name, value) not in scope.fabric.env.site:
-            draft.warned(where, reason, f"kept {whose}, where the fabric has {value}")
+            draft.warned(where, reason, f"kept {whose}; the fabric has {value}")
 
 
 def _warn_switches(draft: Draft, where: str, own: Mapping[str, str | None]) -> None:

@@ -33,26 +33,27 @@ from webhook.pod.run_as import user_of
 CAPABILITY = "IPC_LOCK"
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.")
-PRESENT = Reason("Present", "The container has IPC_LOCK already.")
+PRESENT = Reason("Present", "The container already has IPC_LOCK.")
 PRIVILEGED = Reason("Privileged", "The container is privileged and has every capability.")
 RAISED = Reason(
     "MemlockRaised", "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster do it."
 )
 DROPPED = Reason("DroppedByUser", "The container drops IPC_LOCK itself; adding it has no effect.")
 POD_SECURITY = Reason(
-    "PodSecurity", "The namespace enforces a Pod Security level that refuses IPC_LOCK."
+    "PodSecurity", "The namespace enforces a Pod Security level that forbids IPC_LOCK."
 )
 MISSPELT = Reason(
-    "CapPrefix", "CAP_IPC_LOCK is no capability for Kubernetes, which adds the prefix itself."
+    "CapPrefix", "Kubernetes does not know CAP_IPC_LOCK, since it adds the prefix itself."
 )
 NON_ROOT = Reason(
-    "NonRoot", "IPC_LOCK does nothing for a user other than root; the node must raise memlock."
+    "NonRoot", "IPC_LOCK has no effect for a user other than root; the node must raise memlock."
 )
 USER_NAMESPACE = Reason(
-    "UserNamespace", "IPC_LOCK does nothing with hostUsers: false; the node must raise memlock."
+    "UserNamespace", "IPC_LOCK has no effect with hostUsers: false; the node must raise memlock."
 )
 NOT_RAISED = Reason(
-    "MemlockNotRaised", "No annotation raises memlock: the user's own, a long name, or no room."
+    "MemlockNotRaised",
+    "No annotation raises memlock: the user has one, the name is too long, or there is no room.",
 )
 
 _ANNOTATIONS: Path = ("metadata", "annotations")
@@ -83,17 +84,17 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
     has = _NONE
     if draft.get(path) is not None:
         if flag(draft.pod, (*path, "privileged")):
-            message = "privileged: it has every capability"
+            message = "a privileged container has every capability"
             _leave(draft, scope, target, PRIVILEGED, message)
             return
         has = capabilities_of(draft.pod, target.path)
     if CAPABILITY in has.dropped:
-        message = "capabilities.drop names IPC_LOCK, which wins over adding it: remove it there"
+        message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
         if scope.fabrics.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
     elif has.grants(CAPABILITY):
-        _leave(draft, scope, target, PRESENT, "the container has it already")
+        _leave(draft, scope, target, PRESENT, "the container already has IPC_LOCK")
     elif scope.namespace.enforced_pod_security:
         _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
     else:
@@ -127,10 +128,10 @@ def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: 
 def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     memlock = scope.fabrics.defaults.memlock
     if memlock == "unlimited":
-        message = f"left out, since Pod Security {level} refuses it; memlock is unlimited here"
+        message = f"left out: Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
     elif _raise(draft, scope, target):
-        message = f"{_RAISED}; Pod Security {level} refuses IPC_LOCK"
+        message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
         draft.applied(target.name, RAISED, message)
     elif _is_raised(draft, scope, target):
         draft.already(target.name, RAISED, "an annotation raises memlock already")
@@ -140,7 +141,7 @@ def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
 
 def _refuse_for_good(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     message = (
-        f"the namespace enforces Pod Security {level}, which refuses IPC_LOCK: "
+        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
         f"label it {PSA_ENFORCE}: privileged"
     )
     if scope.fabrics.defaults.pod_security == "deny":
@@ -148,7 +149,7 @@ def _refuse_for_good(draft: Draft, scope: Scope, target: Target, level: str) -> 
     else:
         draft.skipped(target.name, POD_SECURITY, message)
         # Keep it short: a warning is cut after 120 characters.
-        message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} refuses it"
+        message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} forbids it"
         draft.warned(target.name, POD_SECURITY, message)
 
 
@@ -182,7 +183,7 @@ def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
         draft.warned(target.name, NOT_RAISED, message)
         return
     where = "with hostUsers: false" if why is USER_NAMESPACE else "for non-root users"
-    message = f"IPC_LOCK is inert {where}; containerd needs LimitMEMLOCK=infinity"
+    message = f"IPC_LOCK has no effect {where}; containerd needs LimitMEMLOCK=infinity"
     draft.warned(target.name, why, message)
 
 

@@ -15,17 +15,19 @@ from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
 from webhook.mutations.memory_limit import limits as memory
 
-DROPPED = Reason("Dropped", "The memory limit was removed; the request stays as it is.")
+DROPPED = Reason(
+    "Dropped", "The memory limit was removed; a request that is missing gets its amount."
+)
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.")
 KEPT = Reason("Kept", "The pod or the configuration says keep.", quiet=True)
 UNKNOWN = Reason("NamespaceUnknown", "The namespace's LimitRanges and quotas are not known yet.")
 REQUIRED = Reason("LimitRequired", "The namespace rejects pods without a memory limit.")
-READ = Reason("LimitRead", "The downward API hands limits.memory to the pod.")
+READ = Reason("LimitRead", "The pod reads limits.memory through the downward API.")
 GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed keeps it so.")
 SHARED_GPU = Reason(
     "SharedGPU", "A container with a MIG slice or a shared GPU shares its node.", quiet=True
 )
-POD_LEVEL = Reason("PodLimitShared", "Containers that are no targets live under the pod's limit.")
+POD_LEVEL = Reason("PodLimitShared", "Containers without RDMA depend on the pod's limit.")
 BURSTABLE = Reason(
     "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
 )
@@ -90,7 +92,7 @@ def _keep(draft: Draft, where: str, reason: Reason, message: str) -> None:
 def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool) -> None:
     _warn_lost(draft, target.name, lost=lost)
     if not target.gpus and not target.shared_gpu:
-        message = "no GPU here: does the memory limit size a pool? rdma.lab/memory-limit: keep"
+        message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
     volume = memory.first_mounted(draft.pod, target.path, unbounded)
     if volume:
@@ -113,7 +115,7 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
     if kept is not None:
         _keep(draft, "", *kept)
     elif others:
-        message = f"kept the pod's limit: {', '.join(others)} has no limit of its own"
+        message = f"kept: containers without their own limit depend on it ({', '.join(others)})"
         draft.skipped("", POD_LEVEL, message)
     else:
         request = memory.summed_request("memory", scope.containers)

@@ -172,15 +172,17 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
     limit, remaining = (draft.get((*path, section, "memory")) for section in ("limits", "requests"))
-    if remaining is None:
+    kept = remaining is not None
+    if not kept:
         remaining = limit if request is None else request
         draft.set((*path, "requests", "memory"), remaining)
     draft.remove((*path, "limits", "memory"))
     pods = path == POD_LEVEL
-    whose, the = ("the pod's ", "its") if pods else ("", "the")
+    whose, its = ("the pod's ", "its ") if pods else ("", "")
     counted = pods or not _limits_or_requests_memory(draft.get(POD_LEVEL))
-    rest = " and is what the scheduler counts" if counted else "; the scheduler counts the pod's"
-    return f"removed {whose}limits.memory {limit}; {the} request of {remaining} remains{rest}"
+    rest = "" if counted else "; the scheduler counts the pod's"
+    verb = "stays" if kept else "is now"
+    return f"removed {whose}limits.memory {limit}; {its}requests.memory {verb} {remaining}{rest}"
 
 
 def _limits_or_requests_memory(level: Any) -> bool:

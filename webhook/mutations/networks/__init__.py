@@ -19,10 +19,12 @@ from webhook.pod.manifest import at, mapping, text
 from webhook.pod.quantity import whole
 
 APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.")
-PRESENT = Reason("Present", "The pod is attached to all networks already.")
+PRESENT = Reason("Present", "The pod is already attached to all networks.")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", quiet=True)
-HOST_NETWORK = Reason("HostNetwork", "The pod is in the host's network; Multus adds none there.")
-TOO_MANY = Reason("TooManyDevices", "One network per device, and no node has so many devices.")
+HOST_NETWORK = Reason(
+    "HostNetwork", "The pod has hostNetwork: true, where Multus adds no networks."
+)
+TOO_MANY = Reason("TooManyDevices", "Each device needs a network, and no node has so many devices.")
 UNREADABLE = Reason("Unreadable", "The pod's own networks annotation cannot be read.")
 
 _PATH = ("metadata", "annotations", NETWORKS)
@@ -47,7 +49,9 @@ def _append(draft: Draft, namespace: str, wanted: list[str]) -> None:
     written = text(draft.pod, _PATH) or ""
     have = networks_of(written, namespace)
     if have is None:
-        draft.skipped("", UNREADABLE, f"annotation {NETWORKS} is neither a list nor its JSON form")
+        draft.skipped(
+            "", UNREADABLE, f"annotation {NETWORKS} is neither a comma-separated list nor JSON"
+        )
         return
     missing = _missing(wanted, Counter(have), namespace)
     if not missing:

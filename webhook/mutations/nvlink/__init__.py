@@ -23,7 +23,7 @@ from webhook.pod.manifest import strings
 from webhook.shelltext.argv import unwrap
 
 WRAPPED = Reason("Wrapped", "The command starts behind the remap.")
-PRESENT = Reason("Present", "The command is behind the remap already.")
+PRESENT = Reason("Present", "The command already starts behind the remap.")
 NOT_REQUESTED = Reason("NotRequested", "The pod lacks rdma.lab/nvlink: share.", quiet=True)
 PART_OF_NODE = Reason(
     "PartOfNode",
@@ -81,7 +81,7 @@ def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
         message = f"the command starts with CUDA_VISIBLE_DEVICES of its own {target.gpus} GPUs"
         draft.applied(target.name, WRAPPED, message)
     else:
-        draft.already(target.name, PRESENT, "the command is behind the remap already")
+        draft.already(target.name, PRESENT, "the command already starts behind the remap")
 
 
 MUTATION = Mutation(

@@ -34,7 +34,7 @@ HOST_PID = Reason("HostPIDMissing", "UCX shares GPU memory only within one PID n
 HOST_IPC = Reason("HostIPCMissing", "The pod lacks hostIPC: true, which NCCL needs.")
 SHM_MOUNT = Reason("SharedMemoryMounted", "Something is mounted at /dev/shm, which NCCL compares.")
 SOCKETS = Reason("SocketsNotShared", "NCCL's sockets: the pods share no network namespace or /tmp.")
-ENV_FROM = Reason("EnvFrom", f"envFrom may hold {HOST_ID}, which would have to be set.")
+ENV_FROM = Reason("EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.")
 #: All reasons of this module.
 REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
 
@@ -60,7 +60,7 @@ def lacking(
             )
             yield target.name, SOCKETS, message
         if _wants_host_id(pod, scope, target) and has_env_from(pod, target.path):
-            yield target.name, ENV_FROM, f"envFrom may hold {HOST_ID}: put it into env"
+            yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
 def host_id(pod: PodManifest, scope: Scope, target: Target) -> list[dict[str, Any]]:

@@ -20,12 +20,14 @@ from webhook.pod.quantity import whole
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.")
 RENAMED = Reason("Renamed", "An alias was renamed to the fabric's resource, with its quantity.")
-PRESENT = Reason("Present", "The container requests an RDMA resource already, be it 0.")
+PRESENT = Reason("Present", "The container already requests an RDMA resource, even if it is 0.")
 NO_DEVICES = Reason("NoDevices", 'The pod says rdma.lab/devices: "0".', quiet=True)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", quiet=True)
 ELSEWHERE = Reason("InjectedElsewhere", "The fabric says injectResources: false.", quiet=True)
 NOT_APP = Reason("NotAppContainer", "Init containers and sidecars never get the resource.")
-OTHER = Reason("OtherResource", "The rdma/* resource that is there is not one of the fabric's.")
+OTHER = Reason(
+    "OtherResource", "The container requests an RDMA resource that the fabric does not have."
+)
 FEW = Reason("FewDevices", "The container requests fewer devices than the fabric has for its GPUs.")
 VIRTUAL = Reason("VirtualGPU", "A virtual GPU has no GPUDirect RDMA: NCCL goes through the host.")
 
@@ -44,7 +46,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         if target.shared_gpu:
             _warn_virtual(draft, target)
     for name, alias in strays(scope.containers, scope.targets, aliases):
-        draft.warned(name, OTHER, f"{alias} is not called so here, and {name} is no target")
+        draft.warned(name, OTHER, f"no node offers {alias}, and {name} needs no RDMA: remove it")
 
 
 def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
@@ -52,7 +54,7 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
     if not fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the resource here")
     elif scope.requests.devices == 0:
-        draft.skipped(target.name, NO_DEVICES, "the pod asks for none")
+        draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif not wanted:
         draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
     else:
@@ -77,7 +79,7 @@ def _present(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool
         listed = ", ".join(f"{alias} to {real}" for alias, real in aliases.items())
         draft.applied(target.name, RENAMED, f"renamed {listed}, as the resource is called here")
     else:
-        draft.already(target.name, PRESENT, f"requests {', '.join(names)} already")
+        draft.already(target.name, PRESENT, f"already requests {', '.join(names)}")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
     if scope.requests.devices is None:
         _warn_few(draft, target, fabric)
@@ -93,7 +95,7 @@ def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
     have = sum(whole(limits[name]) for name, _ in wanted if name in limits)
     most = sum(count for _, count in wanted)
     if 0 < have < most:
-        message = f"requests {have} of the {most} devices that fabric {fabric.name} has for it"
+        message = f"requests {have} of the {most} devices that the fabric has for its GPUs"
         draft.warned(target.name, FEW, message)
 
 

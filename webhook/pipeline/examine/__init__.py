@@ -11,17 +11,21 @@ from webhook.decision.resources import Usage, usage_of
 from webhook.decision.scope import Context, Needs, Scope
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
-from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, foreign_nic
+from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.pipeline.examine.node_selection import misdirected
 from webhook.pipeline.examine.targets import Selection, select
 from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, PodManifest, at, containers_of, mapping
 
-MIRROR_POD = Reason("MirrorPod", "A static pod's mirror: changing it has no effect.", rdma="no")
-WINDOWS_POD = Reason("WindowsPod", "A Windows pod: capabilities are invalid there.", rdma="no")
+MIRROR_POD = Reason(
+    "MirrorPod", "The pod mirrors a static pod, so a change to it has no effect.", rdma="no"
+)
+WINDOWS_POD = Reason(
+    "WindowsPod", "The pod runs on Windows, where Linux capabilities are invalid.", rdma="no"
+)
 HOST_NETWORK_MISSING = Reason(
     "HostNetworkMissing",
-    "The fabric works in the host's network only, and the pod is not in it.",
+    "The fabric works only in the host's network, and the pod lacks hostNetwork: true.",
     rdma="no",
 )
 #: Its workers have one, or use a NIC of no fabric: nothing is wrong with that.
@@ -131,11 +135,13 @@ def examine(
 def _standing(scope: Scope, selection: Selection, resolution: Resolution, foreign: str) -> Standing:
     """Say how much is known; messages begin with the specifics, as warnings are cut at 120."""
     if selection.why is not None:
-        nothing = (FOREIGN_NIC, foreign) if foreign else (selection.why, selection.message)
+        known = (FOREIGN_NIC, f"{foreign}: {FOREIGN_REMEDY}")
+        nothing = known if foreign else (selection.why, selection.message)
         return Standing(Needs.NOTHING, *nothing)
     if foreign:
         why = FOREIGN_NIC if scope.targets else None
-        return Standing(Needs.NIC, why, foreign, not_needed=why is None)
+        remedy = f": {FOREIGN_REMEDY}" if why else ""
+        return Standing(Needs.NIC, why, f"{foreign}{remedy}", not_needed=why is None)
     if scope.fabric is None and not scope.targets:
         return Standing(Needs.NOTHING, not_needed=True)
     if scope.fabric is None:

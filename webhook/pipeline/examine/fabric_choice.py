@@ -26,15 +26,17 @@ from webhook.pod.manifest import Container, PodManifest
 from webhook.pod.quantity import is_zero
 
 FABRIC_UNKNOWN = Reason(
-    "FabricUnknown", "Nothing in the pod or its namespace says which fabric.", rdma="no"
+    "FabricUnknown",
+    "Nothing in the pod or its namespace says which fabric the pod is on.",
+    rdma="no",
 )
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
-    "What the pod says fits several fabrics: name one with rdma.lab/fabric.",
+    "The pod matches several fabrics: set rdma.lab/fabric.",
     rdma="no",
 )
 FABRIC_CONFLICT = Reason(
-    "FabricConflict", "Two things in the pod name different fabrics.", rdma="no"
+    "FabricConflict", "Two parts of the pod name different fabrics.", rdma="no"
 )
 
 
@@ -74,7 +76,7 @@ def resolve(
                 raise _conflict(naming, evidence)
             if naming and naming[0].explicit:
                 continue
-            return _unknown(f"{evidence.says} fits no fabric")
+            return _unknown(f"no fabric matches {evidence.says}")
         candidates = left
         if evidence.narrowing.named:
             naming.append(evidence)
@@ -182,10 +184,10 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming:
         names = ", ".join(fabrics.fabrics)
-        what = _unclaimed(pairs) or "nothing says which fabric"
-        return _unknown(f"{what}: name one with {FABRIC} ({names})")
+        what = _unclaimed(pairs) or "nothing says which fabric the pod is on"
+        return _unknown(f"{what}: set {FABRIC} ({names})")
     several = " and ".join(sorted(candidates))
-    message = f"{naming[0].says} fits {several}: name one with {FABRIC}"
+    message = f"{naming[0].says} matches {several}: set {FABRIC}"
     return Resolution(why=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 

@@ -30,10 +30,11 @@ from webhook.pod.path import Path
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
-    "The pod uses a NIC that no fabric claims. If it is a fabric's, say so with rdma.lab/fabric"
-    ' and rdma.lab/devices: "0".',
+    "The pod uses a NIC that no fabric claims. If it is a fabric's, set rdma.lab/fabric and"
+    ' rdma.lab/devices: "0".',
     rdma="unsure",
 )
+FOREIGN_REMEDY = 'if it is a fabric\'s, set rdma.lab/fabric and rdma.lab/devices: "0"'
 
 _NIC = "a NIC that no fabric claims"
 #: GKE's list of a pod's interfaces, in JSON, with the default one among them.

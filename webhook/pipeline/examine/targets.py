@@ -26,17 +26,17 @@ NO_TARGET = Reason(
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
-    "The pod's devices come by DRA claims, which do not say what they are: name the containers.",
+    "The pod gets devices by DRA claims, which do not say what they are: set rdma.lab/containers.",
     rdma="no",
 )
 CONTAINERS_REQUIRED = Reason(
     "ContainersRequired",
-    "rdma.lab/fabric is there, but which container needs it is open.",
+    "The pod sets rdma.lab/fabric, but does not say which of its containers need RDMA.",
     rdma="no",
 )
 TAKEN_FOR_LAUNCHER = Reason(
     "TakenForLauncher",
-    "The container starts ranks in other pods: it gets variables and hcoll, but no RDMA device.",
+    "The container starts ranks in other pods: it gets variables, but no RDMA device.",
 )
 
 Pairs = list[tuple[Container, Usage]]
@@ -141,8 +141,8 @@ def _only(pairs: Pairs) -> Target:
         return _target(*pairs[0])
     have = ", ".join(container.name for container, _ in pairs)
     msg = (
-        f"annotation {FABRIC} asks for a fabric, but no container has a GPU or an RDMA device: "
-        f"name the ones that need it with {CONTAINERS} (the pod has: {have})"
+        f"annotation {FABRIC} is set, but no container requests a GPU or an RDMA resource: "
+        f"set {CONTAINERS} to one or more of: {have}"
     )
     raise Denial(CONTAINERS_REQUIRED, msg)
 
@@ -179,4 +179,4 @@ _SHARE_USER = "gpu-fraction-container-name"
 
 def _of_no_fabric(name: str, container: Container) -> str:
     where = f"{name} in container {container.name}"
-    return f"no fabric claims {where}: if it is a GPU, its fabric's gpuResources must list it"
+    return f"no fabric claims {where}: if it is a GPU, list it in its fabric's gpuResources"

@@ -37,11 +37,11 @@ EQUIPPED = Reason(
     "Equipped", "Device, memory, network and environment are right for RDMA.", rdma="yes"
 )
 LAUNCHER = Reason(
-    "Launcher", "The pod only starts work in other pods, whose own verdicts count.", rdma="none"
+    "Launcher", "The pod only starts work in other pods, whose verdicts count.", rdma="none"
 )
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
-    "The pod launches ranks, and nothing says whether they run in other pods or in this one.",
+    "The pod starts ranks, and nothing says whether they run in it or in other pods.",
     rdma="unsure",
 )
 
@@ -87,12 +87,10 @@ def _equipped(seen: Seen) -> str:
 def _of_launchers(launchers: tuple[Launcher, ...]) -> Verdict:
     for one in launchers:
         if not one.elsewhere:
-            message = f"{one.name} launches ranks ({one.evidence}); if they run here, set {FABRIC}"
+            message = f"if the ranks run in this pod, set {FABRIC} ({one.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
-    names = ", ".join(one.name for one in launchers)
-    by = launchers[0].evidence
-    message = f"{names} only starts work in other pods ({by}): their verdicts count"
-    return Verdict.of(LAUNCHER, message)
+    message = f"{LAUNCHER.sentence} ({launchers[0].evidence})"
+    return Verdict.of(LAUNCHER, message[0].lower() + message[1:])
 
 
 def _problems(seen: Seen) -> Iterator[Verdict]:

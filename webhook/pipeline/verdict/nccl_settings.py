@@ -12,10 +12,12 @@ from webhook.pipeline.verdict.seen import Seen
 from webhook.pod.container_env import has_env_from
 
 NET_PLUGIN = Reason(
-    "NcclNetPlugin", "The user's NCCL_NET or NCCL_NET_PLUGIN chooses a plugin.", rdma="unsure"
+    "NcclNetPlugin",
+    "The container's NCCL_NET or NCCL_NET_PLUGIN chooses a plugin, which may not use RDMA.",
+    rdma="unsure",
 )
 ENV_UNSEEN = Reason(
-    "EnvUnseen", "envFrom may set variables of NCCL or UCX, which admission cannot see.",
+    "EnvUnseen", "envFrom may set variables that turn RDMA off, and admission does not see them.",
     rdma="unsure",
 )  # fmt: skip
 REASONS = (NET_PLUGIN, ENV_UNSEEN)
@@ -33,7 +35,9 @@ def judge(seen: Seen, target: Target) -> Verdict | None:
         if found is not None:
             return found
     if has_env_from(seen.pod, target.path):
-        return Verdict.of(ENV_UNSEEN, f"envFrom of {target.name} may turn RDMA off unseen")
+        return Verdict.of(
+            ENV_UNSEEN, f"envFrom of {target.name} may set variables that turn RDMA off"
+        )
     return None
 
 
@@ -60,5 +64,7 @@ def _by_plugin(target: Target, own: Own) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
         value = own.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
-            return Verdict.of(NET_PLUGIN, f"{target.name} sets {name}={value:.40}, which decides")
+            return Verdict.of(
+                NET_PLUGIN, f"{target.name} sets {name}={value:.40}: that plugin may not use RDMA"
+            )
     return None

@@ -12,12 +12,12 @@ from webhook.pod.run_as import user_of
 
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
-    "IPC_LOCK does not help a target, and the nodes or the NRI plugin do not raise memlock.",
+    "IPC_LOCK does not help a container, and neither the nodes nor an annotation raise memlock.",
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
-    "IPC_LOCK does not help a target, and whether the nodes raise memlock is not configured.",
+    "IPC_LOCK does not help a container, and nothing says whether the nodes raise memlock.",
     rdma="unsure",
 )
 REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)

@@ -11,7 +11,7 @@ from webhook.pipeline.verdict.seen import Seen
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
-    "The pod is in the host's network, into which the fabric's mode moves no device.",
+    "The pod has hostNetwork: true, and the fabric's devices reach only a pod's own network.",
     rdma="no",
 )
 ROCE_WITHOUT_NETWORKS = Reason(
@@ -37,7 +37,7 @@ def _of_sidecar(seen: Seen) -> Verdict | None:
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.
-    message = f'Istio ({sidecar}) proxies TCP: sidecar.istio.io/inject: "false"'
+    message = f'Istio ({sidecar}) proxies TCP: set sidecar.istio.io/inject: "false"'
     return Verdict.of(ISTIO, message)
 
 
@@ -51,7 +51,8 @@ def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
     if networks:
         return _if_not_added(seen)
     if fabric.link_layer == "Ethernet" and fabric.mode == "shared-device":
-        message = f"fabric {fabric.name} is RoCE, shared, and has no networks"
+        where = f"RoCE fabric {fabric.name} has no networks"
+        message = f"{where}: whether pods see GIDs depends on the driver"
         return Verdict.of(ROCE_WITHOUT_NETWORKS, message)
     return None
 
@@ -59,7 +60,9 @@ def _of_mode(seen: Seen, fabric: Fabric) -> Verdict | None:
 def _of_host_network(fabric: Fabric) -> Verdict | None:
     if fabric.mode not in OWN_DEVICE:
         return None
-    message = f"hostNetwork: true, but fabric {fabric.name} ({fabric.mode}) needs the pod's own"
+    message = (
+        f"fabric {fabric.name} ({fabric.mode}) does not work with hostNetwork: true: remove it"
+    )
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
 

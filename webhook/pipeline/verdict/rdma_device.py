@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.decision.annotations import FABRIC
 from webhook.decision.outcome import Reason, Verdict
 from webhook.decision.resources import is_rdma
 from webhook.decision.scope import Target
@@ -13,7 +14,9 @@ from webhook.pod.manifest import mapping
 from webhook.pod.quantity import is_zero
 from webhook.pod.volumes import mounted_path
 
-DEVICE_MISSING = Reason("DeviceMissing", "A target requests no RDMA device.", rdma="no")
+DEVICE_MISSING = Reason(
+    "DeviceMissing", "A container that needs RDMA gets no RDMA device.", rdma="no"
+)
 HOST_PATH = Reason(
     "DeviceByHostPath",
     "A hostPath shows /dev/infiniband to a container that may not open it: request the device"
@@ -22,12 +25,12 @@ HOST_PATH = Reason(
 )
 DEVICES_ELSEWHERE = Reason(
     "DevicesElsewhere",
-    'The pod says rdma.lab/devices: "0": its device comes in another way, which is not checked.',
+    'rdma.lab/devices is "0": whether the pod gets a device in another way is not known.',
     rdma="unsure",
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
-    "A target's RDMA resource belongs to no fabric, or to another.",
+    "A container's RDMA resource belongs to no fabric, or to another one.",
     rdma="unsure",
 )
 NO_NODES = Reason("FabricWithoutNodes", "No node belongs to the fabric now.", rdma="unsure")
@@ -61,7 +64,9 @@ def judge(seen: Seen, target: Target) -> Verdict | None:
     if listed:
         return _offered(seen, fabric, sorted(listed))
     if own:
-        message = f"{target.name} requests {own[0]}, which is no resource of fabric {fabric.name}"
+        message = (
+            f"{target.name} requests {own[0]}, not a resource of fabric {fabric.name}: remove it"
+        )
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if not fabric.inject_resources or (seen.privileged(target) and fabric.mode != "sr-iov"):
         return _inhabited(seen, fabric)
@@ -87,7 +92,9 @@ def _without_fabric(seen: Seen, target: Target, own: list[str]) -> Verdict:
     why = seen.standing.why
     assert why is not None  # a pod with targets but without a fabric is always told why
     if own and not seen.standing.foreign:
-        message = f"{target.name} requests {own[0]}, which belongs to no fabric"
+        message = (
+            f"{target.name} requests {own[0]}, which no fabric has: remove it, or set {FABRIC}"
+        )
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(why, seen.standing.message)
 

@@ -139,7 +139,7 @@ def test_text_is_for_reading() -> None:
 @pytest.mark.parametrize(
     ("body", "advice"),
     [
-        (POD, "(state it with ?namespace-label=rdma.lab/enable=true)"),
+        (POD, "give ?namespace-label=rdma.lab/enable=true"),
         (POD.replace(b'"true"', b'"false"', 1), "as if it had opted in, use ?enable=true"),
     ],
 )

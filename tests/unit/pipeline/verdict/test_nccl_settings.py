@@ -37,7 +37,7 @@ def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
     """What it uses cannot be seen."""
     verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
-    assert verdict.message == f"trainer sets {name}={value}, which decides"
+    assert verdict.message == f"trainer sets {name}={value}: that plugin may not use RDMA"
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_what_env_from_holds_is_not_seen() -> None:
     source = [{"configMapRef": {"name": "site"}}]
     verdict = verdict_on(pod(gpu(envFrom=source)))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
-    assert verdict.message == "envFrom of trainer may turn RDMA off unseen"
+    assert verdict.message == "envFrom of trainer may set variables that turn RDMA off"

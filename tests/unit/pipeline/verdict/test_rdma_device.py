@@ -26,7 +26,10 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     """A device plugin that the configuration does not know may hand out any device."""
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
     alone = pod(container(resources=amounts({"rdma/other": "1"})))
-    assert verdict_on(alone).message == "trainer requests rdma/other, which belongs to no fabric"
+    assert (
+        verdict_on(alone).message
+        == "trainer requests rdma/other, which no fabric has: remove it, or set rdma.lab/fabric"
+    )
 
 
 def test_a_resource_of_quantity_zero_is_no_device() -> None:

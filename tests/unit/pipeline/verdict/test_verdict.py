@@ -45,8 +45,8 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
     verdict = verdict_on(pod(mpirun))
     assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
     assert verdict.message == (
-        "main only starts work in other pods (mpirun --hostfile in its command): "
-        "their verdicts count"
+        "the pod only starts work in other pods, whose verdicts count"
+        " (mpirun --hostfile in its command)"
     )
 
 
@@ -55,7 +55,7 @@ def test_a_launcher_may_run_its_ranks_itself() -> None:
     verdict = verdict_on(pod(container("main", command=["mpirun", "-np", "4", "a"])))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "RanksUnknown")
     assert verdict.message == (
-        "main launches ranks (mpirun in its command); if they run here, set rdma.lab/fabric"
+        "if the ranks run in this pod, set rdma.lab/fabric (mpirun in its command)"
     )
     named = {"rdma.lab/fabric": "v100-ib"}
     here = pod(container("main", command=["mpirun", "-np", "4", "a"]), annotations=named)
