@@ -117,7 +117,7 @@ class Processes:
         (found,) = (process for process in self.started if process.name == name)
         return found
 
-    def until(self, what: str, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    def until(self, what: str, condition: Callable[[], bool], seconds: float = 300.0) -> None:
         """Wait for a condition; ClusterError if it takes too long, or if a program ends first."""
         deadline = time.monotonic() + seconds
         while not condition():
