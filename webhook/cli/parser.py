@@ -88,13 +88,18 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     root = parser({word for word in words if word in COMMANDS})
     arguments, rest = root.parse_known_args(words)
     if hasattr(arguments, "files"):
-        arguments.files += [word for word in rest if not word.startswith("-")]
-        rest = [word for word in rest if word.startswith("-")]
+        arguments.files += [word for word in rest if not _is_option(word)]
+        rest = [word for word in rest if _is_option(word)]
     if rest:
         getattr(arguments, "command", root).refuse(rest)
     if not hasattr(arguments, "module"):
         root.error(f"name a command: {', '.join(COMMANDS)}")
     return arguments
+
+
+def _is_option(word: str) -> bool:
+    """Return whether a word that is left over can only be an option; "-" is standard input."""
+    return word.startswith("-") and word != "-"
 
 
 def parser(named: Iterable[str] = COMMANDS) -> CommandParser:

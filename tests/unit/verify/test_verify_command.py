@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.unit.machine.measure.outputs import bandwidth, row
 from webhook.cli import main
 from webhook.cli import verify as command
+from webhook.cli.parser import parse_words
 from webhook.verify.verify_json import verify_schema
 
 FABRICS = """\
@@ -155,6 +156,12 @@ def test_errors(judge: Judge, words: list[str], said: str) -> None:
     answer = judge(*words)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert said in answer.err
+
+
+def test_standard_input_may_stand_behind_options() -> None:
+    """The order of words and options does not matter, and - is a word."""
+    arguments = parse_words(["verify", "judge", "--rate", "100", "good", "-o", "json", "-"])
+    assert arguments.files == ["good", "-"]
 
 
 def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
