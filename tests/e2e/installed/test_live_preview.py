@@ -153,7 +153,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     answer = preview("--kubeconfig", nobody, "-c", webhook.fabrics, pod)
     assert (answer.code, answer.err) == (0, "")
     assert "equipped for RDMA over v100-ib" in answer.out
-    assert "the labels of namespace" in answer.out
+    assert "the webhook is called only if namespace" in answer.out
     for verb, resource in (*OWN, ("list", "mutatingwebhookconfigurations")):
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)

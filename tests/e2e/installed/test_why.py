@@ -167,7 +167,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "no-fabric",
             "no",
-            ["No RDMA: nothing in the pod or its namespace says which fabric (FabricUnknown)."],
+            ["which fabric the pod is on (FabricUnknown)."],
         ),
         (
             "ambiguous",
@@ -178,7 +178,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "non-root",
             "unsure",
             [
-                "RDMA over v100-ib is not certain: IPC_LOCK does not help a target",
+                "RDMA over v100-ib is not certain: IPC_LOCK does not help a container",
                 "NonRoot: IPC_LOCK has no effect for a user other than root",
             ],
         ),
