@@ -228,7 +228,7 @@ def test_a_tool_that_hangs_is_stopped(node: Node) -> None:
 def test_without_timeout_it_runs_and_says_so(node: Node) -> None:
     """Not every machine has timeout; busybox has its own."""
     if "busybox" in node.shell[0]:
-        pytest.skip("the timeout of busybox is part of its shell")
+        return  # its timeout is part of its shell, so it cannot be missing
     (node.root / "bin/timeout").unlink()
     shown = node.run(node.script())
     assert "### note: timeout is not installed, so a tool that hangs stops this script" in shown

@@ -225,5 +225,7 @@ def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
 def test_an_answer_that_is_no_object_is_refused(api: LiveApi, reads: ApiReads) -> None:
     """An answer that is not an object is an error: what listens there is not an API server."""
     api.cluster.get = lambda *_: ["no", "object"]  # type: ignore[method-assign, assignment]
-    with pytest.raises(ClusterError, match=r"^the API server answered /api/v1/namespaces with no"):
+    with pytest.raises(
+        ClusterError, match=r"^the API server's answer to /api/v1/namespaces is not"
+    ):
         reads.get(NAMESPACES, {})

@@ -71,7 +71,7 @@ def test_head_without_an_end_is_cut_off(server: Running, name: str) -> None:
 
     assert _codes(answer) == [431]
     assert answer.endswith(
-        b"head, trailers and chunk sizes must stay below 65536 bytes and 100 fields\n"
+        b"head, trailers and chunk sizes must have fewer than 65536 bytes and 100 fields\n"
     )
 
 

@@ -119,7 +119,7 @@ def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: P
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, "fabrics: 7")
-        until(lambda: "kept" in server.get("/readyz").text)
+        until(lambda: "still in use" in server.get("/readyz").text)
         assert server.get("/readyz").status == 200
         assert server.metric("rdma_webhook_config_last_reload_successful") == 0
         assert "patch" in server.post(review()).response
