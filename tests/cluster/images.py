@@ -76,29 +76,22 @@ def webhook_image() -> Image:
 
 def mpi_image() -> Image:
     """Return an image for workloads: Open MPI, sshd, and `rank`, which prints what a rank sees."""
-
-    def build(store: buildah.Store, name: str, context: Path) -> None:
-        store.build(name, context, {"BASE": rootfs.image(store)})
-
-    return _image(
-        _Recipe(
-            name="mpi",
-            root=SOURCES / "mpi",
-            files=("Dockerfile", "rank"),
-            build=build,
-            on_base=True,
-        )
-    )
+    return _workload("mpi", "Dockerfile", "rank")
 
 
 def perftest_image() -> Image:
     """Return an image that measures RDMA: perftest, and libibverbs with its drivers."""
+    return _workload("perftest", "Dockerfile")
 
-    def build(store: buildah.Store, name: str, context: Path) -> None:
-        store.build(name, context, {"BASE": rootfs.image(store)})
 
-    root, files = SOURCES / "perftest", ("Dockerfile",)
-    return _image(_Recipe(name="perftest", root=root, files=files, build=build, on_base=True))
+def _workload(name: str, *files: str) -> Image:
+    """Return an image for test pods, made of the base and the files of a folder with its name."""
+
+    def build(store: buildah.Store, image: str, context: Path) -> None:
+        store.build(image, context, {"BASE": rootfs.image(store)})
+
+    root = SOURCES / name
+    return _image(_Recipe(name=name, root=root, files=files, build=build, on_base=True))
 
 
 def _let_in(ignored: str) -> list[str]:

@@ -65,7 +65,7 @@ def _connected(start: Judgement, run: Measurement) -> Judgement:
 
 
 def _bandwidth(start: Judgement, run: Measurement, known: KnownOfRun) -> Judgement:
-    best = max((row.gbps for row in run.rows if row.gbps is not None), default=None)
+    best = run.best_gbps
     if best is None:
         return start._replace(
             code="UnitUnproven",
@@ -177,7 +177,7 @@ def _collective(start: Judgement, run: Measurement, log: LogFindings) -> Judgeme
     What bus bandwidth a job can reach depends on NVLink, on the number of HCAs and on NCCL's
     algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so that no ratio fails it.
     """
-    best = max((row.gbps for row in run.rows if row.gbps is not None), default=None)
+    best = run.best_gbps
     start = start._replace(gbps=best)
     said = "Results" if best is None else f"Bus bandwidth {_gbps(best)}"
     if run.wrong:

@@ -72,3 +72,8 @@ class Measurement(NamedTuple):
     average_gbps: float | None = None
     #: nccl-tests: the sum of wrong elements that it printed.
     wrong: int | None = None
+
+    @property
+    def best_gbps(self) -> float | None:
+        """The highest bandwidth of a row, in Gb/s; None if no row has one."""
+        return max((row.gbps for row in self.rows if row.gbps is not None), default=None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from webhook.decision.outcome import Reason, Verdict
 from webhook.decision.scope import Target
 from webhook.fabric import rdma_off
+from webhook.fabric.rdma_off import Own
 from webhook.mutations.env.user_values import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, NIXL
 from webhook.pipeline.verdict.seen import Seen
 from webhook.pod.container_env import has_env_from
@@ -24,7 +23,6 @@ REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
 #: NCCL compares without regard to case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
-Own = Mapping[str, str | None]
 
 
 def judge(seen: Seen, target: Target) -> Verdict | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from webhook.machine.measure.measurements import Measurement
+from webhook.machine.measure.read_output import read_output
+
 DASHES = "-" * 87
 BW_HEADER = " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]"
 LAT_HEADER = (
@@ -15,6 +18,12 @@ FREQUENCY = (
 #: 46.5 Gb/s and 46.4 Gb/s in 64 KiB messages, in both units; 0.0885 Mpps.
 ROW_GBITS = " 65536      5000             46.50              46.40              0.088501"
 ROW_MIB = " 65536      5000             5543.23            5531.31            0.088501"
+
+
+def only(output: str) -> Measurement:
+    """Read an output that has one run."""
+    (found,) = read_output(output).measurements
+    return found
 
 
 def head(

@@ -10,16 +10,11 @@ from tests.unit.machine.measure.outputs import (
     VALID_JSON,
     bandwidth,
     nccl_tests,
+    only,
     ucx_perftest,
 )
 from webhook.machine.measure.measurements import Latency, MeasuredRow, Measurement
 from webhook.machine.measure.read_output import read_output
-
-
-def only(output: str) -> Measurement:
-    """Read an output that has one run."""
-    (found,) = read_output(output).measurements
-    return found
 
 
 def test_nccl_tests() -> None:

@@ -15,17 +15,12 @@ from tests.unit.machine.measure.outputs import (
     bandwidth,
     gids,
     head,
+    only,
     table,
     text,
 )
 from webhook.machine.measure.measurements import Latency, MeasuredRow, Measurement
 from webhook.machine.measure.read_output import read_output
-
-
-def only(output: str) -> Measurement:
-    """Read an output that has one run."""
-    (found,) = read_output(output).measurements
-    return found
 
 
 def test_everything_that_is_printed() -> None:
