@@ -28,8 +28,11 @@ from webhook.discover.collection import collect_script
 #: 64 MiB in all, eight times what a container may lock without IPC_LOCK. With plain 64 KiB the
 #: missing capability would go unnoticed.
 _TEST = "ib_write_bw -d rxe0 -x 1 -F -n 5 -s 33554432 --report_gbits"
-#: The server in the background and the client beside it, both in one container.
-_SCRIPT = f"{_TEST} & sleep 10; {_TEST} 127.0.0.1"
+#: Whether the server waits for its client: 4853 is perftest's port, 18515, and 0A is LISTEN.
+_LISTENS = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'"
+#: The server in the background and the client beside it, both in one container. A server that has
+#: failed never listens; then the client says so.
+_SCRIPT = f"{_TEST} & for _ in $(seq 120); do {_LISTENS} && break; sleep 1; done; {_TEST} 127.0.0.1"
 #: In seconds, for a pod of an emulated machine.
 _PATIENCE = 600.0
 
