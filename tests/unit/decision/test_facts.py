@@ -45,6 +45,15 @@ def test_no_objects_are_facts_too() -> None:
     assert facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
 
 
+def test_given_facts_come_before_those_beneath() -> None:
+    """`above` adds the namespaces that are not known, and no object then counts as missing."""
+    given = Facts.from_objects([namespace("lab", labels={"from": "file"})])
+    facts = given.above([namespace("lab", labels={"from": "cluster"}), namespace("other")])
+    assert facts.namespace("lab").labels == {"from": "file"}
+    assert facts.namespace("other").labels == {}
+    assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere", known=True)
+
+
 def test_without_any_source_a_namespace_counts_as_known() -> None:
     """Without --facts, the command line has no facts to wait for."""
     assert Facts().namespace("lab") == NamespaceFacts(name="lab", known=True, labels=None)

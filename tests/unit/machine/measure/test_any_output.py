@@ -151,3 +151,11 @@ def test_measurements_are_plain() -> None:
     """A run without anything is made of None alone."""
     empty = Measurement("perftest", None, None, (1, 1))
     assert set(empty[4:]) == {(), None}
+
+
+def test_the_best_bandwidth_is_the_highest_of_a_row() -> None:
+    """Rows that only have a latency do not count; without any bandwidth there is no best one."""
+    latency, low, high = (MeasuredRow(1, gbps=gbps) for gbps in (None, 46.5, 97.6))
+    run = Measurement("perftest", None, None, (1, 1))
+    assert run._replace(rows=(low, latency, high)).best_gbps == 97.6
+    assert run._replace(rows=(latency,)).best_gbps is None
