@@ -16,6 +16,8 @@ LINES = {
     "rdma-webhook preview --en": ({"--enable"}, {"--facts"}),
     "rdma-webhook preview -o ": ({"json", "yaml", "text", "patch", "diff"}, {"preview"}),
     "rdma-webhook certs ro": ({"rotate"}, {"status"}),
+    "rdma-webhook verify ju": ({"judge"}, {"preview"}),
+    "rdma-webhook verify judge --ra": ({"--rate"}, {"--live"}),
     "rdma-webhook completion ": ({"bash", "zsh", "fish"}, {"preview"}),
     "rdma-webhook check-config man": ({"manifest.yaml"}, {"other.yaml"}),
 }

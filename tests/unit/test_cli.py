@@ -168,6 +168,7 @@ def test_a_usage_error_tells_what_would_be_right(shell: Shell, words: list[str],
         (["help"], ["--help"]),
         (["help", "preview"], ["preview", "--help"]),
         (["help", "certs", "status"], ["certs", "--help"]),
+        (["help", "verify", "judge"], ["verify", "judge", "--help"]),
     ],
 )
 def test_help_is_a_command(shell: Shell, words: list[str], same: list[str]) -> None:

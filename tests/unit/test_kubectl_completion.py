@@ -46,6 +46,10 @@ def offer(*words: str) -> tuple[list[str], bool]:
         (["certs", "--namespace=rdma-webhook", "ro"], ["rotate"]),
         (["certs", "status", ""], []),
         (["completion", "z"], ["zsh"]),
+        (["verify", "j"], ["judge"]),
+        (["verify", "--h"], ["--help"]),
+        (["verify", "judge", "--ra"], ["--rate"]),
+        (["verify", "judge", "a.txt", "-o", "ju"], ["junit"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -66,6 +70,8 @@ def test_words(words: list[str], offered: list[str]) -> None:
         ["preview", "-", ""],
         ["why", "-f", ""],
         ["check-config", "fab"],
+        ["verify", "judge", ""],
+        ["verify", "judge", "-c", ""],
     ],
     ids=" ".join,
 )

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 FILES = tuple(path for top in ("webhook", "certs") for path in (ROOT / top).rglob("*.py"))
 #: Modules here are named after the command, endpoint or mutation that they serve, so these names
 #: may occur again.
-FACES = ("webhook/cli", "webhook/app/http", "webhook/mutations")
+FACES = ("webhook/cli", "webhook/cli/verify", "webhook/app/http", "webhook/mutations")
 #: Functions that every module of a table defines.
 IN_TABLES = {
     "add_arguments": "webhook/cli/",

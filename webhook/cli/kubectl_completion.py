@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from webhook.cli.completion import FILES
 from webhook.cli.output import write
@@ -56,7 +56,7 @@ def offered(before: Sequence[str], last: str) -> Offer:
     root = parser(() if named is None else (named,))
     if named is None or before[:1] == ["help"]:
         return Offer(_options(root, before) if last.startswith("-") else COMMANDS.items())
-    command = _command(root, named)
+    command, given = _command(root, before[before.index(named) :])
     if _has_value(last):
         return _values(_option(command, last.partition("=")[0]))
     option = _option(command, before[-1])
@@ -64,17 +64,31 @@ def offered(before: Sequence[str], last: str) -> Offer:
         return _values(option)
     if last.startswith("-"):
         return Offer(_options(command, before))
-    return _values(_argument(command, before[before.index(named) + 1 :]))
+    commands = _commands(command)
+    if commands is not None:
+        return Offer((one.dest, one.help or "") for one in commands._choices_actions)  # noqa: SLF001
+    return _values(_argument(command, given))
 
 
 def _has_value(word: str) -> bool:
     return word.startswith("--") and "=" in word
 
 
-def _command(root: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
-    (commands,) = (one for one in _actions(root) if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
-    found: argparse.ArgumentParser = commands.choices[name]
-    return found
+def _command(
+    parent: argparse.ArgumentParser, given: Sequence[str]
+) -> tuple[argparse.ArgumentParser, Sequence[str]]:
+    """Return the innermost command that the words name, and the words behind its name."""
+    commands = _commands(parent)
+    choices: Mapping[str, argparse.ArgumentParser] = commands.choices if commands else {}
+    for place, word in enumerate(given, 1):
+        if word in choices:
+            return _command(choices[word], given[place:])
+    return parent, given
+
+
+def _commands(parent: argparse.ArgumentParser) -> argparse._SubParsersAction[Any] | None:
+    found = (one for one in _actions(parent) if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001
+    return next(found, None)
 
 
 def _actions(command: argparse.ArgumentParser) -> list[argparse.Action]:

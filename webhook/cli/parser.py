@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from textwrap import wrap
-from types import ModuleType
 from typing import Any, NoReturn
 
 from webhook import __version__
@@ -84,7 +83,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     place only, and leaves the others over.
     """
     if words[:1] == ["help"]:
-        words = [*words[1:2], "--help"]
+        words = [*words[1:], "--help"]
     root = parser({word for word in words if word in COMMANDS})
     arguments, rest = root.parse_known_args(words)
     if hasattr(arguments, "files"):
@@ -115,8 +114,22 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
         allow_abbrev=False,
     )
     root.add_argument("--version", action="version", version=f"rdma-webhook {__version__}")
-    commands = root.add_subparsers(metavar="COMMAND")
-    for name, summary in COMMANDS.items():
+    add_commands(root, __package__, COMMANDS, named)
+    return root
+
+
+def add_commands(
+    parent: argparse.ArgumentParser,
+    package: str,
+    summaries: Mapping[str, str],
+    named: Iterable[str] | None = None,
+) -> None:
+    """Add commands to a parser: name → summary; the module of each is in the package.
+
+    Only those that are named get their options; None stands for all.
+    """
+    commands = parent.add_subparsers(metavar="COMMAND")
+    for name, summary in summaries.items():
         command = commands.add_parser(
             name,
             help=summary,
@@ -124,18 +137,13 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
-        if name in named:
-            module = _module(name)
+        if named is None or name in named:
+            module = import_module(f"{package}.{name.replace('-', '_')}")
             module.add_arguments(command)
             command.epilog = _as_called(command.epilog or "")
             command.set_defaults(module=module, command=command)
-    return root
 
 
 def _as_called(examples: str) -> str:
     """Return examples with the program's name as it was called: a plugin of kubectl is, too."""
     return _CALL.sub(rf"\1{called_as()} ", examples)
-
-
-def _module(command: str) -> ModuleType:
-    return import_module(f"webhook.cli.{command.replace('-', '_')}")

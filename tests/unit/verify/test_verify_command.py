@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.machine.measure.outputs import bandwidth, row
 from webhook.cli import main
-from webhook.cli import verify as command
 from webhook.cli.parser import parse_words
+from webhook.cli.verify import judge as command
 from webhook.verify.verify_json import verify_schema
 
 FABRICS = """\
@@ -133,7 +133,7 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
     ("words", "said"),
     [
         ([], "say what: verify judge (see rdma-webhook verify --help)"),
-        (["juge"], "(did you mean judge?)"),
+        (["juge"], "is not one of judge (did you mean judge?) (see rdma-webhook verify --help)"),
         (["judge"], "no file: name one, or - for standard input"),
         (["judge", "good", "--rate", "fast"], "'fast' is not a rate in Gb/s: give a number"),
         (["judge", "good", "--rate", "0"], "'0' is not a rate in Gb/s"),

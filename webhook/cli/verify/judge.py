@@ -1,47 +1,41 @@
-"""`rdma-webhook verify`: judge what benchmarks measured, and say what to do about it."""
+"""`rdma-webhook verify judge`: judge what benchmarks measured, and say what to do about it."""
 
 from __future__ import annotations
 
 import argparse
-from difflib import get_close_matches
 from pathlib import Path
 
 from webhook.cli.common_options import CONFIG_VARIABLE, configured
 from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
+from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
+from webhook.cli.verify.measured_fabric import fabric_named, given_rate, port_rate
 from webhook.config.load import load_fabrics
-from webhook.errors import ConfigError, DocumentError
+from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric
 from webhook.verify.assessment import JudgedFile, assess, judged_files
-from webhook.verify.expectation import PortRate
-from webhook.verify.judgement import Assessment, Worth
+from webhook.verify.judgement import Assessment
 from webhook.verify.verify_json import verify_form
 from webhook.verify.verify_junit import verify_junit
 from webhook.verify.verify_text import verify_text
 
-_UNREADABLE = 2
-_CODES: dict[Worth, int] = {"pass": 0, "warn": 0, "fail": 1, "inconclusive": 3}
 #: Bytes of a file that are read.
 _LARGEST = 64 << 20
-_HIGHEST = 10_000
-_EXAMPLES = """examples:
+_EXAMPLES = f"""examples:
   rdma-webhook verify judge client.txt --rate 200
   rdma-webhook verify judge -c fabrics.yaml --fabric v100-ib node-*.txt
   kubectl logs perftest-client | rdma-webhook verify judge --rate 100 -
   rdma-webhook verify judge -o json train.log | jq .verdict
 
-exit codes: 0 pass or warn (with --strict: pass), 1 fail (with --strict: or warn),
-2 usage, or something that cannot be read, 3 inconclusive
-"""
+{EXIT_CODES}"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `verify`."""
+    """Add the arguments of `verify judge`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("what", nargs="?", choices=("judge",), help="judge: say whether what was measured is good")
     add("files", nargs="*", metavar="FILE", help="what benchmarks or NCCL printed, or -")
-    add("--rate", type=_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
+    add("--rate", type=given_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
     add("-c", "--config", metavar="FABRICS", help="a fabrics file, with --fabric")
     add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
     add("--strict", action="store_true", help="exit with 1 also for a warning")
@@ -54,39 +48,23 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _rate(given: str) -> float:
-    """Parse a rate; argparse's error if it is not one."""
-    try:
-        rate = float(given)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate <= _HIGHEST:
-        raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a rate in Gb/s: give a number up to {_HIGHEST} such as 200"
-        )
-    return rate
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and return the exit code; report unreadable files, and show the rest."""
-    if arguments.what is None:
-        arguments.command.error("say what: verify judge")
     names = list(dict.fromkeys(arguments.files))
     if not names:
         raise DocumentError("no file: name one, or - for standard input")
     fabric = _fabric(arguments)
-    rate = _port_rate(arguments, fabric)
+    rate = port_rate(arguments.rate, fabric)
     read = [found for name in names if (found := _files(name))]
     files = [file for found in read for file in found]
     assessment = assess(files, rate, fabric.hcas if fabric else ())
     if not assessment.judgements:
         _say_nothing_found(files)
-        return _UNREADABLE
+        return UNREADABLE
     _print(assessment, arguments.output)
     if len(read) < len(names):
-        return _UNREADABLE
-    verdict = assessment.worst.verdict
-    return 1 if arguments.strict and verdict == "warn" else _CODES[verdict]
+        return UNREADABLE
+    return exit_code(assessment.worst.verdict, strict=arguments.strict)
 
 
 def _fabric(arguments: argparse.Namespace) -> Fabric | None:
@@ -98,21 +76,7 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
     path = configured(arguments.config)
     if path is None:
         raise DocumentError(f"--fabric needs the fabrics file: -c FABRICS or ${CONFIG_VARIABLE}")
-    fabrics = load_fabrics(path).fabrics.fabrics
-    if arguments.fabric not in fabrics:
-        near = get_close_matches(arguments.fabric[:80], list(fabrics), n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ConfigError(f"{path}: no fabric {arguments.fabric!r:.80}{meant}")
-    return fabrics[arguments.fabric]
-
-
-def _port_rate(arguments: argparse.Namespace, fabric: Fabric | None) -> PortRate | None:
-    """Return the expected rate: the option, which is more certain, else that of the fabric."""
-    if arguments.rate is not None:
-        return PortRate(arguments.rate, f"--rate {arguments.rate:g}")
-    if fabric is None or fabric.rate_gbps is None:
-        return None
-    return PortRate(fabric.rate_gbps, f"rateGbps: {fabric.rate_gbps} of fabric {fabric.name}")
+    return fabric_named(arguments.fabric, load_fabrics(path).fabrics, str(path))
 
 
 def _files(name: str) -> list[JudgedFile] | None:

@@ -1,0 +1,33 @@
+"""`rdma-webhook verify`: judge what benchmarks measured, and say what to do about it.
+
+Each module here is a command below `verify`, except those that several of these commands share.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from webhook.cli.parser import add_commands
+
+#: Command → summary; the module of a command has its name.
+_COMMANDS = {
+    "judge": "say whether what benchmarks or NCCL printed is good",
+}
+_EXAMPLES = """examples:
+  rdma-webhook verify judge client.txt --rate 200
+  rdma-webhook help verify judge               the options of a command
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the commands of `verify`."""
+    command.epilog = _EXAMPLES
+    add_commands(command, __name__, _COMMANDS)
+
+
+def run(arguments: argparse.Namespace) -> NoReturn:
+    """End with a list of the commands, since none was named."""
+    named = ", ".join(f"verify {one}" for one in _COMMANDS)
+    command: argparse.ArgumentParser = arguments.command
+    command.error(f"say what: {named}")

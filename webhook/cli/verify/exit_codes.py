@@ -1,0 +1,17 @@
+"""The exit codes of the commands below `verify`: by the verdict that decides."""
+
+from __future__ import annotations
+
+from webhook.verify.judgement import Worth
+
+#: Wrong usage, or something that cannot be read.
+UNREADABLE = 2
+EXIT_CODES = """exit codes: 0 pass or warn (with --strict: pass), 1 fail (with --strict: or warn),
+2 usage, or something that cannot be read, 3 inconclusive
+"""
+_CODES: dict[Worth, int] = {"pass": 0, "warn": 0, "fail": 1, "inconclusive": 3}
+
+
+def exit_code(verdict: Worth, *, strict: bool) -> int:
+    """Return the exit code for a verdict."""
+    return 1 if strict and verdict == "warn" else _CODES[verdict]
