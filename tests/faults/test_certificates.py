@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install
+from tests.cluster.install import CONFIGURATION, NAME, Webhook, end_replicas, install
 from tests.faults.certs_command import certs, served
 from tests.faults.change import authorities, count_of, trusted
 from tests.faults.conftest import Figure, Load
@@ -44,9 +44,7 @@ def emptied(webhook: Webhook) -> Iterator[None]:
 
 def _empty(webhook: Webhook) -> None:
     webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # so no pod is rejected
-    webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
-    until(lambda: not webhook.replicas())
-    webhook.kubectl("delete", "pods", "--all", "--grace-period=1")
+    end_replicas(webhook.cluster)
     webhook.kubectl("delete", "secret", f"{NAME}-ca", "--ignore-not-found")
 
 

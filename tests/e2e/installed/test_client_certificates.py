@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.install import DEPLOYMENT, NAME, Webhook, install
+from tests.cluster.install import NAME, Webhook, end_replicas, install
 from tests.cluster.node import NAME as REAL
 from tests.cluster.pki import Authority
 from tests.e2e.asking import Document, ask
@@ -68,8 +68,7 @@ def _admit(webhook: Webhook, authorities: str) -> None:
 
 def _replace(webhook: Webhook, *components: str) -> None:
     """Replace the installation; there are no calls, so nothing has to wait for a drain."""
-    webhook.kubectl("delete", DEPLOYMENT)
-    webhook.kubectl("delete", "pods", "--all", "--now")
+    end_replicas(webhook.cluster)
     install(webhook.cluster, webhook.fabrics, components=components)
 
 

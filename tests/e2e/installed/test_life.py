@@ -19,7 +19,15 @@ from typing import Any
 import pytest
 
 from tests.cluster.controllers import cert_manager
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, install, uninstall
+from tests.cluster.install import (
+    CONFIGURATION,
+    DEPLOYMENT,
+    NAME,
+    Webhook,
+    install,
+    uninstall,
+    uninstall_at_once,
+)
 from tests.e2e.asking import Document
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
@@ -171,7 +179,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
             webhook.kubectl("annotate", "pods", "--all", f"{HOLD}=look")
             until(lambda: not {*before} & {replica.serial() for replica in replicas})
             load.last(2)
-        uninstall(webhook.cluster, overlay="cert-manager")
+        uninstall_at_once(webhook.cluster, overlay="cert-manager")
     assert len(before) == 2
     assert set(load.codes) == {201}, load.refusals
     assert load.created == load.patched
