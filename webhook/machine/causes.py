@@ -262,6 +262,19 @@ TROUBLES = (
         "kubectl exec; Kubernetes, status of a container",
     ),
     Cause(
+        "ProcessKilled", "trouble", "memory", "Killed",
+        re.compile(
+            r"(?:^\s{0,40}|<stderr>:|\]\s)Killed\s{0,40}$|:\s{1,40}\d{1,10} Killed\s"
+            r"|exited on signal 9 \(Killed\)"
+        ),
+        "Killed",
+        "A process was killed by a signal, as the kernel does where registered memory exceeds the "
+        "memory limit.",
+        "See whether kubectl describe pod says OOMKilled; if so, raise or remove the container's "
+        "memory limit.",
+        "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
+    ),
+    Cause(
         "PortDown", "trouble", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
@@ -302,8 +315,8 @@ TROUBLES = (
         "Two machines could not connect. On RoCE, the GID does not belong to the pod's network "
         "namespace, or NCCL_IB_GID_INDEX is right for another machine only.",
         "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
-        "or newer, and do not set NCCL_IB_GID_INDEX. On InfiniBand: check that both machines are "
-        "on one fabric.",
+        "or newer, and do not set NCCL_IB_GID_INDEX; give perftest another GID with -x. On "
+        "InfiniBand: check that both machines are on one fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     Cause(

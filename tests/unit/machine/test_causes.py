@@ -57,12 +57,31 @@ def test_codes_are_unique() -> None:
         "transport 'cuda_copy' is not available, please use one or more of: rc, tcp",
         "train.py: error: unrecognized arguments: --lr",
         "df: /dev/shm/nccl-3 is here",
+        "Job Killed",
+        "Killed by the user",
+        "[1]+  Killed                  ib_write_bw -d mlx5_0",
         "",
     ],
 )
 def test_other_lines_tell_nothing(line: str) -> None:
     """A line that only looks similar is no cause."""
     assert read(line).seen == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Killed ",
+        "[1,0]<stderr>:Killed",
+        "[pod/server/perftest] Killed",
+        "bash: line 1:  1491 Killed                  ib_write_bw -d mlx5_0",
+        "./test.sh: 1491 Killed ib_write_bw",
+        "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed).",
+    ],
+)
+def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
+    """The shells dash and busybox say only that word, bash and mpirun more."""
+    assert [seen.cause.code for seen in read(line).seen] == ["ProcessKilled"]
 
 
 @pytest.mark.parametrize(
