@@ -24,30 +24,43 @@ class HostInterface(NamedTuple):
 
 
 def host_interface(group: Group) -> HostInterface:
-    """Return the only interface with an address that is no RDMA port's, if all nodes have it."""
+    """Return the only interface with an address that all nodes have, RDMA ports' own last.
+
+    With RoCE, a node may have no other interface than that of its RDMA port, which carries TCP too.
+    """
     shown = [choice for choice in group.choices if choice.node.interfaces]
     if not shown:
         return HostInterface("", "no tool lists the interfaces: add the output of ip -br a")
-    common = set.intersection(*(_candidates(choice) for choice in shown))
     if len(shown) < len(group.choices):
         return HostInterface("", "not all nodes list their interfaces (ip -br a)")
+    apart = set.intersection(*(_reached(choice) - _of_rdma(choice) for choice in shown))
+    common = apart or set.intersection(*(_reached(choice) & _of_roce(choice) for choice in shown))
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
         return HostInterface("", f"interfaces that all nodes have with an address: {listed}")
-    name = common.pop()
+    (name,) = common
     if not is_interface(name):
         return HostInterface("", f"{name!r} cannot be written in a list")
-    return HostInterface(name, "the only interface with an address that is up on all nodes")
+    own = "" if apart else ", an RDMA port's own"
+    return HostInterface(name, f"the only interface with an address that is up on all nodes{own}")
 
 
-def _candidates(choice: NodeChoice) -> set[str]:
-    rdma = {netdev for port in choice.ports for netdev in port.netdevs}
+def _reached(choice: NodeChoice) -> set[str]:
+    """Return the interfaces with an address at which other nodes may reach this one."""
     return {
         one.netdev.partition("@")[0]
         for one in choice.node.interfaces
         if one.state != "DOWN"
         and any("." in address for address in one.addresses)
         and not _INNER.match(one.netdev)
-        and one.netdev not in rdma
         and not one.netdev.startswith("ib")
     }
+
+
+def _of_rdma(choice: NodeChoice) -> set[str]:
+    return {netdev for port in choice.ports for netdev in port.netdevs}
+
+
+def _of_roce(choice: NodeChoice) -> set[str]:
+    ports = (port for port in choice.ports if port.link_layer == "Ethernet")
+    return {netdev for port in ports for netdev in port.netdevs}

@@ -254,6 +254,26 @@ def test_an_unknown_interface_leaves_ucx_out() -> None:
     assert "hostSocketInterface" not in fabric
 
 
+def test_the_interface_of_a_roce_port_carries_tcp_where_there_is_no_other() -> None:
+    """It is not preferred, since a node with more interfaces has another for TCP."""
+    own = ethernet("mlx5_0", netdevs=("ens1np0",))
+    found = discovered({"n1": seen(own, interface("ens1np0"), gpus())})
+    fabric = entries(found)["a100-roce"]
+    assert fabric["hostSocketInterface"] == "ens1np0"
+    assert "is up on all nodes, an RDMA port's own" in found.text
+    both = discovered({"n1": seen(own, interface("ens1np0"), interface("eno1"), gpus())})
+    assert entries(both)["a100-roce"]["hostSocketInterface"] == "eno1"
+    assert "an RDMA port's own" not in both.text
+
+
+def test_an_interface_of_infiniband_is_not_taken_for_tcp() -> None:
+    """IP over InfiniBand may have any name; such a node needs another interface."""
+    own = port("mlx5_0", netdevs=("rail0",))
+    nodes = {"n1": seen(own, interface("rail0"), gpus())}
+    fabric = entries(discovered(nodes, mode="host-network"))["a100-ib"]
+    assert "hostSocketInterface" not in fabric
+
+
 def test_roce_in_shared_mode_needs_a_network_for_each_device() -> None:
     """Without them no fabric is written, and it says what to give."""
     nodes = {"n1": seen(ethernet("mlx5_0"), ethernet("mlx5_1"), gpus())}
