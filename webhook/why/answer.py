@@ -15,7 +15,7 @@ from webhook.why.gathered import Gathered, PodStatus, title
 from webhook.why.now import tell_now
 from webhook.why.remedies import REMEDIES
 from webhook.why.today import tell_today
-from webhook.why.witnesses import tell_log, tell_processes, witnessed
+from webhook.why.witnesses import kept_from_rdma, tell_log, tell_processes, witnessed
 
 _LEVELS: dict[str, Level] = {"yes": "good", "none": "good", "unsure": "unsure", "no": "problem"}
 
@@ -50,9 +50,14 @@ def _answer(gathered: Gathered, called: Sentence) -> tuple[str, Sentence]:
     status = gathered.status if called.code == "Called" else None
     if seen and (status is None or status.rdma != seen):
         return seen, _by_witness(seen, witness, status)
+    own = rdma_requests(gathered)
+    hoped = own if status is None else status.rdma in ("yes", "unsure")
+    if not seen and hoped and (cause := kept_from_rdma(gathered)):
+        remedy = cause.remedy if status else called.remedy
+        text = f"RDMA did not work ({_before(status)}). {cause.means}"
+        return "no", Sentence(cause.code, "problem", text, remedy)
     if status is not None:
         return status.rdma, _by_status(status)
-    own = rdma_requests(gathered)
     if own:
         text = (
             f"RDMA is not certain: the webhook was not called, but the pod requests {own[0]} "
@@ -91,19 +96,23 @@ def _when(code: str) -> str:
 
 def _by_witness(seen: str, witness: str, status: PodStatus | None) -> Sentence:
     """Say what was seen at work, where admission said something else, or nothing."""
-    said = {
-        "yes": "at admission it was equipped",
-        "no": "at admission it was not equipped",
-        "unsure": "at admission this was not certain",
-        "none": "at admission it was taken for a launcher",
-    }
     texts = {
         "MemoryRegistered": "RDMA is in use: a process of the pod holds registered memory",
         "RdmaInUse": "The log shows that RDMA is in use",
         "SocketsInUse": "RDMA is not in use: the log shows TCP sockets",
         "MixedTransports": "RDMA is only partly in use: the log shows TCP sockets too",
     }
-    before = said[status.rdma] if status is not None else "the webhook was not called"
-    text = f"{texts[witness]} ({before})."
+    text = f"{texts[witness]} ({_before(status)})."
     remedy = "" if seen == "yes" else "The section on the log below says why, if it is known."
     return Sentence(witness, _LEVELS[seen], text, remedy)
+
+
+def _before(status: PodStatus | None) -> str:
+    """Say what admission could say of the pod."""
+    said = {
+        "yes": "at admission it was equipped",
+        "no": "at admission it was not equipped",
+        "unsure": "at admission this was not certain",
+        "none": "at admission it was taken for a launcher",
+    }
+    return said[status.rdma] if status is not None else "the webhook was not called"

@@ -55,7 +55,7 @@ def tell_now(gathered: Gathered) -> Iterator[Sentence]:
     yield from _scheduling(gathered)
     for field in _STATUSES:
         for container in items_at(pod, ("status", field)):
-            yield from _container(pod, container)
+            yield from _container(gathered, container)
     yield from _events(gathered)
 
 
@@ -75,8 +75,7 @@ def _phase(gathered: Gathered, phase: str) -> Iterator[Sentence]:
         yield Sentence("Succeeded", "good", f"The pod has completed on node {node}.")
     elif phase == "Failed":
         text = f"The pod has failed on node {node or '(none)'}."
-        remedy = "Search its log for known errors: rdma-webhook why POD --logs."
-        yield Sentence("Failed", "problem", text, remedy)
+        yield Sentence("Failed", "problem", text, _log_remedy(gathered))
     elif phase == "Pending" and node:
         yield Sentence("Starting", "fact", f"The pod is pending on node {node}.")
     elif not phase:
@@ -144,7 +143,7 @@ def _offers(node: Item, name: str) -> bool:
     return amount is not None and str(amount) != "0"
 
 
-def _container(pod: Item, container: Item) -> Iterator[Sentence]:
+def _container(gathered: Gathered, container: Item) -> Iterator[Sentence]:
     name = word_at(container, ("name",))
     waiting = word_at(container, ("state", "waiting", "reason"))
     message = _cut(word_at(container, ("state", "waiting", "message")))
@@ -154,13 +153,20 @@ def _container(pod: Item, container: Item) -> Iterator[Sentence]:
     restarts = number_at(container, ("restartCount",))
     ended = _ended(container)
     if ended is not None and not _is_good_end(ended):
-        yield _end(pod, name, ended, restarts)
+        yield _end(gathered, name, ended, restarts)
     elif restarts:
         text = f"Container {name} has restarted {_times(restarts)}."
         yield Sentence("Restarted", "unsure", text, _LOGS)
 
 
 _LOGS = "Read the log from before the restart: rdma-webhook why POD --logs searches it too."
+
+
+def _log_remedy(gathered: Gathered) -> str:
+    """Say where a log that has the cause is searched."""
+    if gathered.logs is None:
+        return "Search its log for known errors: rdma-webhook why POD --logs."
+    return "The section on its log below says why, if it is known."
 
 
 def _ended(container: Item) -> Item | None:
@@ -179,11 +185,11 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _end(pod: Item, name: str, ended: Item, restarts: int) -> Sentence:
+def _end(gathered: Gathered, name: str, ended: Item, restarts: int) -> Sentence:
     code = number_at(ended, ("exitCode",))
     times = f", and has restarted {_times(restarts)}" if restarts else ""
     if ended.get("reason") == "OOMKilled":
-        return _oom(pod, name, times)
+        return _oom(gathered.pod, name, times)
     if code == _SIGKILL:
         text = f"Container {name} was killed (exit code 137){times}."
         remedy = "Read its log. If memory was the cause, the node's kernel log has a line with OOM."
@@ -191,7 +197,8 @@ def _end(pod: Item, name: str, ended: Item, restarts: int) -> Sentence:
     crash = " (a segmentation fault)" if code == _SIGSEGV else ""
     said = _cut(word_at(ended, ("message",)))
     text = f"Container {name} ended with exit code {code}{crash}{times}.{f' {said}' * bool(said)}"
-    return Sentence("ContainerFailed", "problem", text, _LOGS)
+    remedy = _LOGS if restarts and gathered.logs is None else _log_remedy(gathered)
+    return Sentence("ContainerFailed", "problem", text, remedy)
 
 
 def _oom(pod: Item, name: str, times: str) -> Sentence:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.machine.causes import LAYERS, Cause
 from webhook.machine.log_lines import LogFindings
 from webhook.why.explanation import Level, Sentence
-from webhook.why.gathered import ContainerLog, ContainerProcesses, Gathered
+from webhook.why.gathered import ContainerLog, ContainerProcesses, Gathered, word_at
 
 _LONGEST = 200
 _KIB = 1024
@@ -71,7 +72,8 @@ def _log(log: ContainerLog) -> Iterator[Sentence]:
     findings = log.findings
     before = ", before its last restart," if log.previous else ""
     whose = f"The log of container {log.container}{before}"
-    yield _transport(findings, whose)
+    if findings.transport or findings.nccl or not findings.seen:
+        yield _transport(findings, whose)
     for seen in findings.seen:
         cause = seen.cause
         times = f" ({seen.times} times)" if seen.times > 1 else ""
@@ -130,3 +132,25 @@ def witnessed(gathered: Gathered) -> tuple[str, str]:
     if "mixed" in told:
         return "unsure", "MixedTransports"
     return ("yes", "RdmaInUse") if "yes" in told else ("", "")
+
+
+#: What fails in these layers fails before any RDMA traffic.
+_BELOW_TRAFFIC = ("link", "gid", "memory", "verbs")
+#: A process that was killed may have used RDMA before.
+_KILLED = frozenset({"KilledForMemory", "OomKilled", "ExitCode137", "ProcessKilled"})
+
+
+def kept_from_rdma(gathered: Gathered) -> Cause | None:
+    """Return what made a failed pod fail before it used RDMA: the lowest cause in its logs."""
+    if word_at(gathered.pod, ("status", "phase")) != "Failed":
+        return None
+    logs = [log.findings for log in gathered.logs or () if not log.previous]
+    causes = [
+        seen.cause
+        for findings in logs
+        for seen in findings.seen
+        if seen.cause.sort == "trouble"
+        and seen.cause.layer in _BELOW_TRAFFIC
+        and seen.cause.code not in _KILLED
+    ]
+    return min(causes, key=lambda cause: LAYERS.index(cause.layer), default=None)

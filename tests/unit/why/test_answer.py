@@ -25,6 +25,8 @@ from webhook.why.remedies import REMEDIES
 
 RDMA, SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
 
+NO_MEMORY = "Couldn't allocate MR"
+
 
 def log(*lines: str, previous: bool = False) -> ContainerLog:
     """Read the log of the container."""
@@ -214,6 +216,59 @@ def test_causes_in_a_log() -> None:
     assert found[1].text.endswith(f"(2 times) In the log: {line}")
     assert found[1].remedy.startswith("If the container has no /dev/infiniband")
     assert "before its last restart" in found[2].text
+
+
+def test_a_cause_needs_no_network_beside_it() -> None:
+    """Of a benchmark that failed, it does not matter that NCCL and UCX wrote nothing."""
+    found = told(explain(live(), logs=(log(NO_MEMORY),)), "log")
+    assert [one.code for one in found] == ["PerftestNoMemory"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "before", "remedy"),
+    [
+        (status(), "at admission it was equipped", "needs the capability IPC_LOCK"),
+        (status("unsure"), "at admission this was not certain", "needs the capability IPC_LOCK"),
+        ({}, "the webhook was not called", 'Write rdma.lab/enable: "true"'),
+    ],
+    ids=["equipped", "unsure", "not called"],
+)
+def test_a_failed_pod_whose_log_says_why(
+    annotations: dict[str, str], before: str, remedy: str
+) -> None:
+    """It had no RDMA, and the lowest layer is the reason, whatever admission could see."""
+    pod = live(annotations, limits={"rdma/a": "1"}, phase="Failed")
+    found = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
+    assert (found.rdma, found.answer.code) == ("no", "PerftestNoMemory")
+    assert found.answer.text == (
+        f"RDMA did not work ({before}). perftest could not register memory."
+    )
+    assert remedy in found.answer.remedy
+
+
+@pytest.mark.parametrize(
+    ("pod", "logs"),
+    [
+        (live(phase="Running"), (log(NO_MEMORY),)),
+        (live(phase="Failed"), (log("Killed"),)),
+        (live(phase="Failed"), (log(NO_MEMORY, previous=True),)),
+        (live(phase="Failed"), (log(NO_MEMORY, RDMA),)),
+        (live(phase="Failed"), (log("RuntimeError: NCCL error: unhandled system error"),)),
+        (live(phase="Failed"), None),
+    ],
+    ids=["running", "killed", "before the restart", "over RDMA", "a higher layer", "no log"],
+)
+def test_other_failures_say_nothing_of_rdma(pod: dict[str, Any], logs: Any) -> None:
+    """What admission saw is the answer then."""
+    found = explain(pod, logs=logs)
+    assert (found.rdma, found.answer.code) == ("yes", "Equipped")
+
+
+def test_a_failed_pod_that_never_asked() -> None:
+    """That it asked for nothing is the reason, not what follows from it."""
+    lines = "Unable to find the Infiniband/RoCE device"
+    found = explain(live({}, phase="Failed"), logs=(log(lines),))
+    assert (found.rdma, found.answer.code) == ("no", "NotOptedIn")
 
 
 def test_owners_are_named() -> None:

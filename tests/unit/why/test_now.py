@@ -164,6 +164,16 @@ def test_containers(fields: dict[str, Any], code: str, says: str, remedy: str) -
     assert remedy in found.remedy
 
 
+def test_where_the_log_is_searched() -> None:
+    """A log that was searched is not named as something to do; a restart has an older log."""
+    first = of_main(state=ended(1), restartCount=0)
+    again = of_main(state=ended(1), restartCount=1)
+    assert now(first)[1].remedy.startswith("Search its log for known errors")
+    assert now(again)[1].remedy.startswith("Read the log from before the restart")
+    for pod in (first, again, live(phase="Failed")):
+        assert now(pod, logs=())[-1].remedy.startswith("The section on its log below")
+
+
 def test_a_container_that_exceeded_its_limit() -> None:
     """The limit is named, and that registered memory counts."""
     pod = of_main(state=ended(137, "OOMKilled"))
