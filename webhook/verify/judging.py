@@ -66,6 +66,13 @@ def _connected(start: Judgement, run: Measurement) -> Judgement:
 
 def _bandwidth(start: Judgement, run: Measurement, known: KnownOfRun) -> Judgement:
     best = run.best_gbps
+    if best == 0:
+        return start._replace(
+            code="ZeroBandwidth",
+            because=f"{run.program} shows a bandwidth of 0. Most likely it could not measure the "
+            "processor's clock, as on a busy machine (Correlation coefficient r^2).",
+            remedy="Run it again when the machine has less to do.",
+        )
     if best is None:
         return start._replace(
             code="UnitUnproven",

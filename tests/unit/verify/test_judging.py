@@ -108,6 +108,14 @@ def test_no_rate() -> None:
     assert "--rate" in found.remedy
 
 
+def test_a_bandwidth_of_zero() -> None:
+    """Perftest prints it where it could not measure the processor's clock."""
+    zero = bandwidth(" 65536      5000             0.000000           0.000000           0.000000")
+    found = the_only(zero)
+    assert (found.verdict, found.code, found.gbps) == ("inconclusive", "ZeroBandwidth", None)
+    assert the_only(bandwidth(row(0.5, 1024))).code != "ZeroBandwidth"
+
+
 def test_no_unit() -> None:
     """A bandwidth whose unit is not proven is no number."""
     found = the_only(bandwidth(" 65536      5000             46.50              46.40"))

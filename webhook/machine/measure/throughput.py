@@ -41,11 +41,16 @@ def proven_throughput(
 ) -> Throughput | None:
     """Return what `average` means; None if no unit, or more than one, fits the message rate.
 
+    A zero is zero in each unit; perftest prints it where it could not measure the clock
+    (linux-rdma/perftest, src/get_clock.c).
+
     size           bytes of a message
     average, peak  as printed, both in the same unit
     mega_messages  millions of messages a second, as printed
     """
     rate, shown = printed_number(mega_messages), printed_number(average)
+    if shown.value == rate.value == 0:
+        return Throughput(0.0, None)
     bits = size * 8 / 1000
     fitting = [
         unit
