@@ -99,7 +99,8 @@ def _row(line: int, size: int, found: dict[str, str]) -> MeasuredRow:
         size,
         gbps=None if bus is None else round(bus * _GIGABYTE, 3),
         latency=None if time is None else Latency(average=time),
-        wrong=None if wrong is None else int(wrong),
+        # A count; with a fraction, the columns of the row are others than those of the header.
+        wrong=int(wrong) if wrong is not None and wrong.is_integer() else None,
     )
 
 

@@ -64,6 +64,15 @@ def test_nccl_tests_cut() -> None:
     assert only(nccl_tests().partition("           8")[0]).rows == ()
 
 
+def test_a_count_with_a_fraction_is_no_count() -> None:
+    """Something between the names of the columns moves them, and a time stands where #wrong was."""
+    moved = nccl_tests().replace("root     time", "root  x  time", 1)
+    assert moved != nccl_tests()
+    cut = moved[: moved.index("21.10") + len("21.1")]
+    (run,) = read_output(cut).measurements
+    assert [row.wrong for row in run.rows] == [None]
+
+
 def test_nccl_tests_twice() -> None:
     """Each begins with its own head, and the test is named above it."""
     found = read_output(nccl_tests() + nccl_tests("alltoall_perf")).measurements
