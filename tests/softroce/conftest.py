@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.softroce.kept import keep
 from tests.softroce.machine import boot, prepare, require
 
 
@@ -18,7 +19,10 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, float
         require()
         share = tmp_path_factory.mktemp(name)
         prepare(share, name)
-        boot(share, seconds=seconds)
+        try:
+            boot(share, seconds=seconds)
+        finally:
+            keep(name, share)
         return share
 
     return run

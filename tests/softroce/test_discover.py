@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.softroce.kept import ROOT, keep, rdma_webhook
 from tests.softroce.machine import boot, prepare, require
 from webhook.discover.collection import collect_script
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +25,15 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("webhook", "certs"):
         shutil.copytree(ROOT / name, folder / "program" / name)
     # Debian's Python is of the same version as this one, as far as libraries are concerned.
-    boot(folder, seconds=900, libraries=Path(sysconfig.get_path("platlib")))
+    try:
+        boot(folder, seconds=1800, libraries=Path(sysconfig.get_path("platlib")))
+    finally:
+        keep("discover", folder)
     return folder
 
 
 def _discovered(text: str) -> dict[str, Any]:
-    argv = [sys.executable, "-m", "webhook", "discover", "-", "-o", "json"]
-    ran = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    ran = rdma_webhook("discover", "-", "-o", "json", text=text)
     assert ran.returncode in (0, 1), ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
     return found

@@ -25,7 +25,7 @@ TABLE = {
 @pytest.fixture(scope="module")
 def results(experiment: Callable[[str, float], Path]) -> Path:
     """Run all rows in one machine."""
-    return experiment("memlock", 900)
+    return experiment("memlock", 1800)
 
 
 @pytest.mark.parametrize(("case", "expected"), TABLE.items(), ids=TABLE)

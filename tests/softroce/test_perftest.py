@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.softroce.kept import Transcript, rdma_webhook
 
 #: The run → the verdict and its code. All runs have both ends on one machine, so that no speed
 #: says anything of a link.
@@ -23,28 +23,43 @@ EXPECTED = {
     "other-device": ("fail", "DeviceNotFound"),
     "port-down": ("fail", "PortDown"),
     "empty-gid": ("fail", "QueuePairRefused"),
+    "no-ipc-lock": ("fail", "PerftestNoMemory"),
+    "killed": ("fail", "ProcessKilled"),
+    "no-server": ("fail", "ServerUnreachable"),
+    "firewall": ("fail", "ServerUnreachable"),
 }
 
 
 @pytest.fixture(scope="module")
 def results(experiment: Callable[[str, float], Path]) -> Path:
     """Run perftest in all these ways in one machine."""
-    return experiment("perftest", 900)
+    return experiment("perftest", 1800)
+
+
+@pytest.fixture(scope="module")
+def transcript() -> Transcript:
+    """Keep what `verify judge` says of them."""
+    return Transcript("verdicts")
 
 
 def _judged(*files: Path) -> dict[str, Any]:
-    argv = [sys.executable, "-m", "webhook", "verify", "judge", "--rate", "10", "-o", "json"]
-    ran = subprocess.run([*argv, *files], capture_output=True, text=True, check=False)
+    ran = rdma_webhook("verify", "judge", "--rate", "10", "-o", "json", *files)
     assert not ran.stderr, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 
 @pytest.mark.parametrize(("run", "expected"), EXPECTED.items(), ids=EXPECTED)
-def test_verify_names_what_is_wrong(results: Path, run: str, expected: tuple[str, str]) -> None:
+def test_verify_names_what_is_wrong(
+    results: Path, transcript: Transcript, run: str, expected: tuple[str, str]
+) -> None:
     """What was planted is what is named; what worked is not called good without a link."""
-    judged = _judged(results / f"{run}.client.txt", results / f"{run}.server.txt")
-    assert (judged["verdict"], judged["code"]) == expected
+    ends = [results / f"{run}.{end}.txt" for end in ("client", "server")]
+    text = "".join(file.read_text() for file in ends if file.exists())
+    transcript.add(f"# {run}", text)
+    transcript.run("verify", "judge", "--rate", "10", "-", text=text)
+    judged = _judged(*(file for file in ends if file.exists()))
+    assert (judged["verdict"], judged["code"]) == expected, text
 
 
 @pytest.mark.parametrize("run", ["bandwidth", "both-ways", "all-sizes"])

@@ -9,9 +9,7 @@ asks for it.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +19,34 @@ import yaml
 from tests.cluster.cluster import Cluster
 from tests.cluster.images import perftest_image
 from tests.cluster.install import LAB, install
+from tests.softroce.kept import Transcript, keep, rdma_webhook
 from tests.softroce.machine import require
 from tests.softroce.node import NAME, SoftNode, soft_node
 from webhook.discover.collection import collect_script
 
 #: 64 MiB in all, eight times what a container may lock without IPC_LOCK. With plain 64 KiB the
 #: missing capability would go unnoticed.
-_TEST = "ib_write_bw -d rxe0 -x 1 -F -n 5 -s 33554432 --report_gbits"
+_TEST = "ib_write_bw -d rxe0 -x 1 -F -n 5 -q 16 -s 2097152 --report_gbits"
 #: Whether the server waits for its client: 4853 is perftest's port, 18515, and 0A is LISTEN.
 _LISTENS = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'"
-#: The server in the background and the client beside it, both in one container. A server that has
-#: failed never listens; then the client says so.
-_SCRIPT = f"{_TEST} & for _ in $(seq 120); do {_LISTENS} && break; sleep 1; done; {_TEST} 127.0.0.1"
+#: The server in the background and the client beside it, both in one container.
+_SCRIPT = f"""\
+{_TEST} &
+until {_LISTENS} || ! kill -0 $! 2>/dev/null; do sleep 1; done
+{_TEST} 127.0.0.1 && wait
+"""
+#: A server that has registered 32 MiB, and waits for its client.
+_WAITING = "exec ibv_rc_pingpong -d rxe0 -g 1 -s 33554432"
+#: Less than perftest registers.
+_MEMORY = {"memory": "48Mi"}
 #: In seconds, for a pod of an emulated machine.
-_PATIENCE = 600.0
+_PATIENCE = 1200.0
 
 
-def rdma_webhook(*words: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does."""
-    argv = [sys.executable, "-m", "webhook", *words]
-    return subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def transcript() -> Transcript:
+    """Keep what the commands say."""
+    return Transcript("replay")
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +54,33 @@ def node(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Add the node to the cluster."""
     require()
     share = tmp_path_factory.mktemp("node")
-    with soft_node(cluster, share, collect_script(), perftest_image()) as started:
-        yield started
+    try:
+        with soft_node(cluster, share, collect_script(), perftest_image()) as started:
+            yield started
+    finally:
+        keep("node", share)
 
 
 @pytest.fixture(scope="module")
-def fabric(cluster: Cluster, node: SoftNode, tmp_path_factory: pytest.TempPathFactory) -> str:
+def fabric(
+    cluster: Cluster,
+    node: SoftNode,
+    transcript: Transcript,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> str:
     """Discover the node, start the plugin and the webhook with that; return the fabric's name."""
     folder = tmp_path_factory.mktemp("discovered")
     wishes = ("--mode", "host-network", "--plugin", folder)
+    transcript.run("discover", "-", text=node.collected)
     ran = rdma_webhook("discover", "-", "-o", "yaml", *wishes, text=node.collected)
     assert ran.returncode in (0, 1), ran.stderr
+    transcript.add("rdma-webhook discover - -o yaml --mode host-network --plugin DIR", ran.stdout)
     (folder / "fabrics.yaml").write_text(ran.stdout)
     checked = rdma_webhook("check-config", "--strict", folder / "fabrics.yaml")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    node.start_plugin(_plugin_configuration(folder))
+    configuration = _plugin_configuration(folder)
+    transcript.add("# the plugin's configuration", configuration)
+    node.start_plugin(configuration)
     (found,) = yaml.safe_load(ran.stdout)["fabrics"]
     (resource,) = found["resources"]
     cluster.processes.until(
@@ -90,7 +108,9 @@ def _allocatable(cluster: Cluster) -> dict[str, str]:
     return {name: count for name, count in found["status"]["allocatable"].items() if count != "0"}
 
 
-def _pod(name: str, annotations: dict[str, str], limits: dict[str, str]) -> dict[str, Any]:
+def _pod(
+    name: str, annotations: dict[str, str], limits: dict[str, str], script: str = _SCRIPT
+) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -106,7 +126,7 @@ def _pod(name: str, annotations: dict[str, str], limits: dict[str, str]) -> dict
                 {
                     "name": "perftest",
                     "image": perftest_image().name,
-                    "command": ["sh", "-c", _SCRIPT],
+                    "command": ["sh", "-c", script],
                     "resources": {"limits": limits},
                 }
             ],
@@ -114,59 +134,157 @@ def _pod(name: str, annotations: dict[str, str], limits: dict[str, str]) -> dict
     }
 
 
-def _ended(cluster: Cluster, pod: dict[str, Any]) -> tuple[str, str]:
-    """Run a pod to its end; return its phase and its log."""
-    cluster.kubectl("create", "--filename=-", input=json.dumps(pod))
-    name = pod["metadata"]["name"]
-    get = ("get", "pod", name, f"--namespace={LAB}", "--output=jsonpath={.status.phase}")
-    cluster.processes.until(
-        f"pod {name} ended", lambda: cluster.kubectl(*get) in ("Succeeded", "Failed"), _PATIENCE
-    )
-    return cluster.kubectl(*get), cluster.kubectl("logs", name, f"--namespace={LAB}")
+class Lab:
+    """Runs pods on the node, and asks about them as a user does."""
+
+    def __init__(self, cluster: Cluster, transcript: Transcript) -> None:
+        self._cluster = cluster
+        self._transcript = transcript
+
+    def create(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """Create a pod; return it as it is then."""
+        self._cluster.kubectl("create", "--filename=-", input=json.dumps(pod))
+        return self.read(pod["metadata"]["name"])
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a pod as it is now."""
+        text = self._cluster.kubectl("get", "pod", name, f"--namespace={LAB}", "--output=json")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def until(self, what: str, condition: Callable[[], bool]) -> None:
+        """Wait."""
+        self._cluster.processes.until(what, condition, _PATIENCE)
+
+    def ended(self, pod: dict[str, Any]) -> tuple[str, str]:
+        """Run a pod to its end; return its phase and its log."""
+        name = self.create(pod)["metadata"]["name"]
+        phases = ("Succeeded", "Failed")
+        self.until(f"pod {name} ended", lambda: self.read(name)["status"]["phase"] in phases)
+        log = self._cluster.kubectl("logs", name, f"--namespace={LAB}")
+        phase: str = self.read(name)["status"]["phase"]
+        self._transcript.add(f"kubectl logs {name}  # {phase}", log)
+        return phase, log
+
+    def explained(self, pod: str, *how: str) -> dict[str, Any]:
+        """Return what `why` says of a pod, as JSON."""
+        ran = rdma_webhook(*self._why(pod, *how), "-o", "json")
+        assert ran.returncode in (0, 1), ran.stderr
+        (found,) = json.loads(ran.stdout)["pods"]
+        return dict(found)
+
+    def said(self, pod: str, *how: str) -> str:
+        """Return what `why` says of a pod, for people, its lines joined."""
+        return " ".join(self._transcript.run(*self._why(pod, *how)).split())
+
+    def _why(self, pod: str, *how: str) -> tuple[str | Path, ...]:
+        return ("why", pod, *how, "-n", LAB, "--kubeconfig", self._cluster.kubeconfig)
+
+    def judged(self, log: str) -> dict[str, Any]:
+        """Return what `verify judge` says of a log."""
+        words = ("verify", "judge", "--rate", "10")
+        self._transcript.run(*words, "-", text=log)
+        found: dict[str, Any] = json.loads(rdma_webhook(*words, "-o", "json", "-", text=log).stdout)
+        return found
+
+    def exec(self, pod: str, command: str) -> str:
+        """Run a command of the shell in a pod; return what it prints."""
+        where = (pod, f"--namespace={LAB}", "--", "sh", "-c", command)
+        printed = self._cluster.kubectl("exec", *where)
+        self._transcript.add(f"kubectl exec {pod} -- sh -c {command!r}", printed)
+        return printed
+
+    def delete(self, pod: str) -> None:
+        """Delete a pod, and wait until it is gone."""
+        self._cluster.kubectl("delete", "pod", pod, f"--namespace={LAB}", "--now")
 
 
-def _why(cluster: Cluster, pod: str) -> dict[str, Any]:
-    where = ("-n", LAB, "--kubeconfig", cluster.kubeconfig)
-    ran = rdma_webhook("why", pod, "--logs", "-o", "json", *where)
-    assert ran.returncode in (0, 1), ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+@pytest.fixture
+def lab(cluster: Cluster, transcript: Transcript, fabric: str) -> Lab:
+    """Return the lab, once the node's fabric is known."""
+    assert fabric
+    return Lab(cluster, transcript)
 
 
-def _verified(log: str) -> dict[str, Any]:
-    ran = rdma_webhook("verify", "judge", "--rate", "10", "-o", "json", "-", text=log)
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+def _codes(explained: dict[str, Any]) -> set[str]:
+    return {one["code"] for chapter in explained["chapters"] for one in chapter["sentences"]}
 
 
-def test_an_annotated_pod_registers_memory_and_measures(cluster: Cluster, fabric: str) -> None:
-    """The annotation alone brings the device and IPC_LOCK, and the transfer runs over RDMA."""
-    asked = {"rdma.lab/enable": "true", "rdma.lab/fabric": fabric}
-    phase, log = _ended(cluster, _pod("annotated", asked, {}))
-    assert phase == "Succeeded", log
-    judged = _verified(log)
-    assert (judged["verdict"], judged["code"]) == ("inconclusive", "Loopback"), log
-    assert all(one["gbps"] > 0 for one in judged["measurements"])
-
-
-@pytest.mark.usefixtures("fabric")
-def test_without_the_annotation_memory_is_refused(cluster: Cluster) -> None:
-    """The same pod, with the device but without IPC_LOCK, fails, and both commands say why."""
+def _resource(cluster: Cluster) -> str:
     (resource,) = [name for name in _allocatable(cluster) if name.startswith("rdma/")]
-    phase, log = _ended(cluster, _pod("without-ipc-lock", {}, {resource: "1"}))
+    return resource
+
+
+def _asked(fabric: str, **more: str) -> dict[str, str]:
+    return {"rdma.lab/enable": "true", "rdma.lab/fabric": fabric, **more}
+
+
+def test_an_annotated_pod_registers_memory_and_measures(
+    cluster: Cluster, lab: Lab, fabric: str
+) -> None:
+    """The annotation brings the device and IPC_LOCK, and drops a limit that would kill the pod."""
+    phase, log = lab.ended(_pod("annotated", _asked(fabric), _MEMORY))
+    assert phase == "Succeeded", log
+    judged = lab.judged(log)
+    assert (judged["verdict"], judged["code"]) == ("inconclusive", "Loopback"), log
+    assert [one["gbps"] > 0 for one in judged["measurements"]] == [True, True]
+    (container,) = lab.read("annotated")["spec"]["containers"]
+    assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
+    assert container["resources"]["limits"] == {_resource(cluster): "1"}
+    explained = lab.explained("annotated", "--logs")
+    assert (explained["rdma"], explained["answer"]["code"]) == ("yes", "Equipped")
+    assert "equipped for RDMA over" in lab.said("annotated", "--logs")
+
+
+def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) -> None:
+    """The same pod, with the device but without IPC_LOCK, fails, and both commands say why."""
+    phase, log = lab.ended(_pod("without-ipc-lock", {}, {_resource(cluster): "1"}))
     assert phase == "Failed", log
-    judged = _verified(log)
+    judged = lab.judged(log)
     assert (judged["verdict"], judged["code"]) == ("fail", "PerftestNoMemory"), log
-    explained = json.dumps(_why(cluster, "without-ipc-lock"))
-    assert "PerftestNoMemory" in explained
-    assert "rdma.lab/enable" in explained
+    explained = lab.explained("without-ipc-lock", "--logs")
+    said = lab.said("without-ipc-lock", "--logs")
+    assert explained["answer"]["code"] == "NotOptedIn"
+    assert "PerftestNoMemory" in _codes(explained)
+    assert 'Write rdma.lab/enable: "true"' in said
+    assert "needs the capability IPC_LOCK" in said
 
 
-@pytest.mark.usefixtures("fabric")
-def test_without_the_annotation_there_is_no_device(cluster: Cluster) -> None:
+def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
     """The same pod, without the resource, has no device at all, and both commands say so."""
-    phase, log = _ended(cluster, _pod("without-device", {}, {}))
+    phase, log = lab.ended(_pod("without-device", {}, {}))
     assert phase == "Failed", log
-    assert _verified(log)["verdict"] == "fail"
-    explained = json.dumps(_why(cluster, "without-device"))
-    assert "NoRdmaDevice" in explained or "DeviceNotFound" in explained
+    judged = lab.judged(log)
+    assert (judged["verdict"], judged["code"]) == ("fail", "NoRdmaDevice"), log
+    explained = lab.explained("without-device", "--logs")
+    said = lab.said("without-device", "--logs")
+    assert (explained["rdma"], explained["answer"]["code"]) == ("no", "NotOptedIn")
+    assert "NoRdmaDevice" in _codes(explained)
+    assert 'Write rdma.lab/enable: "true"' in said
+
+
+def test_a_limit_that_is_kept_kills(lab: Lab, fabric: str) -> None:
+    """Registered memory counts against the limit; IPC_LOCK does not help against that."""
+    kept = _asked(fabric, **{"rdma.lab/memory-limit": "keep"})
+    phase, log = lab.ended(_pod("limit-kept", kept, _MEMORY))
+    assert phase == "Failed", log
+    assert "Couldn't allocate MR" not in log
+    explained = lab.explained("limit-kept", "--logs")
+    said = lab.said("limit-kept", "--logs")
+    assert "OOMKilled" in _codes(explained)
+    assert "used more memory than its limit of 48Mi and was killed (OOMKilled)" in said
+
+
+def test_registered_memory_is_seen(lab: Lab, fabric: str) -> None:
+    """`why --exec` sees the memory that a process of the pod has registered: VmPin."""
+    lab.create(_pod("waiting", _asked(fabric), {}, _WAITING))
+    lab.until("waiting runs", lambda: lab.read("waiting")["status"]["phase"] == "Running")
+    lab.until(
+        "memory registered",
+        lambda: "MemoryRegistered" in _codes(lab.explained("waiting", "--exec")),
+    )
+    said = lab.said("waiting", "--exec")
+    assert "(ibv_rc_pingpong) holds 32 MiB of registered memory: it uses RDMA." in said
+    pinned = lab.exec("waiting", "grep VmPin /proc/[0-9]*/status")
+    assert "32768 kB" in pinned
+    lab.delete("waiting")

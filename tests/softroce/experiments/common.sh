@@ -16,18 +16,32 @@ soft_roce() {
     wait_for 'grep -q ffff:c0a8 /sys/class/infiniband/rxe0/ports/1/gids/1'
 }
 
-# Wait until a command succeeds, for a minute at most.
+# Wait until a command succeeds, for ten minutes and more.
 wait_for() {
     tries=0
     until eval "$1"; do
         tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || { echo "in vain waited for: $1"; return 1; }
+        [ "$tries" -lt 6000 ] || { echo "in vain waited for: $1"; return 1; }
         sleep 0.1
     done
 }
 
+# Let the commands of limited.sh use so many MiB: limit_memory 48
+limit_memory() {
+    limited=/sys/fs/cgroup/limited
+    if [ ! -d "$limited" ]; then
+        echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+        mkdir "$limited"
+        echo 0 >"$limited/memory.swap.max" 2>/dev/null
+    fi
+    echo "${1}M" >"$limited/memory.max"
+}
+
 # The address that clients connect to.
 address=192.168.77.1
+# How a process loses IPC_LOCK.
+# shellcheck disable=SC2034 # for the experiments
+without_ipc_lock="setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock --"
 
 # Run a server and a client of perftest: pair NAME PREFIX PROGRAM OPTIONS...
 # PREFIX is a command, in words, that runs both ("" for none). Their output goes to
@@ -39,13 +53,22 @@ pair() {
     $prefix "$@" -p 18515 >"$name.server.txt" 2>&1 &
     server=$!
     wait_for "listens || ! kill -0 $server 2>/dev/null"
-    # shellcheck disable=SC2086
-    timeout 120 $prefix "$@" -p 18515 "$address" >"$name.client.txt" 2>&1
-    echo $? >"$name.status"
-    # A server whose client has failed waits for ever.
-    sleep 1
-    kill "$server" 2>/dev/null
+    client "$name" "$prefix" "$@"
+    # A server whose client did not reach it would wait for ever; another ends by itself.
+    if listens; then
+        pkill -P "$server"
+        kill "$server" 2>/dev/null
+    fi
     wait "$server"
+}
+
+# Run a client alone, in the same way.
+client() {
+    name=$1 prefix=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout 600 $prefix "$@" -p 18515 "$address" >"$name.client.txt" 2>&1
+    echo $? >"$name.status"
     echo "$name: client $(cat "$name.status")"
 }
 
@@ -53,4 +76,12 @@ pair() {
 listens() {
     # shellcheck disable=SC2086
     $prefix cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'
+}
+
+# What runs here, for docs/evidence.md.
+versions() {
+    echo "kernel $(uname -r)"
+    # shellcheck disable=SC2016 # dpkg-query's fields
+    dpkg-query --show --showformat '${Package} ${Version}\n' \
+        containerd containernetworking-plugins ibverbs-utils iproute2 perftest rdma-core runc
 }

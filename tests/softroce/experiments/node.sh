@@ -18,6 +18,7 @@ ip addr add "$ADDRESS/$PREFIX" dev eth0
 ip route add default via "$GATEWAY"
 rdma link add rxe0 type rxe netdev eth0 || exit 1
 wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state'
+versions >versions.txt
 sh ./collect.sh >collected.new && mv collected.new collected.txt
 
 # A kubelet refuses a file system of another machine, so all that it writes is on the disk.

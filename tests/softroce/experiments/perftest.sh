@@ -3,6 +3,7 @@
 # shellcheck source=common.sh
 . ./common.sh
 soft_roce || exit 1
+versions >versions.txt
 set -- -d rxe0 -x 1 -F --report_gbits
 
 pair bandwidth "" ib_write_bw "$@" -n 20 -s 1048576
@@ -28,3 +29,27 @@ pair other-namespace "ip netns exec apart" ib_write_bw -d rxe0 -x 1 -F --report_
 # An entry of the GID table that is empty, as all are in a namespace of OFED's drivers.
 address=192.168.77.1
 pair empty-gid "" ib_write_bw -d rxe0 -x 5 -F -n 5 -s 65536
+
+# 64 MiB, where only 8 MiB may be locked.
+# shellcheck disable=SC3045 # dash has it
+ulimit -l 8192
+pair no-ipc-lock "$without_ipc_lock" ib_write_bw "$@" -n 5 -s 33554432
+# shellcheck disable=SC3045
+ulimit -l unlimited
+
+# The same where the two may use 48 MiB of memory.
+limit_memory 48
+pair killed "sh ./limited.sh" ib_write_bw "$@" -n 5 -s 33554432
+
+# Nobody listens; a firewall that rejects looks the same.
+client no-server "" ib_write_bw "$@" -n 5 -s 65536
+
+# A firewall that drops what goes to the server's port. The kernel gives up after three seconds.
+for module in sch_ingress cls_flower act_gact; do
+    modprobe "$module" || exit 1
+done
+echo 1 >/proc/sys/net/ipv4/tcp_syn_retries
+tc qdisc add dev lo clsact
+tc filter add dev lo egress protocol ip flower ip_proto tcp dst_port 18515 action drop || exit 1
+pair firewall "" ib_write_bw "$@" -n 5 -s 65536
+tc qdisc del dev lo clsact
