@@ -142,10 +142,13 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Remove the webhook as docs/installation.md says; replicas drain for one or two minutes."""
+    """Remove the webhook as docs/installation.md says, while replicas drain."""
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     with site("removed:none", EXAMPLE, overlay=overlay) as folder:
-        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
+        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
+    _uncalled(cluster)
+    cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
+    cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=300s")
 
 
 def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
