@@ -717,7 +717,10 @@ def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:
 
 def test_schemas_are_json_schemas(shell: Shell) -> None:
     """All schemas are valid; the schema of the fabrics file is the default."""
-    for arguments in (["schema"], ["schema", "form"], ["schema", "why"], ["schema", "verify"]):
+    for arguments in (
+        ["schema"],
+        *(["schema", what] for what in ("form", "why", "verify", "verify-run")),
+    ):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
     assert shell("schema") == shell("schema", "fabrics")

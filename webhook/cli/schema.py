@@ -8,6 +8,7 @@ from webhook.cli.output import write
 from webhook.config.schema import schema_text
 from webhook.discover.discover_json import discover_schema
 from webhook.render.json_form import form_schema
+from webhook.verify.matrix.matrix_json import matrix_schema
 from webhook.verify.verify_json import verify_schema
 from webhook.why.why_json import why_schema
 
@@ -17,6 +18,7 @@ _SCHEMAS = {
     "why": why_schema,
     "discover": discover_schema,
     "verify": verify_schema,
+    "verify-run": matrix_schema,
 }
 
 
@@ -28,7 +30,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         choices=tuple(_SCHEMAS),
         default="fabrics",
         help="fabrics: the fabrics file (default); form: the output of preview -o json; why, "
-        "discover, verify: that of the command with -o json",
+        "discover, verify (judge), verify-run: that of the command with -o json",
     )
 
 

@@ -89,6 +89,22 @@ class Sheet:
         for row in cells:
             self._row(row, [*widths, last], " " * indent)
 
+    def grid(self, rows: Sequence[Sequence[Span]], *, gap: int = _GAP, indent: int = 0) -> bool:
+        """Write rows of short cells, each row on a line; False, and nothing, if it is too wide."""
+        shown = [[Span(visible(words), style) for words, style in row] for row in rows]
+        widths = [
+            max(cell_len(cell.words) for cell in column) for column in zip(*shown, strict=True)
+        ]
+        if indent + sum(widths) + gap * (len(widths) - 1) > self._width:
+            return False
+        for row in shown:
+            padded = (
+                self._painted(cell) + " " * (width - cell_len(cell.words))
+                for cell, width in zip(row, widths, strict=True)
+            )
+            self._lines.append((" " * indent + (" " * gap).join(padded)).rstrip(" "))
+        return True
+
     def _row(self, row: Sequence[Span], widths: Sequence[int], lead: str) -> None:
         wrapped = [
             self._padded(cell, width) for cell, width in zip(row[:-1], widths[:-1], strict=True)

@@ -61,7 +61,7 @@ class Assessment(NamedTuple):
     @property
     def worst(self) -> Judgement | Remark:
         """What decides: the worst verdict; of failures, the first one of the lowest layer."""
-        return max(self.everything, key=_weight)
+        return max(self.everything, key=weight_of)
 
     @property
     def everything(self) -> list[Judgement | Remark]:
@@ -69,7 +69,8 @@ class Assessment(NamedTuple):
         return [*self.judgements, *self.remarks]
 
 
-def _weight(one: Judgement | Remark) -> tuple[int, int]:
+def weight_of(one: Judgement | Remark) -> tuple[int, int]:
+    """Return what decides between two: the verdict; of failures, the lower layer weighs more."""
     layer = one.layer if isinstance(one, Judgement) else None
     height = LAYERS.index(layer) if layer else len(LAYERS)
     return WORTHS.index(one.verdict), -height

@@ -22,12 +22,13 @@ def verify_form(assessment: Assessment) -> dict[str, Any]:
         "code": worst.code,
         "because": worst.because,
         "remedy": worst.remedy,
-        "measurements": [_judgement(one) for one in assessment.judgements],
+        "measurements": [judgement_form(one) for one in assessment.judgements],
         "findings": [one._asdict() for one in assessment.remarks],
     }
 
 
-def _judgement(one: Judgement) -> dict[str, Any]:
+def judgement_form(one: Judgement) -> dict[str, Any]:
+    """Return a judgement as plain JSON values."""
     return {
         "verdict": one.verdict,
         "code": one.code,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Protocol
 
 from webhook.machine.measure.measurements import Measurement
 from webhook.render.table import Sheet, Span
-from webhook.verify.judgement import WORTHS, Assessment, Judgement, Remark, Worth
+from webhook.verify.judgement import WORTHS, Assessment, Judgement, Worth
 
-_SIGNS: dict[Worth, Span] = {
+#: Of a verdict.
+SIGNS: dict[Worth, Span] = {
     "pass": Span("✔", "green"),
     "warn": Span("!", "yellow"),
     "inconclusive": Span("?", "yellow"),
@@ -17,6 +19,22 @@ _SIGNS: dict[Worth, Span] = {
 _ARROW = Span("→", "bold")
 _INDENT = 2
 _NARROWEST = 40
+
+
+class Sayable(Protocol):
+    """What has a verdict, a reason and a remedy."""
+
+    @property
+    def verdict(self) -> Worth:
+        """How bad it is."""
+
+    @property
+    def because(self) -> str:
+        """A sentence."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do; empty if there is nothing to do."""
 
 
 def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = False) -> str:
@@ -28,16 +46,16 @@ def verify_text(assessment: Assessment, *, width: int = 100, colour: bool = Fals
             Span(f"  {where_judged(one)}", "dim"),
         ]
         sheet.paragraph(*heading)
-        _said(sheet, one)
+        write_said(sheet, one)
         if one.expected is not None:
             sheet.paragraph(Span(f"expected: {one.source}", "dim"), indent=2 * _INDENT)
         if one.also:
             sheet.paragraph(Span(f"also: {', '.join(one.also)}", "dim"), indent=2 * _INDENT)
     for remark in assessment.remarks:
         sheet.paragraph(Span("All runs", "bold"))
-        _said(sheet, remark)
+        write_said(sheet, remark)
     sheet.blank()
-    _whole(sheet, assessment)
+    write_whole(sheet, assessment)
     return sheet.text
 
 
@@ -58,14 +76,16 @@ def where_judged(one: Judgement) -> str:
     return f"{one.file}:{one.lines[0]}{of}"
 
 
-def _said(sheet: Sheet, one: Judgement | Remark) -> None:
-    sheet.paragraph(Span(one.because), sign=_SIGNS[one.verdict], indent=_INDENT)
+def write_said(sheet: Sheet, one: Sayable) -> None:
+    """Write what is to be said, and what to do."""
+    sheet.paragraph(Span(one.because), sign=SIGNS[one.verdict], indent=_INDENT)
     if one.remedy:
         sheet.paragraph(Span(one.remedy), sign=_ARROW, indent=2 * _INDENT)
 
 
-def _whole(sheet: Sheet, assessment: Assessment) -> None:
+def write_whole(sheet: Sheet, assessment: Assessment) -> None:
+    """Write the last line: what decides, and how many there are of each verdict."""
     worst = assessment.worst
     counted = Counter(one.verdict for one in assessment.everything)
     tally = ", ".join(f"{counted[one]} {one}" for one in WORTHS if counted[one])
-    sheet.paragraph(Span(f"{worst.verdict} ({worst.code}): {tally}"), sign=_SIGNS[worst.verdict])
+    sheet.paragraph(Span(f"{worst.verdict} ({worst.code}): {tally}"), sign=SIGNS[worst.verdict])

@@ -67,3 +67,21 @@ def test_a_table_too_narrow_to_read_is_written_as_paragraphs() -> None:
     sheet = Sheet(24)
     sheet.table(COLUMNS, ROWS, indent=2)
     assert sheet.text == "  a one, two: because of\n  these reasons\n  b b: b\n"
+
+
+def test_a_grid_has_a_line_for_each_row() -> None:
+    """Each column is as wide as its widest cell; ideographs take two columns."""
+    sheet = Sheet(14)
+    rows = [[Span("a"), Span("bbb"), Span("c")], [Span("节点"), Span(""), Span("\n")]]
+    assert sheet.grid(rows, indent=1)
+    assert sheet.text == " a     bbb  c\n 节点       \\n\n"
+
+
+def test_a_grid_that_is_too_wide_is_not_written() -> None:
+    """The caller finds another way."""
+    sheet = Sheet(7)
+    row = [Span("aaa"), Span("bbb", "green")]
+    assert not sheet.grid([row])
+    assert sheet.text == ""
+    assert sheet.grid([row], gap=1)
+    assert sheet.text == "aaa bbb\n"

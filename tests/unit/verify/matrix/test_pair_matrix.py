@@ -1,0 +1,118 @@
+"""The matrix of a run, and what its cells show."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.machine.measure.outputs import bandwidth, latency, row
+from tests.unit.verify.judged import judged
+from tests.unit.verify.matrix.measured_runs import NO_MEMORY, measured_run
+from webhook.verify.matrix.pair_matrix import (
+    MatrixCell,
+    is_dense,
+    pair_matrix,
+    short_number,
+    shortened_list,
+    unit_of,
+)
+from webhook.verify.run_report import NodePair, PairResult
+
+PAIR = NodePair("a", "b")
+
+
+def cell(*texts: str) -> MatrixCell:
+    """Judge texts as those of one pair."""
+    return MatrixCell(PAIR, judged(*texts).judgements)
+
+
+def test_a_cell_shows_the_worst() -> None:
+    """The worst verdict decides, and its number is shown."""
+    shown = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
+    assert (shown.verdict, shown.number) == ("fail", "12.0")
+
+
+def test_of_equals_the_lowest_bandwidth() -> None:
+    """Among devices that pass, the slowest is shown."""
+    assert cell(bandwidth(row(97)), bandwidth(row(95)), bandwidth(row(96))).number == "95.0"
+
+
+def test_bandwidths_before_latencies() -> None:
+    """A latency is shown only where no bandwidth is as bad; then the longest."""
+    both = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
+    assert (both.number, unit_of([both])) == ("97.0", "Gb/s")
+    only = cell(latency(1.61), latency(2.2))
+    assert (only.number, unit_of([only])) == ("2.20", "µs")
+    assert unit_of([both, only]) == "Gb/s or µs"
+
+
+def test_a_failure_has_no_number() -> None:
+    """A pair that measured nothing has a sign alone."""
+    shown = cell(NO_MEMORY)
+    assert (shown.verdict, shown.number) == ("fail", "")
+    assert unit_of([shown]) == "Gb/s"
+
+
+@pytest.mark.parametrize(
+    ("number", "short"),
+    [
+        (397.26, "397"),
+        (100.0, "100"),
+        (99.94, "99.9"),
+        (12.0, "12.0"),
+        (9.31, "9.31"),
+        (0.05, "0.05"),
+    ],
+    ids=str,
+)
+def test_short_numbers(number: float, short: str) -> None:
+    """A number has three digits, as far as that says something."""
+    assert short_number(number) == short
+
+
+def test_devices_in_the_order_of_their_numbers() -> None:
+    """Each device has its cells; failures of no known device come last."""
+    report = measured_run(
+        ("a", "b", "c"),
+        lambda pair, device: NO_MEMORY if pair == PAIR and device == "mlx5_2" else 96,
+        devices=("mlx5_10", "mlx5_2"),
+    )
+    matrix = pair_matrix(report)
+    assert matrix.devices == ("mlx5_2", "mlx5_10", None)
+    sizes = {device: len(cells) for device, cells in matrix.by_device.items()}
+    assert sizes == {"mlx5_2": 5, "mlx5_10": 6, None: 1}
+
+
+def test_results_of_one_pair_are_one_cell() -> None:
+    """A pair that comes twice has all of its judgements in one cell; one without any has none."""
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)
+    twice = report._replace(
+        results=(*report.results, report.results[0], PairResult(NodePair("b", "c"), ()))
+    )
+    cells = pair_matrix(twice).cells
+    assert {pair: len(one.judgements) for pair, one in cells.items()} == {
+        NodePair("a", "b"): 2,
+        NodePair("b", "a"): 1,
+    }
+
+
+def test_nodes_that_only_results_name() -> None:
+    """A node that the report does not list has its row all the same."""
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)._replace(nodes=("b", "z"))
+    assert pair_matrix(report).nodes == ("b", "z", "a")
+
+
+def test_dense() -> None:
+    """A matrix shows more than a list if half of its pairs were measured."""
+    nodes = tuple("abcd")
+    ring = [NodePair(one, other) for one, other in zip(nodes, "bcda", strict=True)]
+    half = [NodePair(one, other) for one in nodes for other in nodes if one < other]
+    for pairs, dense in ((None, True), (half, True), (half[1:], False), (ring, False)):
+        matrix = pair_matrix(measured_run(nodes, lambda _pair, _device: 96, pairs=pairs))
+        assert is_dense(matrix) is dense
+    assert not is_dense(pair_matrix(measured_run(("a", "b"), lambda _pair, _device: 96)))
+
+
+def test_lists() -> None:
+    """Of many words, the first ones and how many more."""
+    assert shortened_list(["a", "b"], 2) == "a, b"
+    assert shortened_list(["a", "b", "c"], 2) == "a, b and 1 more"
