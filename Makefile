@@ -87,9 +87,9 @@ test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, u
 	$(if $(FAST_TESTS),,$(error there is no test to run))
 	$(PYTEST) -n 2 $(or $(TESTS),$(FAST_TESTS))
 
-test: lint type $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
+test: $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
 	$(if $(ALL_TESTS),,$(error there is no test to run))
-	@$(MAKE) --jobs --keep-going --output-sync=target without-cluster on-one-cluster on-another fuzz-short
+	@$(MAKE) --jobs --keep-going --output-sync=target on-one-cluster on-another lint type without-cluster fuzz-short
 
 # What needs no cluster uses the processors while the tests on the clusters wait for events. Coverage
 # costs half as much again, so only the tests of the pure packages run under it: they alone reach every
