@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.verify.matrix.measured_runs import NO_MEMORY, measured_run
 from tests.unit.verify.matrix.page_tables import tables_of
-from webhook.machine.measure.measurements import Measurement
+from webhook.machine.measure.measurements import Kind, Measurement
 from webhook.verify.judgement import WORTHS, Judgement, Remark
 from webhook.verify.matrix.matrix_json import matrix_form, matrix_schema
 from webhook.verify.matrix.matrix_junit import matrix_junit
@@ -31,6 +31,7 @@ _HOSTILE = st.sampled_from(
 )  # fmt: skip
 _WORDS = st.text(max_size=8) | _HOSTILE
 _DEVICES = st.none() | st.sampled_from(["mlx5_0", "mlx5_1", "mlx5_10"]) | _WORDS
+_KINDS: st.SearchStrategy[Kind] = st.sampled_from(("bandwidth", "latency"))
 _NUMBERS = st.none() | st.floats(0.001, 900)
 
 
@@ -45,7 +46,7 @@ def judgements(draw: st.DrawFn) -> Judgement:
         draw(st.sampled_from(["AtRate", "FarBelowRate", "PortDown", "<x>"])),
         draw(_WORDS),
         draw(_WORDS),
-        measurement=Measurement("perftest", "ib_write_bw", "bandwidth", (1, 2), device=device)
+        measurement=Measurement("perftest", "ib_write_bw", draw(_KINDS), (1, 2), device=device)
         if tested
         else None,
         gbps=draw(_NUMBERS) if tested else None,
@@ -108,7 +109,7 @@ def test_the_text_has_each_pair_once(report: RunReport, width: int, colour: bool
     else:
         lines = overview.splitlines()
         assert sum(" → n" in line for line in lines) == len(report.results)
-        assert shown == sum(len(one) for one in pair_matrix(tame).by_device.values())
+        assert shown == sum(len(one) for one in pair_matrix(tame).columns.values())
 
 
 def _with_tame_names(report: RunReport) -> RunReport:
@@ -189,7 +190,7 @@ def test_the_page_has_each_pair_once(report: RunReport) -> None:
         for cell in row
         if cell not in ("", "·")
     ]
-    wanted = sum(map(len, pair_matrix(report).by_device.values()))
+    wanted = sum(map(len, pair_matrix(report).columns.values()))
     assert len(of_devices) in (0, wanted)
 
 

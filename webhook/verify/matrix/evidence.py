@@ -79,9 +79,9 @@ def measured_pairs(matrix: PairMatrix) -> list[MeasuredPair]:
     """Return the decided judgements on pairs of two nodes, device by device."""
     return [
         found
-        for device, cells in matrix.by_device.items()
+        for column, cells in matrix.columns.items()
         for cell in cells.values()
-        if (found := _decided(device, cell))
+        if (found := _decided(column.device, cell))
     ]
 
 

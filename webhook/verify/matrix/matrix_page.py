@@ -7,19 +7,19 @@ pointer brings up has the reason and the remedy.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 from webhook.verify.judgement import WORTHS, Judgement, Worth
 from webhook.verify.matrix.complaints import Complaint, SaidOfPairs, complaints
 from webhook.verify.matrix.pair_matrix import (
+    Cells,
     MatrixCell,
     is_dense,
     pair_matrix,
     pair_words,
     shortened_list,
-    unit_of,
 )
 from webhook.verify.matrix.suspects import suspects
 from webhook.verify.run_report import NodePair, RunReport
@@ -38,7 +38,6 @@ _SIDE_BY_SIDE = 8
 #: Sentences of one code, and pairs of one sentence, that are written out.
 _MOST_SENTENCES = 30
 _MOST_PAIRS = 12
-_Cells = Mapping[NodePair, MatrixCell]
 
 
 def matrix_page(report: RunReport) -> str:
@@ -102,17 +101,18 @@ class _Page:
         if not is_dense(matrix):
             yield from self._list()
             return
-        if len(matrix.devices) > 1:
+        columns = matrix.columns
+        if len(columns) > 1:
             yield from self._table("All devices, the worst of each pair", matrix.cells)
-        for device, cells in matrix.by_device.items():
-            yield from self._table(_device(device), cells)
+        for column, cells in columns.items():
+            yield from self._table(column.title, cells)
 
-    def _table(self, title: str, cells: _Cells) -> Iterator[str]:
+    def _table(self, title: str, cells: Cells) -> Iterator[str]:
         """Yield a heat map: a row for each client, a column for each server."""
         nodes = self._matrix.nodes
         many = ' class="many"' if len(nodes) > _SIDE_BY_SIDE else ""
         yield f'<h2>{_said(title)}</h2>\n<div class="scroll"><table{many}>\n'
-        yield f"<caption>{unit_of(cells.values())}; a row sends to the columns</caption>\n"
+        yield "<caption>Gb/s; a row sends to the columns</caption>\n"
         yield "<thead><tr><td></td>"
         for at, node in enumerate(nodes, 1):
             yield f'<th scope="col" title="{_said(node)}"><span>{at} {_said(node)}</span></th>'
@@ -126,11 +126,11 @@ class _Page:
 
     def _list(self) -> Iterator[str]:
         """Yield a table with a row for each pair, and a column for each device."""
-        columns = self._matrix.by_device
+        columns = self._matrix.columns
         yield '<h2>Pairs</h2>\n<div class="scroll"><table>\n'
-        yield f"<caption>{unit_of(self._matrix.cells.values())}</caption>\n"
+        yield "<caption>Gb/s</caption>\n"
         yield '<thead><tr><th scope="col">client</th><th scope="col">server</th>'
-        yield "".join(f'<th scope="col">{_said(_device(device))}</th>' for device in columns)
+        yield "".join(f'<th scope="col">{_said(column.title)}</th>' for column in columns)
         yield "</tr></thead>\n<tbody>\n"
         for pair in self._matrix.cells:
             yield f'<tr><th scope="row">{_said(pair.client)}</th>'
@@ -166,10 +166,6 @@ def _tenths(one: Judgement) -> int:
     if one.gbps is None or not one.expected:
         return 0
     return max(0, min(10, int(10 * one.gbps / one.expected)))
-
-
-def _device(device: str | None) -> str:
-    return "No device" if device is None else device
 
 
 def _first(found: Sequence[Sayable]) -> Iterator[str]:

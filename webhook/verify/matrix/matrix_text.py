@@ -14,7 +14,6 @@ from webhook.verify.matrix.pair_matrix import (
     pair_matrix,
     pair_words,
     shortened_list,
-    unit_of,
 )
 from webhook.verify.matrix.suspects import Suspect, suspects
 from webhook.verify.run_report import NodePair, RunReport
@@ -61,10 +60,9 @@ def run_title(report: RunReport, matrix: PairMatrix) -> str:
 
 def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
     """Write the matrix as wide as it fits; else, or if most of it would be empty, a list."""
-    unit = unit_of(matrix.cells.values())
     if is_dense(matrix):
-        of_all = ", the worst of all devices" if len(matrix.devices) > 1 else ""
-        sheet.paragraph(Span(f"{unit}{of_all}", "dim"))
+        of_all = ", the worst of all devices" if len(matrix.columns) > 1 else ""
+        sheet.paragraph(Span(f"Gb/s{of_all}", "dim"))
         if (
             sheet.grid(_matrix(matrix, named=True, numbers=True))
             or sheet.grid(_matrix(matrix, named=False, numbers=True))
@@ -72,7 +70,7 @@ def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
         ):
             return
     else:
-        sheet.paragraph(Span(unit, "dim"))
+        sheet.paragraph(Span("Gb/s", "dim"))
     if not sheet.grid(_pairs_grid(matrix)):
         for line in _pair_lines(matrix):
             sheet.paragraph(*line)
@@ -111,8 +109,9 @@ def _shown(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
 
 def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
     """Return a row for each pair, and a column for each device."""
-    columns = matrix.by_device
-    heading = [Span(one, "dim") for one in ("client → server", *map(_device, columns))]
+    columns = matrix.columns
+    titles = (column.title for column in columns)
+    heading = [Span(one, "dim") for one in ("client → server", *titles)]
     rows = [
         [Span(pair_words(pair)), *(_shown(cells.get(pair)) for cells in columns.values())]
         for pair in matrix.cells
@@ -122,18 +121,13 @@ def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
 
 def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
     """Yield a line for each pair."""
-    columns = matrix.by_device
+    columns = matrix.columns
     for pair in matrix.cells:
         line = [Span(pair_words(pair), "bold")]
-        for device, cells in columns.items():
+        for column, cells in columns.items():
             if pair in cells:
-                shown = _shown(cells[pair])
-                line += [Span("  "), shown, Span(f" {_device(device)}")]
+                line += [Span("  "), _shown(cells[pair]), Span(f" {column.title}")]
         yield line
-
-
-def _device(device: str | None) -> str:
-    return "no device" if device is None else device
 
 
 def _expected(sheet: Sheet, assessment: Assessment) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.verify.judgement import Judgement, Worth, weight_of
 from webhook.verify.run_report import NodePair, RunReport
 
-#: Nodes whose pairs are best shortened_list.
+#: Nodes whose pairs are best shown as a list.
 _FEW = 2
 #: Below each of these, a number in a cell has one more decimal.
 _STEPS = (100, 10)
@@ -32,28 +32,46 @@ class MatrixCell(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The number of the worst for a cell: Gb/s, else µs; "" if nothing was measured."""
-        return short_number(self.worst.number)
+        """The number of the worst, in Gb/s unless it says "µs"; "" if nothing was measured."""
+        worst = self.worst
+        if worst.number is None:
+            return ""
+        return short_number(worst.number) + (" µs" if worst.gbps is None else "")
+
+
+Cells = dict[NodePair, MatrixCell]
+
+
+class MatrixColumn(NamedTuple):
+    """What pairs have in common that one table or one column shows."""
+
+    #: None for failures without a device.
+    device: str | None
+    latency: bool
+
+    @property
+    def title(self) -> str:
+        """A heading."""
+        name = "no device" if self.device is None else self.device
+        return f"{name} latency" if self.latency else name
 
 
 class PairMatrix(NamedTuple):
     """The nodes in the order of rows and columns, and the cells of the pairs that were measured."""
 
     nodes: tuple[str, ...]
-    #: In the order of their numbers. None, the last, stands for failures without a device.
-    devices: tuple[str | None, ...]
-    cells: dict[NodePair, MatrixCell]
+    cells: Cells
 
     @property
-    def by_device(self) -> dict[str | None, dict[NodePair, MatrixCell]]:
-        """The cells of each device."""
-        found: dict[str | None, dict[NodePair, list[Judgement]]] = {one: {} for one in self.devices}
+    def columns(self) -> dict[MatrixColumn, Cells]:
+        """The cells of each device, of bandwidths and of latencies, sorted by device."""
+        found: dict[MatrixColumn, dict[NodePair, list[Judgement]]] = {}
         for pair, cell in self.cells.items():
             for one in cell.judgements:
-                found[device_of(one)].setdefault(pair, []).append(one)
+                found.setdefault(_column_of(one), {}).setdefault(pair, []).append(one)
         return {
-            device: {pair: MatrixCell(pair, tuple(several)) for pair, several in cells.items()}
-            for device, cells in found.items()
+            column: {pair: MatrixCell(pair, tuple(several)) for pair, several in pairs.items()}
+            for column, pairs in sorted(found.items(), key=lambda item: _column_order(item[0]))
         }
 
 
@@ -64,10 +82,8 @@ def pair_matrix(report: RunReport) -> PairMatrix:
         if judgements:
             found[pair] = (*found.get(pair, ()), *judgements)
     nodes = dict.fromkeys([*report.nodes, *(node for pair in found for node in pair)])
-    devices = {device_of(one) for several in found.values() for one in several}
     return PairMatrix(
         tuple(nodes),
-        tuple(sorted(devices, key=_device_order)),
         {pair: MatrixCell(pair, several) for pair, several in found.items()},
     )
 
@@ -76,17 +92,6 @@ def is_dense(matrix: PairMatrix) -> bool:
     """Return whether so many pairs were measured that a matrix shows more than a list."""
     nodes = len(matrix.nodes)
     return nodes > _FEW and len(matrix.cells) >= nodes * (nodes - 1) // 2
-
-
-def device_of(one: Judgement) -> str | None:
-    """Return the device that was tested; None if that is not known."""
-    return one.measurement.device if one.measurement else None
-
-
-def unit_of(cells: Iterable[MatrixCell]) -> str:
-    """Return the unit of the numbers in cells."""
-    shown = {"Gb/s" if cell.worst.gbps is not None else "µs" for cell in cells if cell.number}
-    return "Gb/s or µs" if len(shown) > 1 else next(iter(shown), "Gb/s")
 
 
 def short_number(number: float | None) -> str:
@@ -109,9 +114,15 @@ def shortened_list(words: Sequence[str], most: int = 4) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _device_order(device: str | None) -> tuple[bool, int, str]:
-    """Sort mlx5_2 before mlx5_10."""
-    return device is None, len(device or ""), device or ""
+def _column_of(one: Judgement) -> MatrixColumn:
+    run = one.measurement
+    return MatrixColumn(run.device, run.kind == "latency") if run else MatrixColumn(None, False)
+
+
+def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
+    """Sort mlx5_2 before mlx5_10, and what has no device last."""
+    name = column.device or ""
+    return column.device is None, len(name), name, column.latency
 
 
 def _standing(one: Judgement) -> tuple[int, int, bool, float]:

@@ -109,7 +109,7 @@ class _Search:
         self.found: list[Suspect] = []
         self._order = {node: at for at, node in enumerate(matrix.nodes)}
         self._all = measured_pairs(matrix)
-        self._undecided = sum(map(len, matrix.by_device.values())) > len(self._all)
+        self._undecided = sum(map(len, matrix.columns.values())) > len(self._all)
         self._unexplained = [one for one in self._all if one.worst.verdict in _BAD]
         self._at: dict[FabricPart, list[MeasuredPair]] = defaultdict(list)
         for one in self._all:

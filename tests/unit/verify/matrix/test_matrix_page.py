@@ -53,7 +53,7 @@ def test_headings(report: RunReport) -> None:
         "What to look at first",
         "All devices, the worst of each pair",
         *DEVICES,
-        "No device",
+        "no device",
         "What does not pass",
     ]
     one = matrix_page(measured_run(tuple("abc"), lambda _pair, _device: 97))
@@ -67,7 +67,7 @@ def test_a_list_where_a_matrix_would_be_empty() -> None:
     (table,) = tables_of(page)
     assert table == PageTable(
         "Gb/s",
-        ["client", "server", "mlx5_0", "mlx5_1", "No device"],
+        ["client", "server", "mlx5_0", "mlx5_1", "no device"],
         {
             "a b": ["·", "·", "✘fail"],
             "b c": ["✔pass 97.0", "✘fail 12.5", "·"],

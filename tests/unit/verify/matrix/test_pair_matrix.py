@@ -13,7 +13,6 @@ from webhook.verify.matrix.pair_matrix import (
     pair_matrix,
     short_number,
     shortened_list,
-    unit_of,
 )
 from webhook.verify.run_report import NodePair, PairResult
 
@@ -39,17 +38,14 @@ def test_of_equals_the_lowest_bandwidth() -> None:
 def test_bandwidths_before_latencies() -> None:
     """A latency is shown only where no bandwidth is as bad; then the longest."""
     both = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
-    assert (both.number, unit_of([both])) == ("97.0", "Gb/s")
-    only = cell(latency(1.61), latency(2.2))
-    assert (only.number, unit_of([only])) == ("2.20", "µs")
-    assert unit_of([both, only]) == "Gb/s or µs"
+    assert both.number == "97.0"
+    assert cell(latency(1.61), latency(2.2)).number == "2.20 µs"
 
 
 def test_a_failure_has_no_number() -> None:
     """A pair that measured nothing has a sign alone."""
     shown = cell(NO_MEMORY)
     assert (shown.verdict, shown.number) == ("fail", "")
-    assert unit_of([shown]) == "Gb/s"
 
 
 @pytest.mark.parametrize(
@@ -77,9 +73,17 @@ def test_devices_in_the_order_of_their_numbers() -> None:
         devices=("mlx5_10", "mlx5_2"),
     )
     matrix = pair_matrix(report)
-    assert matrix.devices == ("mlx5_2", "mlx5_10", None)
-    sizes = {device: len(cells) for device, cells in matrix.by_device.items()}
-    assert sizes == {"mlx5_2": 5, "mlx5_10": 6, None: 1}
+    sizes = [(column.title, len(cells)) for column, cells in matrix.columns.items()]
+    assert sizes == [("mlx5_2", 5), ("mlx5_10", 6), ("no device", 1)]
+
+
+def test_latencies_have_a_column() -> None:
+    """A device has one column for bandwidths and one for latencies."""
+    found = judged(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).judgements
+    report = measured_run(("a", "b"), lambda _pair, _device: 96)
+    matrix = pair_matrix(report._replace(results=(PairResult(PAIR, found),)))
+    shown = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
+    assert shown == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
 
 
 def test_results_of_one_pair_are_one_cell() -> None:
