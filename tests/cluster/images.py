@@ -80,17 +80,19 @@ def mpi_image() -> Image:
 
 
 def perftest_image() -> Image:
-    """Return an image that measures RDMA: perftest, and libibverbs with its drivers."""
-    return _workload("perftest", "Dockerfile")
+    """Return the image that users build for `verify run`: perftest, and libibverbs' drivers."""
+    return _on_base("perftest", ROOT / "images" / "perftest", "Dockerfile")
 
 
 def _workload(name: str, *files: str) -> Image:
     """Return an image for test pods, made of the base and the files of a folder with its name."""
+    return _on_base(name, SOURCES / name, *files)
 
+
+def _on_base(name: str, root: Path, *files: str) -> Image:
     def build(store: buildah.Store, image: str, context: Path) -> None:
         store.build(image, context, {"BASE": rootfs.image(store)})
 
-    root = SOURCES / name
     return _image(_Recipe(name=name, root=root, files=files, build=build, on_base=True))
 
 
