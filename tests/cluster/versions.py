@@ -3,7 +3,8 @@
 Each version is here and in `modules/<name>/go.mod`; a test compares the two. To raise one, run in
 its module's folder: `go get -tool PACKAGE@VERSION && go mod tidy`. Kubernetes' own go.mod replaces
 its staging libraries, which has no effect in other modules: each needs `k8s.io/X => k8s.io/X
-v0.MINOR.PATCH` in ours. etcd stays at the version that Kubernetes requires.
+v0.MINOR.PATCH` in ours. etcd stays at the version that Kubernetes requires. Modules of which only
+CRDs are used are raised by `go mod edit -require PATH@VERSION`, then `go mod download PATH`.
 
 Go compiles a package again if a library below it has another version, so the modules use the same
 versions wherever they can: building JobSet after LWS then takes seconds, not minutes.
@@ -34,14 +35,14 @@ _KUBERNETES_COMMANDS = (
 
 @dataclass(frozen=True)
 class Module:
-    """One Go module whose commands the cluster runs: `modules/<name>/`."""
+    """One Go module whose commands or CRDs the cluster uses: `modules/<name>/`."""
 
     name: str
     path: str
     """The Go module that has the commands."""
     version: str
-    commands: Mapping[str, str]
-    """The package of each command, in that module or in ours."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """The package of each command, in that module or in ours; none if only its CRDs are used."""
     stamps: Mapping[str, str] = field(default_factory=dict)
     """The variables that the linker sets (`-X`)."""
 
@@ -124,6 +125,23 @@ _OTHERS = (
             ),
             "rdma-shared-dev-plugin-config": "tests/cluster/rdma-shared-dev-plugin",
         },
+    ),
+    # No newer release of network-operator is a Go module: its tags v23 and later, which its path
+    # lacks, have no version there.
+    Module(
+        name="network-operator",
+        path="github.com/Mellanox/network-operator",
+        version="v1.4.0",
+    ),
+    Module(
+        name="sriov-network-operator",
+        path="github.com/k8snetworkplumbingwg/sriov-network-operator",
+        version="v1.5.0",
+    ),
+    Module(
+        name="network-attachment-definition-client",
+        path="github.com/k8snetworkplumbingwg/network-attachment-definition-client",
+        version="v1.7.5",
     ),
     Module(
         name="vegeta",

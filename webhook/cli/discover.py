@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -220,12 +220,15 @@ def _documents(text: str, name: str) -> list[Any]:
     return [document.data for document in parse_yaml(text, name, _LIMITS)]
 
 
-def _from_api(arguments: argparse.Namespace) -> list[Item]:
+def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
     from webhook.discover.live_nodes import read_cluster  # noqa: PLC0415 -- slow to import
     from webhook.kube.client import Client  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
-    return read_cluster(ApiReads(Client(*cluster_access(arguments))))
+    live = read_cluster(ApiReads(Client(*cluster_access(arguments))))
+    for words in live.unread:
+        say("note", words)
+    return live.items
 
 
 def _write_files(arguments: argparse.Namespace, found: Discovery, wishes: Wishes) -> None:

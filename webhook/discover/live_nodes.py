@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from webhook.discover.cluster_view import Item
 from webhook.errors import ClusterError
 from webhook.kube.requests import Reads, RefusedError
 
-#: The list of a kind, the kind of its items, and whether it may be absent or forbidden.
+#: The list of a kind, and the kind of its items; of these only the nodes must be readable.
 _LISTS = (
-    ("/api/v1/nodes", "Node", True),
-    ("/apis/mellanox.com/v1alpha1/nicclusterpolicies", "NicClusterPolicy", False),
-    ("/api/v1/configmaps", "ConfigMap", False),
-    ("/apis/resource.k8s.io/v1/resourceslices", "ResourceSlice", False),
+    ("/api/v1/nodes", "Node"),
+    ("/apis/mellanox.com/v1alpha1/nicclusterpolicies", "NicClusterPolicy"),
+    ("/api/v1/configmaps", "ConfigMap"),
+    ("/apis/resource.k8s.io/v1/resourceslices", "ResourceSlice"),
 )
+_NEEDED = "nodes"
 _PAGE = "500"
+_FORBIDDEN, _NO_SUCH_KIND = 403, 404
 
 
-def read_cluster(reads: Reads) -> list[Item]:
+class LiveCluster(NamedTuple):
+    """What was read of a cluster."""
+
+    items: tuple[Item, ...]
+    #: A sentence for each list that the API server refused.
+    unread: tuple[str, ...]
+
+
+def read_cluster(reads: Reads) -> LiveCluster:
     """Return the objects; raise ClusterError if the nodes cannot be read."""
-    found: list[Item] = []
-    for path, kind, needed in _LISTS:
+    items: list[Item] = []
+    unread: list[str] = []
+    for path, kind in _LISTS:
+        name = path.rpartition("/")[2]
         try:
-            found += _all(reads, path, kind)
+            items += _all(reads, path, kind)
         except RefusedError as error:
-            if needed:
-                raise ClusterError(f"cannot list {path}: {error}") from error
-    return found
+            if name == _NEEDED:
+                raise ClusterError(_without_nodes(error)) from error
+            if error.code != _NO_SUCH_KIND:
+                unread.append(f"cannot list {name}, and goes on without them: {error}")
+    return LiveCluster(tuple(items), tuple(unread))
+
+
+def _without_nodes(error: RefusedError) -> str:
+    all_it_needs = (
+        ": the right to list nodes is all that --nodes needs" if error.code == _FORBIDDEN else ""
+    )
+    return f"cannot list nodes: {error}{all_it_needs}"
 
 
 def _all(reads: Reads, path: str, kind: str) -> Iterator[Item]:

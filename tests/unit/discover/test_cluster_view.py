@@ -72,14 +72,15 @@ def test_objects_of_device_plugins_are_said() -> None:
 
 
 class _Api:
-    """An API server that answers lists; what it lacks is refused."""
+    """An API server that answers lists; what it lacks is refused with a code."""
 
-    def __init__(self, lists: dict[str, list[list[Any]]]) -> None:
+    def __init__(self, lists: dict[str, list[list[Any]]], code: int = 403) -> None:
         self._lists = lists
+        self._code = code
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
         if path not in self._lists:
-            raise RefusedError(403, "forbidden")
+            raise RefusedError(self._code, "refused")
         pages = self._lists[path]
         at = int(query.get("continue", 0))
         after = {"continue": str(at + 1)} if at + 1 < len(pages) else {}
@@ -89,9 +90,35 @@ class _Api:
         raise NotImplementedError
 
 
+NODES = {"/api/v1/nodes": [[{"metadata": {"name": "n1"}}], [{"metadata": {"name": "n2"}}]]}
+
+
 def test_all_pages_of_a_cluster_are_read() -> None:
-    """What may be absent or forbidden is left out, but for the nodes."""
-    api = _Api({"/api/v1/nodes": [[{"metadata": {"name": "n1"}}], [{"metadata": {"name": "n2"}}]]})
-    assert set(kube_nodes(read_cluster(api))) == {"n1", "n2"}
-    with pytest.raises(ClusterError, match=r"cannot list /api/v1/nodes: .*forbidden"):
-        read_cluster(_Api({}))
+    """Items of a typed list get its kind."""
+    live = read_cluster(_Api({**NODES, "/api/v1/configmaps": [[{"data": {}}]]}, 404))
+    assert [item["kind"] for item in live.items] == ["Node", "Node", "ConfigMap"]
+    assert set(kube_nodes(live.items)) == {"n1", "n2"}
+    assert live.unread == ()
+
+
+def test_what_may_not_be_read_is_said() -> None:
+    """A kind that the cluster does not have is no loss, so nothing is said of it."""
+    assert read_cluster(_Api(NODES)).unread == tuple(
+        f"cannot list {name}, and goes on without them: the API server answered 403: refused"
+        for name in ("nicclusterpolicies", "configmaps", "resourceslices")
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (403, "403: refused: the right to list nodes is all that --nodes needs"),
+        (401, "401: refused"),
+    ],
+    ids=["forbidden", "unauthorized"],
+)
+def test_without_nodes_there_is_nothing(code: int, said: str) -> None:
+    """One sentence says what was refused, and which right is enough."""
+    with pytest.raises(ClusterError) as raised:
+        read_cluster(_Api({}, code))
+    assert str(raised.value) == f"cannot list nodes: the API server answered {said}"

@@ -5,10 +5,13 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/Mellanox/k8s-rdma-shared-dev-plugin/pkg/resources"
+	"github.com/Mellanox/k8s-rdma-shared-dev-plugin/pkg/types"
 )
 
 func main() {
@@ -17,10 +20,21 @@ func main() {
 		os.Exit(2)
 	}
 	manager := resources.NewResourceManager(os.Args[1], false)
-	for _, step := range []func() error{manager.ReadConfig, manager.ValidateConfigs} {
+	for _, step := range []func() error{manager.ReadConfig, manager.ValidateConfigs, onlyKnownFields} {
 		if err := step(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
+}
+
+// The plugin passes over a field that it does not know: a misspelled selector would select nothing.
+func onlyKnownFields() error {
+	raw, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(&types.UserConfigList{})
 }

@@ -1,0 +1,137 @@
+"""`discover --nodes` reads the nodes of a cluster, by an account that may do just that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.node import NAME as REAL
+from tests.e2e.discover.running import discover
+from tests.e2e.installed.identity import kubeconfig_of
+from tests.e2e.installed.space import Space
+from webhook.discover.cluster_view import COMMAND
+
+PRODUCT = "nvidia.com/gpu.product"
+PORT = """\
+CA 'mlx5_0'
+	CA type: {card}
+	Number of ports: 1
+	Firmware version: {firmware}
+	Port 1:
+		State: Active
+		Physical state: LinkUp
+		Rate: {rate}
+		Base lid: 7
+		SM lid: 1
+		Link layer: InfiniBand
+"""
+#: The configuration of a device plugin, as a site might have it.
+CONFIG = '{"configList": [{"resourceName": "rdma_v100", "selectors": {"vendors": ["15b3"]}}]}'
+
+
+@pytest.fixture(scope="module")
+def nodes(space: Space, a100_node: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Write what ibstat shows on the real node and on a made-up one, which have other GPUs."""
+    folder = tmp_path_factory.mktemp("nodes")
+    shown = {
+        REAL: PORT.format(card="MT4119", firmware="16.35.3502", rate=100),
+        a100_node: PORT.format(card="MT4123", firmware="20.38.1900", rate=200),
+    }
+    for name, text in shown.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    space.cluster.kubectl("label", "node", REAL, f"{PRODUCT}=Tesla-V100-SXM2-32GB")
+    yield folder
+    space.cluster.kubectl("label", "node", REAL, f"{PRODUCT}-")
+
+
+@pytest.fixture(scope="module")
+def reader(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Write the kubeconfig of an account that may list nodes, and nothing else."""
+    file = kubeconfig_of(space, "reader", tmp_path_factory.mktemp("reader"))
+    space.cluster.kubectl(
+        "create", "clusterrole", "discover-reader", "--verb=list", "--resource=nodes"
+    )
+    given = f"--serviceaccount={space.name}:reader"
+    binding = ("clusterrolebinding", "discover-reader", "--clusterrole=discover-reader")
+    space.cluster.kubectl("create", *binding, given)
+    yield file
+    for kind in ("clusterrole", "clusterrolebinding"):
+        space.cluster.kubectl("delete", kind, "discover-reader")
+
+
+def test_the_nodes_tell_gpus_and_resources(nodes: Path, reader: Path, a100_node: str) -> None:
+    """Labels give the GPU products, what is allocatable the resources."""
+    ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "json")
+    assert ran.code == 0, ran.err
+    found = {one["name"]: one for one in ran.form["fabrics"]}
+    assert {name: one["match"] for name, one in found.items()} == {
+        "v100-ib": {
+            "gpuResources": ["nvidia.com/v100"],
+            "gpuProducts": ["Tesla-V100-SXM2-32GB"],
+        },
+        "a100-ib": {
+            "gpuResources": ["nvidia.com/a100"],
+            "gpuProducts": ["NVIDIA-A100-SXM4-40GB"],
+        },
+    }
+    assert found["v100-ib"]["resources"] == [{"name": "rdma/rdma_v100"}]
+    assert found["a100-ib"]["resources"] == [{"name": "rdma/rdma_a100"}]
+    assert [node["name"] for node in ran.form["nodes"]] == sorted([a100_node, REAL])
+
+
+def test_what_may_not_be_read_is_said_in_a_line(nodes: Path, reader: Path) -> None:
+    """What other lists would add is lacking, one line for each kind that the cluster has."""
+    ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "yaml")
+    told = [line.partition(", and goes on")[0] for line in ran.err.splitlines()]
+    assert told[-2:] == [
+        "rdma-webhook: note: cannot list configmaps",
+        "rdma-webhook: note: cannot list resourceslices",
+    ]
+
+
+def test_a_file_says_the_same_as_the_api_server(space: Space, nodes: Path, tmp_path: Path) -> None:
+    """The command that the help names, printed into a file, gives the same answer."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "rdma-devices"},
+        "data": {"config.json": CONFIG},
+    }
+    space.kubectl("create", "--filename=-", input=json.dumps(config))
+    file = tmp_path / "nodes.yaml"
+    # Of these kinds, the cluster may lack the operator's.
+    command = COMMAND.removeprefix("kubectl ").replace("nicclusterpolicies,", "").split()
+    file.write_text(space.cluster.kubectl(*command), encoding="utf-8")
+    live = discover(
+        "--dir", nodes, "--nodes", "--kubeconfig", space.cluster.kubeconfig, "-o", "json"
+    )
+    assert live.form == discover("--dir", nodes, "--nodes", file, "-o", "json").form
+    assert "ConfigMap rdma-devices configures the RDMA shared device plugin for rdma/rdma_v100" in [
+        one["message"] for one in live.form["findings"]
+    ]
+
+
+def test_without_rights_one_line_says_which(
+    space: Space, nodes: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It names the account, what it may not do, and that this right is enough."""
+    nobody = kubeconfig_of(space, "nobody", tmp_path_factory.mktemp("nobody"))
+    ran = discover("--dir", nodes, "--nodes", "--kubeconfig", nobody)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "rdma-webhook: error: cannot list nodes: the API server answered 403: nodes is forbidden: "
+        f'User "system:serviceaccount:{space.name}:nobody" cannot list resource "nodes" in API '
+        'group "" at the cluster scope: the right to list nodes is all that --nodes needs\n'
+    )
+
+
+def test_an_api_server_that_does_not_answer_is_named(nodes: Path, tmp_path: Path) -> None:
+    """One line with its address, and exit code 2."""
+    ran = discover("--dir", nodes, "--nodes", "--kubeconfig", tmp_path / "none",
+                   "--server", "https://127.0.0.1:1")  # fmt: skip
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert "127.0.0.1:1" in line

@@ -1,0 +1,102 @@
+"""The API server takes what `discover --plugin` writes, with the kinds that it is written for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.binaries import module_dir
+from tests.cluster.cluster import Cluster
+from tests.cluster.kinds import bring
+from tests.e2e.asking import apply, namespace
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "discover"
+FILES = sorted(GOLDEN.glob("*/plugin/*.yaml"))
+#: Where each project's module has its CRDs.
+CRDS = {
+    "network-operator": "config/crd/bases",
+    "sriov-network-operator": "config/crd/bases",
+    "network-attachment-definition-client": "artifacts/networks-crd.yaml",
+}
+#: The operator's namespace, and the one of the golden cases' networks.
+NAMESPACES = ("nvidia-network-operator", "training")
+DRY_RUN = ("apply", "--dry-run=server", "--validate=strict", "--filename")
+
+
+@pytest.fixture(scope="module")
+def kinds(cluster: Cluster) -> Iterator[Cluster]:
+    """Give a cluster that knows the kinds of the device plugins' operators, and of Multus."""
+    cluster.need("the kinds of other projects, as Go fetches them")
+    there = cluster.kubectl("get", "crd", "--output=name").split()
+    folders = [str(module_dir(module) / path) for module, path in CRDS.items()]
+    brought = [name for folder in folders for name in bring(cluster, folder)]
+    apply(cluster, *(namespace(name, None) for name in NAMESPACES))
+    yield cluster
+    made = [name for name in brought if name not in there]
+    cluster.kubectl("delete", "--wait=false", *made, *(f"namespace/{name}" for name in NAMESPACES))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parts[-3]} {file.stem}")
+def test_the_api_server_takes_what_is_written(kinds: Cluster, file: Path) -> None:
+    """Each object of a golden case would be created: no field is unknown, nothing is warned of."""
+    said = kinds.kubectl(*DRY_RUN, str(file), check=False).splitlines()
+    documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    assert len(said) == len(documents)
+    assert [line for line in said if not line.endswith("(server dry run)")] == []
+
+
+def test_every_kind_is_among_them() -> None:
+    """The golden cases have an object of each kind that discover can write."""
+    documents = (one for file in FILES for one in yaml.safe_load_all(file.read_text()))
+    assert {one["kind"] for one in documents} == {
+        *("ConfigMap", "NicClusterPolicy", "HostDeviceNetwork", "NetworkAttachmentDefinition"),
+        *("SriovNetworkNodePolicy", "SriovNetwork", "SriovIBNetwork"),
+    }
+
+
+MISSPELLED = {
+    "policy": (
+        "rails/plugin/nic-cluster-policy.yaml",
+        ("rdmaSharedDevicePlugin:", "rdmaSharedPlugin:"),
+        'unknown field "spec.rdmaSharedPlugin"',
+    ),
+    "value of the policy": (
+        "host-device/plugin/nic-cluster-policy.yaml",
+        ("autoUpgrade: false", "autoUpgrade: 'no'"),
+        'must be of type boolean: "string"',
+    ),
+    "link of a rail": (
+        "roce-sr-iov/plugin/sriov-l40s-roce.yaml",
+        ("linkType: eth", "linkType: ether"),
+        'Unsupported value: "ether"',
+    ),
+    "field of a rail": (
+        "infiniband-sr-iov/plugin/sriov-a100-ib.yaml",
+        ("numVfs: 8", "vfs: 8"),
+        'unknown field "spec.vfs"',
+    ),
+    "network": (
+        "roce-networks/plugin/networks-l40s-roce.yaml",
+        ("config:", "conf:"),
+        'unknown field "spec.conf"',
+    ),
+    "network of whole devices": (
+        "host-device/plugin/host-device-h200-ib.yaml",
+        ("resourceName:", "resource:"),
+        'unknown field "spec.resource"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "because"), MISSPELLED.values(), ids=MISSPELLED)
+def test_what_is_misspelled_is_refused(
+    kinds: Cluster, name: str, change: tuple[str, str], because: str
+) -> None:
+    """The check above can fail: the kinds' schemas refuse other fields and values."""
+    text = (GOLDEN / name).read_text(encoding="utf-8")
+    assert change[0] in text
+    said = kinds.kubectl(*DRY_RUN, "-", input=text.replace(*change), check=False)
+    assert because in said
