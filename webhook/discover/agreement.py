@@ -40,9 +40,12 @@ def agreed(
 
     Values with one `key` are the same value; of these the longest spelling is returned.
     """
-    told: list[Said[Value]] = sorted(_given(said), key=lambda one: (one[1:], str(one.value)))
+    told = list(_given(said))
     if not told:
         return Agreed(None)
+    if all(one.value == told[0].value for one in told):
+        return Agreed(told[0].value)
+    told.sort(key=lambda one: (one[1:], str(one.value)))
     first = told[0]
     other = next((one for one in told if key(one.value) != key(first.value)), None)
     if other is not None:

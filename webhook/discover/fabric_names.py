@@ -36,8 +36,8 @@ def names_for(groups: Sequence[Group]) -> list[str]:
     seen: Counter[str] = Counter()
     for at, name in enumerate(names):
         seen[name] += 1
-        if names.count(name) > 1:
-            names[at] = f"{name}-{seen[name]}" if seen[name] > 1 else name
+        if seen[name] > 1:
+            names[at] = f"{name}-{seen[name]}"
     return [name[:63].strip("-") for name in names]
 
 

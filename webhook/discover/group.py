@@ -38,7 +38,7 @@ class Group(NamedTuple):
 class Devices(NamedTuple):
     """The RDMA devices of a group."""
 
-    #: Those that the fabric uses, in natural order, as `name` or `name:port`.
+    #: Those that the fabric uses, in natural order: as `name:port` if not all ports are used.
     used: tuple[str, ...]
     #: Device → why it is left out, for devices of the fabric's card.
     left_out: Mapping[str, str]
@@ -100,14 +100,17 @@ def _split(
     """Part nodes among which one name is two cards."""
     parts: list[_Part] = []
     why: list[str] = []
+    #: By names of the fabric's devices and of others: where nodes with these names are.
+    homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
     for choice in sorted(choices, key=lambda one: natural(one.node.name)):
-        clashes = [part.clash(choice) for part in parts]
-        home = next((at for at, clash in enumerate(clashes) if not clash), None)
-        if home is None:
-            home = len(parts)
-            parts.append(_Part())
-            why.append(clashes[0] if clashes else "")
-        parts[home].add(choice)
+        names = frozenset(choice.devices), frozenset(_foreign(choice))
+        if names not in homes:
+            clashes = [part.clash(choice) for part in parts]
+            homes[names] = next((at for at, clash in enumerate(clashes) if not clash), len(parts))
+            if homes[names] == len(parts):
+                parts.append(_Part())
+                why.append(clashes[0] if clashes else "")
+        parts[homes[names]].add(choice)
     if len(parts) > 1:
         why[0] = why[1]
     return [
@@ -152,7 +155,13 @@ def devices_of(group: Group) -> Devices:
     used = [key for key in ports if key not in left_out]
     if not used:
         used, left_out = list(ports), {}
-    names = {_written(key, used, ports, group) for key in used}
+    partly = {device for device, _ in left_out} | {
+        port.device for choice in group.choices for port in choice.left_out
+    }
+    names = {
+        f"{device}:{port}" if port is not None and device in partly else device
+        for device, port in used
+    }
     return Devices(
         tuple(sorted(names, key=natural)),
         {_spelt(key): because for key, because in sorted(left_out.items(), key=str)},
@@ -173,19 +182,6 @@ def _useless(seen: Sequence[FoundPort], group: Group) -> str:
         shown = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
         return f"{shown}{everywhere}: the fabric's rate is {gbps(group.rate)}"
     return ""
-
-
-def _written(
-    key: tuple[str, int | None],
-    used: Sequence[tuple[str, int | None]],
-    ports: Iterable[tuple[str, int | None]],
-    group: Group,
-) -> str:
-    """Return a device for a list: with its port only if another port of it is not used."""
-    device, port = key
-    others = {other for other in ports if other[0] == device} - set(used)
-    outside = any(port_.device == device for choice in group.choices for port_ in choice.left_out)
-    return f"{device}:{port}" if port is not None and (others or outside) else device
 
 
 def _spelt(key: tuple[str, int | None]) -> str:

@@ -137,7 +137,7 @@ class _Joining:
 
     def said(self, name: str) -> bool:
         """Return whether any tool says something of a field."""
-        return any(one.value is not None for one in _said(name, self.told))
+        return any(True for _ in _said(name, self.told))
 
     def differs(self, name: str) -> bool:
         """Return whether tools differ on a field."""
@@ -238,8 +238,9 @@ def _active(seen: PortSighting) -> bool:
 
 def _said(name: str, told: Iterable[_Told]) -> Iterator[Said[Any]]:
     for file, seen in told:
-        origin = seen.origin
-        yield Said(getattr(seen, name, None), origin.tool, file, origin.line)
+        value = getattr(seen, name, None)
+        if value is not None:
+            yield Said(value, seen.origin.tool, file, seen.origin.line)
 
 
 #: What a field is called in a message.

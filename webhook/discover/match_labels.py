@@ -71,13 +71,13 @@ def _resources(group: Group) -> tuple[str, ...] | None:
 
 def _confused(found: Sequence[Match]) -> bool:
     """Return whether two groups claim the same GPU resource, and no product tells them apart."""
-    for at, one in enumerate(found):
-        for other in found[:at]:
-            same = set(_claimed(one)) & set(_claimed(other))
-            told_apart = one.product and other.product and one.product != other.product
-            if same and not told_apart:
-                return True
-    return any(not _claimed(one) for one in found)  # else nothing would lead to it
+    products: dict[str, list[str | None]] = {}
+    for one in found:
+        for resource in _claimed(one):
+            products.setdefault(resource, []).append(one.product)
+    return any(
+        len(of) > 1 and (not all(of) or len(set(of)) < len(of)) for of in products.values()
+    ) or any(not _claimed(one) for one in found)  # else nothing would lead to it
 
 
 def _claimed(match: Match) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def test_a_short_text_does_not_become_endless() -> None:
         (f"n[1-{MOST}]", tuple(f"n{number}" for number in range(1, MOST + 1))),
         (f"n[1-{MOST + 1}]", ()),
         (f"n[1-{MOST}],m", ()),
-        ("n[1-99]m[1-99]", ()),
+        ("n[1-999]m[1-99]", ()),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.plugin.manifest_text import json_field, manifest
-from webhook.discover.plugin.selectors import select_devices
+from webhook.discover.plugin.selectors import PortCensus, select_devices
 from webhook.discover.plugin.shared_plugin import (
     PluginFile,
     SharedEntry,
@@ -62,11 +62,14 @@ def operator_policy(
         }
     whole = [plan for plan in plans if plan.mode == "host-device"]
     if whole:
+        census = PortCensus(plans)
         spec["sriovDevicePlugin"] = {
             "image": "sriov-network-device-plugin",
             "repository": "ghcr.io/k8snetworkplumbingwg",
             "version": "v3.9.0",
-            "config": json_field({"resourceList": [_whole_devices(plan, plans) for plan in whole]}),
+            "config": json_field(
+                {"resourceList": [_whole_devices(plan, census) for plan in whole]}
+            ),
         }
     if not spec:
         return []
@@ -79,10 +82,10 @@ def operator_policy(
     return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
 
 
-def _whole_devices(plan: FabricPlan, plans: Sequence[FabricPlan]) -> dict[str, Any]:
+def _whole_devices(plan: FabricPlan, census: PortCensus) -> dict[str, Any]:
     """Return an entry of the SR-IOV device plugin that offers whole devices."""
     prefix, _, name = str(plan.entry["resources"][0]["name"]).partition("/")
-    selected = select_devices(plan, plans)
+    selected = select_devices(plan, census)
     selectors: dict[str, Any] = {"isRdma": True}
     if selected is not None:
         chosen = selected.selectors

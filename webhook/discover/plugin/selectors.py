@@ -8,7 +8,9 @@ k8s-rdma-shared-dev-plugin, pkg/resources (device_selectors.go, pci_net_device.g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import compress, product
 from typing import NamedTuple
 
 from webhook.discover.choice import NodeChoice
@@ -30,13 +32,9 @@ class Selectors(NamedTuple):
 
     def take(self, port: FoundPort) -> bool:
         """Return whether a device with these facts is selected."""
-        shown = (
-            (self.vendors, _hex(port.vendor_id)),
-            (self.device_ids, _hex(port.device_id)),
-            (self.interfaces, own_interface(port)),
-            (self.link_types, _LINK_TYPES.get(port.link_layer or "")),
+        return all(
+            not wanted or value in wanted for wanted, value in zip(self, _facts(port), strict=True)
         )
-        return all(not wanted or value in wanted for wanted, value in shown)
 
 
 class Selected(NamedTuple):
@@ -45,8 +43,42 @@ class Selected(NamedTuple):
     selectors: Selectors
     #: What they select although they should not, or miss: "mlx5_2 on node1".
     wrong: tuple[str, ...]
-    #: The same on the nodes of other fabrics.
-    elsewhere: tuple[str, ...]
+    #: How many devices they select on the nodes of other fabrics.
+    elsewhere: int
+
+
+#: Vendor, device id, interface and link type of a port, as selectors spell them.
+_Facts = tuple[str | None, ...]
+
+
+def _facts(port: FoundPort) -> _Facts:
+    link = _LINK_TYPES.get(port.link_layer or "")
+    return _hex(port.vendor_id), _hex(port.device_id), own_interface(port), link
+
+
+class PortCensus:
+    """Counts the ports of all fabrics' nodes by what selectors compare."""
+
+    def __init__(self, plans: Iterable[FabricPlan]) -> None:
+        self._facts = Counter(_facts(port) for plan in plans for port in _ports_of(plan))
+        #: By the selectors that are not empty: how many ports have these values.
+        self._counts: dict[tuple[bool, ...], Counter[_Facts]] = {}
+
+    def taken(self, selectors: Selectors) -> int:
+        """Return how many ports are selected, in a time that does not grow with their number."""
+        given = tuple(bool(wanted) for wanted in selectors)
+        if given not in self._counts:
+            counts = self._counts[given] = Counter()
+            for facts, many in self._facts.items():
+                counts[tuple(compress(facts, given))] += many
+        counts = self._counts[given]
+        return sum(counts[values] for values in product(*compress(selectors, given)))
+
+
+def _ports_of(plan: FabricPlan) -> Iterator[FoundPort]:
+    """Yield all RDMA ports of a fabric's nodes, also those that it does not use."""
+    for choice in plan.group.choices:
+        yield from (port for port in choice.node.ports if port.device)
 
 
 def own_interface(port: FoundPort) -> str | None:
@@ -54,26 +86,17 @@ def own_interface(port: FoundPort) -> str | None:
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
-def select_devices(plan: FabricPlan, plans: Sequence[FabricPlan]) -> Selected | None:
+def select_devices(plan: FabricPlan, census: PortCensus) -> Selected | None:
     """Return the fewest selectors that are right on all nodes, or else those that err least.
 
     None: no tool shows ids or interfaces of the fabric's devices.
     """
-    others = [other for other in plans if other is not plan]
     found = []
     for selectors in _candidates(plan):
         wrong = tuple(dict.fromkeys(_wrong(selectors, plan)))
-        elsewhere = tuple(
-            dict.fromkeys(
-                f"{port.name} on {choice.node.name}"
-                for other in others
-                for choice in other.group.choices
-                for port in choice.node.ports
-                if port.device and selectors.take(port)
-            )
-        )
-        found.append(Selected(selectors, wrong, elsewhere))
-    return min(found, key=lambda one: (len(one.wrong), len(one.elsewhere)), default=None)
+        here = sum(map(selectors.take, _ports_of(plan)))
+        found.append(Selected(selectors, wrong, census.taken(selectors) - here))
+    return min(found, key=lambda one: (len(one.wrong), one.elsewhere), default=None)
 
 
 def _candidates(plan: FabricPlan) -> Iterator[Selectors]:

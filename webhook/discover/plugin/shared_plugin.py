@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.plugin.manifest_text import json_field, manifest
-from webhook.discover.plugin.selectors import Selected, Selectors, select_devices
+from webhook.discover.plugin.selectors import PortCensus, Selected, Selectors, select_devices
 
 #: Pods on a node that have the resource at the same time; nodes run 110 pods at most by default.
 _PODS = 63
@@ -39,8 +39,9 @@ class PluginFile(NamedTuple):
 def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
     """Return an entry for each fabric that uses the plugin, if its devices can be selected."""
     found = []
+    census = PortCensus(plans)
     for plan in plans:
-        selected = select_devices(plan, plans) if plan.mode in _SHARED else None
+        selected = select_devices(plan, census) if plan.mode in _SHARED else None
         if selected is not None:
             entry = {
                 "resourceName": str(plan.entry["resources"][0]["name"]).removeprefix(_PREFIX),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 #: Names that a text may unfold to; more are no names of machines.
-MOST = 1024
+MOST = 16_384
 
 _NAME = re.compile(r"(?:[\w.-]|\[[\d,-]{1,200}\]){1,300}", re.ASCII)
 _PART = re.compile(r"\[([\d,-]{1,200})\]|([\w.-]{1,255})", re.ASCII)

@@ -41,6 +41,7 @@ from webhook.machine.readers import (
     show_gids,
     uname,
 )
+from webhook.machine.readers.rows import ReadsRows, together
 from webhook.machine.sightings import Line, Reading
 
 
@@ -89,6 +90,9 @@ READERS: tuple[Reader, ...] = (
     uname,
 )
 
+_READ_ROWS = together(one.read for one in READERS if isinstance(one.read, ReadsRows))
+_READ_MORE = [one.read for one in READERS if not isinstance(one.read, ReadsRows)]
+
 
 def read(lines: Sequence[Line]) -> Reading:
     """Let every reader take its lines; what it found is in the order of the lines.
@@ -96,7 +100,7 @@ def read(lines: Sequence[Line]) -> Reading:
     Lines that no reader took are those of unknown tools and those with a value that nobody
     understands: whoever shows a reading shows these, too.
     """
-    readings = [reader.read(lines) for reader in READERS]
+    readings = [_READ_ROWS(lines), *(read_more(lines) for read_more in _READ_MORE)]
     sightings = [one for reading in readings for one in reading.sightings]
     return Reading(
         tuple(sorted(sightings, key=lambda one: one.origin.line)),

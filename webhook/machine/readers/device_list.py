@@ -13,11 +13,10 @@ a virtual one does not show here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import DEVICE, PCI
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, PortSighting, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, PortSighting
 
 TOOL = "ls /sys/class/infiniband"
 
@@ -43,12 +42,8 @@ _HEAD = re.compile(r"(?:/sys/class/infiniband/?:|total \d{1,9})\s*", re.ASCII)
 _ADDRESS = re.compile(rf"{PCI}(?=/|$)", re.ASCII)
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows."""
     origin = Origin(TOOL, line.number)
     link = _LINK.fullmatch(line.text) or _DEVICE_LINK.fullmatch(line.text)
     if link is not None:
@@ -59,3 +54,6 @@ def _row(line: Line) -> RowReading | None:
     if names and all(map(_NAME.fullmatch, names)):
         return RowReading(tuple(PortSighting(origin, name) for name in names))
     return RowReading() if _HEAD.fullmatch(line.text) else None
+
+
+read = ReadsRows(_row)

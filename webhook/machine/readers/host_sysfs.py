@@ -12,12 +12,12 @@ containers share the host's RDMA devices (Linux, drivers/infiniband/core/device.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from webhook.machine.readers.dmi_values import dmi_value
 from webhook.machine.readers.driver_versions import mlx5_driver
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, Reading, Setting, SettingSighting
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, Setting, SettingSighting
 
 TOOL = "sysfs"
 
@@ -47,12 +47,8 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
 }
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the files that are known."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the files that are known."""
     file = _FILE.fullmatch(line.text)
     if file is None or file[1] not in _FILES:
         return None
@@ -61,3 +57,6 @@ def _row(line: Line) -> RowReading | None:
     if value is None:
         return RowReading(understood=setting not in {"netns", "driver"})
     return RowReading((SettingSighting(Origin(TOOL, line.number), setting, value),))
+
+
+read = ReadsRows(_row)

@@ -12,11 +12,10 @@ Source: systemd, src/hostname/hostnamectl.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.dmi_values import dmi_value
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, Reading, Setting, SettingSighting
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, Setting, SettingSighting
 
 TOOL = "hostnamectl"
 
@@ -36,12 +35,8 @@ _OTHER = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the fields."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the fields."""
     field = _FIELD.fullmatch(line.text)
     if field is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
@@ -49,3 +44,6 @@ def _row(line: Line) -> RowReading | None:
     if value is None or (field[1] == "Static hostname" and value.startswith("(")):
         return RowReading()
     return RowReading((SettingSighting(Origin(TOOL, line.number), _SETTINGS[field[1]], value),))
+
+
+read = ReadsRows(_row)

@@ -12,11 +12,10 @@ port, whose state only `-v` shows. Source: mlnx-tools, ofed_scripts/ibdev2netdev
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import DEVICE, NETDEV, PCI, mellanox_type, number, port_state
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, PortSighting, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, PortSighting
 
 TOOL = "ibdev2netdev"
 
@@ -37,12 +36,8 @@ _PART = re.compile(r"M(?:CX|BF|HQ)[\w-]{2,40}|900-[\w-]{2,40}", re.ASCII)
 _UNKNOWN = (None, "", "NA")
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows, one for each port."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows, one for each port."""
     row = _ROW.match(line.text)
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
@@ -74,3 +69,6 @@ def _netdevs(row: re.Match[str]) -> tuple[str, ...] | None:
 
 def _model(part: str | None, words: str | None) -> str | None:
     return part if part and _PART.fullmatch(part) else words or None
+
+
+read = ReadsRows(_row)

@@ -10,11 +10,10 @@ Source: rdma-core, libibverbs/examples/device_list.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import DEVICE, guid
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, PortSighting, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, PortSighting
 
 TOOL = "ibv_devices"
 
@@ -22,14 +21,13 @@ _ROW = re.compile(rf"\s{{0,8}}(?P<device>{DEVICE})\s{{1,30}}(?P<guid>[0-9a-f]{{1
 _HEAD = re.compile(r"\s{0,8}(?:device\s{1,40}node GUID|-{6}\s{1,40}-{16})\s*")
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows."""
     row = _ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _HEAD.fullmatch(line.text) else None
     sighting = PortSighting(Origin(TOOL, line.number), row["device"], node_guid=guid(row["guid"]))
     return RowReading((sighting,))
+
+
+read = ReadsRows(_row)

@@ -10,11 +10,10 @@ iproute2, ip/ipaddress.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import NETDEV
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import InterfaceSighting, Line, Origin, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import InterfaceSighting, Line, Origin
 
 TOOL = "ip -br"
 
@@ -35,12 +34,8 @@ _ADDRESS = re.compile(
 _WIDE = 16
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows."""
     row = _ROW.fullmatch(line.text)
     if row is None:
         return None
@@ -56,3 +51,6 @@ def _row(line: Line) -> RowReading | None:
     origin = Origin("ip -br link" if link else "ip -br address", line.number)
     shown = InterfaceSighting(origin, row["netdev"], row["state"], tuple(addresses))
     return RowReading((shown,))
+
+
+read = ReadsRows(_row)

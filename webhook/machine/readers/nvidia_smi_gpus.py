@@ -10,11 +10,10 @@ Guide.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import number
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import GpuSighting, Line, Origin, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import GpuSighting, Line, Origin
 
 TOOL = "nvidia-smi -L"
 
@@ -24,13 +23,12 @@ _GPU = re.compile(
 _MIG = re.compile(r"\s{0,40}MIG \S{1,30}\s{1,40}Device\s{1,8}\d{1,3}: \(UUID: MIG-\S{1,80}\)\s*")
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows, one for each GPU."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows, one for each GPU."""
     gpu = _GPU.fullmatch(line.text)
     if gpu is None:
         return RowReading() if _MIG.fullmatch(line.text) else None
     return RowReading((GpuSighting(Origin(TOOL, line.number), number(gpu[1]), gpu[2], gpu[3]),))
+
+
+read = ReadsRows(_row)

@@ -45,6 +45,9 @@ def read(lines: Sequence[Line]) -> Reading:
     taken: set[int] = set()
     header: list[str] = []
     for line in lines:
+        if "," not in line.text:
+            header = []
+            continue
         fields = [field.strip() for field in line.text.split(",", _MOST)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
@@ -62,7 +65,7 @@ def read(lines: Sequence[Line]) -> Reading:
 def _is_header(fields: Sequence[str]) -> bool:
     """Return whether these are names of columns; a single name could be anything."""
     known = [field for field in fields if field in _COLUMNS]
-    return bool(known) and len(fields) > 1 and all(map(_HEADER.fullmatch, fields))
+    return bool(known) and all(map(_HEADER.fullmatch, fields))
 
 
 def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuSighting | None:

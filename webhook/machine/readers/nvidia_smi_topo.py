@@ -71,7 +71,7 @@ def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
     """Return the matrices; `taken` receives the numbers of the lines that belong to one."""
     matrices: list[_Matrix] = []
     for line in lines:
-        text = _UNDERLINE.sub(" ", line.text)
+        text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
         words = text.split(maxsplit=_MOST)
         if matrix := _header(words):
             matrices.append(matrix)
@@ -83,15 +83,12 @@ def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
 
 def _header(words: Sequence[str]) -> _Matrix | None:
     """Return an empty matrix if the words are a header; without "CPU", the last one may be cut."""
+    if not words or not _GPU.fullmatch(words[0]):
+        return None
     end = words.index("CPU") if "CPU" in words else len(words) - 1
     names, rest = list(words[:end]), " ".join(words[end:])
     affinities = [name for name in _AFFINITIES if name in rest]
-    if (
-        not names
-        or len(words) < 3 - 2 * ("CPU" in words)
-        or not _GPU.fullmatch(names[0])
-        or ("CPU" in words and not affinities)
-    ):
+    if not names or len(words) < 3 - 2 * ("CPU" in words) or ("CPU" in words and not affinities):
         return None
     if not all(map(_COLUMN.fullmatch, names)) or len(set(names)) < len(names):
         return None

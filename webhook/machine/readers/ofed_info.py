@@ -9,11 +9,10 @@ The second is that of DOCA. Source: MLNX_OFED documentation, "Installed Componen
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.driver_versions import ofed_driver
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, SettingSighting
 
 TOOL = "ofed_info -s"
 
@@ -22,14 +21,13 @@ _ROW = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the version."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the version."""
     row = _ROW.fullmatch(line.text)
     driver = row and ofed_driver(row[1])
     if driver is None:
         return None
     return RowReading((SettingSighting(Origin(TOOL, line.number), "driver", driver),))
+
+
+read = ReadsRows(_row)

@@ -10,11 +10,11 @@ that of InfiniBand, so none shown does not mean that there is none. Source: ipro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from webhook.machine.readers.notation import DEVICE, number, physical_state, port_state
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, PortSighting, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, PortSighting
 
 TOOL = "rdma link"
 
@@ -31,12 +31,8 @@ _WORDS = frozenset(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows, one for each port."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows, one for each port."""
     row = _ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _CAPS.fullmatch(line.text) else None
@@ -62,3 +58,6 @@ def _port(origin: Origin, row: re.Match[str], shown: Mapping[str, str]) -> PortS
 def _known(sighting: PortSighting, shown: Iterable[str]) -> bool:
     values = {"state": sighting.state, "physical_state": sighting.physical_state}
     return all(word in _WORDS and values.get(word, "") is not None for word in shown)
+
+
+read = ReadsRows(_row)

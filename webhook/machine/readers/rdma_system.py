@@ -10,10 +10,9 @@ Source: iproute2, rdma/sys.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, SettingSighting
 
 TOOL = "rdma system show"
 
@@ -27,13 +26,12 @@ _JSON = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the mode."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the mode."""
     mode = _ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
     if mode is None:
         return None
     return RowReading((SettingSighting(Origin(TOOL, line.number), "netns", mode[1]),))
+
+
+read = ReadsRows(_row)

@@ -9,11 +9,10 @@ On InfiniBand it writes v1 or nothing, and no network interface. Source: mlnx-to
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from webhook.machine.readers.notation import DEVICE, NETDEV, gid
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import GidSighting, Line, Origin, Reading
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import GidSighting, Line, Origin
 
 TOOL = "show_gids"
 
@@ -30,12 +29,8 @@ _OTHER = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the rows, one for each GID."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the rows, one for each GID."""
     row = _ROW.fullmatch(line.text)
     address = gid(row["gid"]) if row else None
     if row is None or address is None:
@@ -50,3 +45,6 @@ def _row(line: Line) -> RowReading | None:
         row["netdev"],
     )
     return RowReading((found,))
+
+
+read = ReadsRows(_row)

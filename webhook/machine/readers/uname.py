@@ -10,10 +10,9 @@ alone. Source: coreutils, src/uname.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from webhook.machine.readers.rows import RowReading, read_rows
-from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
+from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.sightings import Line, Origin, SettingSighting
 
 TOOL = "uname"
 
@@ -26,15 +25,14 @@ _ALONE = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
-    """Read the release of the kernel, and of `uname -a` the name of the machine."""
-    return read_rows(lines, _row)
-
-
 def _row(line: Line) -> RowReading | None:
+    """Read the release of the kernel, and of `uname -a` the name of the machine."""
     origin = Origin(TOOL, line.number)
     whole, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
     if whole:
         host = SettingSighting(origin, "hostname", whole["host"])
         return RowReading((host, SettingSighting(origin, "kernel", whole["release"])))
     return RowReading((SettingSighting(origin, "kernel", alone[1]),)) if alone else None
+
+
+read = ReadsRows(_row)
