@@ -64,8 +64,10 @@ def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan |
     entry["resources"], reasons["resources"] = resources, why
     entry["linkLayer"] = group.card.link_layer
     reasons["linkLayer"] = f"of the ports of {_used(devices)}"
-    if group.rate is not None:
-        entry["rateGbps"], reasons["rateGbps"] = round(group.rate), _rate_reason(group)
+    if group.rate is not None and group.rate.is_integer():
+        entry["rateGbps"], reasons["rateGbps"] = int(group.rate), _rate_reason(group)
+    elif group.rate is not None:
+        reasons["linkLayer"] += f"; {gbps(group.rate)}, but rateGbps takes whole numbers only"
     if mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
         entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.because

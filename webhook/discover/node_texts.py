@@ -12,6 +12,7 @@ from typing import NamedTuple
 from webhook.discover.site import Sighted
 from webhook.machine.captures import Capture, captures
 from webhook.machine.readers import read
+from webhook.machine.short_answers import short_answers
 from webhook.machine.sightings import SettingSighting, Sighting
 
 _SHOWN = 60
@@ -54,9 +55,13 @@ def read_texts(texts: Iterable[NodeText]) -> SeenTexts:
 
 
 def _of_text(text: NodeText) -> dict[str, list[Sighting]]:
-    read_parts = [(part, read(part.lines)) for part in captures(text.text)]
-    parts = [(part, reading.sightings) for part, reading in read_parts if reading.taken]
-    named = {part.node for part, _ in parts if part.node}
+    parts = [
+        (part, seen)
+        for at, part in enumerate(captures(text.text))
+        if (seen := _read(part, begins=at == 0)) is not None
+    ]
+    told = {name for _, seen in parts for name in _told(seen)}
+    named = {part.node for part, _ in parts if part.node} or told
     alone = named.pop() if len(named) == 1 else None
     found: dict[str, list[Sighting]] = {}
     for part, seen in parts:
@@ -64,13 +69,25 @@ def _of_text(text: NodeText) -> dict[str, list[Sighting]]:
     return found
 
 
+def _read(part: Capture, *, begins: bool) -> tuple[Sighting, ...] | None:
+    """Return what a part shows, which may be nothing; None where nothing is recognised."""
+    reading = read(part.lines)
+    answers = tuple(short_answers(part, reading.taken, begins=begins))
+    return (*reading.sightings, *answers) if reading.taken or answers else None
+
+
+def _told(seen: Iterable[Sighting]) -> set[str]:
+    """Return the names that hostname and its like printed."""
+    settings = (one for one in seen if isinstance(one, SettingSighting))
+    return {one.value for one in settings if one.setting == "hostname"}
+
+
 def _name(part: Capture, seen: Sequence[Sighting], alone: str | None) -> str | None:
     """Return the node of a part: what its prefix or prompt says, then what hostname printed.
 
     A part without either, such as the lines before the first prompt, is of the only node there is.
     """
-    told = {one.value for one in seen if isinstance(one, SettingSighting)
-            and one.setting == "hostname"}  # fmt: skip
+    told = _told(seen)
     return part.node or (told.pop() if len(told) == 1 else None) or alone
 
 

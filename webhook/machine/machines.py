@@ -180,6 +180,17 @@ MACHINES = (
 )
 
 
+#: What DMI says of a product that is one known machine's; other makers' names may be anything.
+_PRODUCTS = re.compile(
+    "|".join(form for one in MACHINES for what, form in one.dmi if what == "product")
+)
+
+
+def is_known_product(text: str) -> bool:
+    """Return whether a text is the product name of a known machine, and nothing else."""
+    return _PRODUCTS.fullmatch(text) is not None
+
+
 def machine_of(sightings: Iterable[Sighting]) -> str | None:
     """Return the name of the machine that showed this, or None."""
     recognition = recognised(sightings)

@@ -355,6 +355,13 @@ def test_a_card_without_a_device_is_said_only_beside_others() -> None:
     assert messages(discovered({"n1": seen(card)}), "warning") == []
 
 
+def test_a_rate_that_is_no_whole_number_is_not_written() -> None:
+    """One lane of SDR has 2.5 Gb/s: 2 would be wrong, and rateGbps takes no fraction."""
+    found = discovered({"n1": seen(port("mlx5_0", rate_gbps=2.5), gpus())})
+    assert "rateGbps" not in entries(found)["a100-ib"]
+    assert "2.5 Gb/s, but rateGbps takes whole numbers only" in " ".join(found.text.split())
+
+
 def test_unlimited_memlock_is_written() -> None:
     """Where all nodes have it, pods that do not run as root have RDMA as well."""
     nodes = {"n1": seen(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
