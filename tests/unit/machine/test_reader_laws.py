@@ -31,6 +31,8 @@ WHOLE = {
 #: What is cut off here may be the value that overrides another, or the legend of a table.
 OVERRIDDEN = ("containerd_memlock", "nvidia_smi_topo")
 each_whole = pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+PLAIN = {name: text for name, text in TEXTS.items() if not name.startswith(OVERRIDDEN)}
+each_plain = pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
 each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 
 
@@ -77,11 +79,7 @@ def _facts(sighting: Sighting) -> Iterator[Sighting]:
             yield fact._replace(**{name: value})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [text for name, text in TEXTS.items() if not name.startswith(OVERRIDDEN)],
-    ids=[name for name in TEXTS if not name.startswith(OVERRIDDEN)],
-)
+@each_plain
 @settings(max_examples=15)
 @given(data=st.data())
 def test_a_part_says_no_more_than_the_whole(text: str, data: st.DataObject) -> None:
@@ -99,6 +97,60 @@ def test_a_missing_line_adds_nothing(text: str, data: st.DataObject) -> None:
     whole = numbered(text)
     missing = data.draw(st.integers(0, len(whole) - 1))
     assert invented([*whole[:missing], *whole[missing + 1 :]], whole) == []
+
+
+def _begins(few: object, many: object) -> bool:
+    """Return whether a value is what is left of another one whose end was cut off."""
+    if few is None or few == many:
+        return True
+    if isinstance(few, tuple) and isinstance(many, tuple):
+        return all(any(_begins(one, other) for other in many) for one in few)
+    if isinstance(few, int | float) and isinstance(many, int | float):
+        ways = ("d", "x") if isinstance(few, int) and isinstance(many, int) else ("g",)
+        return any(f"{many:{way}}".startswith(f"{few:{way}}") for way in ways)
+    return isinstance(few, str) and isinstance(many, str) and many.startswith(few)
+
+
+def _is_left(part: Sighting, whole: Sighting) -> bool:
+    """Return whether a record is what is left of another one whose values were cut off."""
+    if isinstance(part, PortSighting) and not any(part[2:]):  # a name, or its beginning
+        return _begins(part.device, getattr(whole, "device", None))
+    return type(part) is type(whole) and all(map(_begins, part[1:], whole[1:]))
+
+
+def _made_up(part: Sequence[Line], whole: Sequence[Line]) -> list[Sighting]:
+    """Return the records of a cut text that are not what is left of one of the whole text.
+
+    A line that nobody understands as a whole may begin as one that somebody does.
+    """
+    known = read(whole)
+    return [
+        one
+        for one in read(part).sightings
+        if one.origin.line in known.taken
+        and not any(_is_left(one, other) for other in known.sightings)
+    ]
+
+
+@each_plain
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_narrow_window_only_shortens_values(text: str, data: st.DataObject) -> None:
+    """Where each line was cut at a column, a record says what is left of its values, or less."""
+    columns = data.draw(st.integers(1, 100))
+    whole = numbered(text)
+    assert _made_up([line._replace(text=line.text[:columns]) for line in whole], whole) == []
+
+
+@each_plain
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_file_that_ends_early_only_shortens_its_last_value(
+    text: str, data: st.DataObject
+) -> None:
+    """A text that was cut anywhere gives records of the whole text, the last one shortened."""
+    cut = text[: data.draw(st.integers(0, len(text)))]
+    assert _made_up(numbered(cut), numbered(text)) == []
 
 
 @settings(max_examples=60)

@@ -10,6 +10,6 @@ _NOTHING = frozenset(
 
 
 def dmi_value(text: str) -> str | None:
-    """Return the value of a field; None where it is empty or a placeholder."""
+    """Return the value of a field; None where it is empty, or a placeholder or its beginning."""
     text = text.strip()
-    return None if text.lower() in _NOTHING else text
+    return None if any(word.startswith(text.lower()) for word in _NOTHING) else text

@@ -20,7 +20,8 @@ from webhook.machine.sightings import Line, Origin, Setting, SettingSighting
 TOOL = "hostnamectl"
 
 _FIELD = re.compile(
-    r"\s{0,40}(Static hostname|Kernel|Hardware Vendor|Hardware Model): (?:Linux )?(\S.{0,120}?)\s*"
+    r"\s{0,40}(?:(Static hostname|Hardware Vendor|Hardware Model): (\S.{0,120}?)"
+    r"|(Kernel): Linux (\d.{0,120}?))\s*"
 )
 _SETTINGS: dict[str, Setting] = {
     "Static hostname": "hostname",
@@ -40,10 +41,10 @@ def _row(line: Line) -> RowReading | None:
     field = _FIELD.fullmatch(line.text)
     if field is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
-    value = dmi_value(field[2])
-    if value is None or (field[1] == "Static hostname" and value.startswith("(")):
+    name, value = field[1] or field[3], dmi_value(field[2] or field[4])
+    if value is None or (name == "Static hostname" and value.startswith("(")):
         return RowReading()
-    return RowReading((SettingSighting(Origin(TOOL, line.number), _SETTINGS[field[1]], value),))
+    return RowReading((SettingSighting(Origin(TOOL, line.number), _SETTINGS[name], value),))
 
 
 read = ReadsRows(_row)

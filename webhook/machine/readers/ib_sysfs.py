@@ -19,8 +19,9 @@ from webhook.machine.readers.notation import (
     DEVICE,
     NETDEV,
     PCI,
-    gid,
     guid,
+    hexadecimal,
+    kernel_gid,
     kernel_physical_state,
     kernel_port_state,
     link_layer,
@@ -48,9 +49,9 @@ _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 _Filling = tuple[str, Callable[[str], object | None]] | None
 _OF_DEVICE: dict[str, _Filling] = {
     "board_id": ("board_id", single_word),
-    "device/device": ("device_id", number),
+    "device/device": ("device_id", hexadecimal),
     "device/numa_node": ("numa", number),
-    "device/vendor": ("vendor_id", number),
+    "device/vendor": ("vendor_id", hexadecimal),
     "fw_ver": ("firmware", single_word),
     "hca_type": ("device_id", mellanox_type),
     "hw_rev": None,
@@ -62,7 +63,7 @@ _OF_DEVICE: dict[str, _Filling] = {
 _OF_PORT: dict[str, _Filling] = {
     "cap_mask": None,
     "has_smi": None,
-    "lid": ("lid", number),
+    "lid": ("lid", hexadecimal),
     "lid_mask_count": None,
     "link_layer": ("link_layer", link_layer),
     "phys_state": ("physical_state", kernel_physical_state),
@@ -199,7 +200,7 @@ class _Tree:
                 yield PortSighting(Origin(TOOL, part.line), device, port, **part.fields)
         yield from self._counters
         for (device, number_of_port, index), row in self._gids.items():
-            address = gid(row.fields.get("gids", _NO_GID))
+            address = kernel_gid(row.fields.get("gids", _NO_GID))
             if address is not None and address != _NO_GID:
                 yield GidSighting(
                     Origin(TOOL, row.line),

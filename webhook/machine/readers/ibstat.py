@@ -69,8 +69,10 @@ def read(lines: Sequence[Line]) -> Reading:
 
 
 def _tell(block: Block) -> tuple[PortSighting]:
-    device_id = mellanox_type(block.fields.get("model", ""))
+    model = block.fields.get("model", "")
+    device_id = mellanox_type(model)
     if device_id is not None:
-        del block.fields["model"]
         block.fields["device_id"] = device_id
+    if device_id is not None or model in ("M", "MT"):  # which were cut
+        del block.fields["model"]
     return (_SHAPE.port_sighting(block),)

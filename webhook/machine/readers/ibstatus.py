@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from webhook.machine.readers.blocks import Block, BlockFormat, read_blocks
 from webhook.machine.readers.notation import (
     DEVICE,
-    gid,
+    hexadecimal,
+    kernel_gid,
     kernel_physical_state,
     kernel_port_state,
     link_layer,
-    number,
     rate,
 )
 from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
@@ -37,8 +37,8 @@ _SHAPE = BlockFormat(
     None,
     {},
     {
-        "default gid": ("gid", gid),
-        "base lid": ("lid", number),
+        "default gid": ("gid", kernel_gid),
+        "base lid": ("lid", hexadecimal),
         "sm lid": None,
         "state": ("state", kernel_port_state),
         "phys state": ("physical_state", kernel_physical_state),

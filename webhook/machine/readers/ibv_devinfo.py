@@ -25,6 +25,7 @@ from webhook.machine.readers.notation import (
     DEVICE,
     gid,
     guid,
+    kernel_gid,
     link_layer,
     number,
     rate,
@@ -103,7 +104,8 @@ def _takes_other(line: Line, block: Block) -> bool:
     row = _GID.fullmatch(line.text)
     if row is None or block.port is None:
         return _VERBOSE.fullmatch(line.text) is not None
-    written = gid(row[2])
+    # A short form may have been cut anywhere; only with a version is its end known.
+    written = gid(row[2]) if row[3] else kernel_gid(row[2])
     if written is not None:
         version = row[3] and f"v{row[3]}"
         block.fields.setdefault("gids", []).append((line.number, int(row[1]), written, version))

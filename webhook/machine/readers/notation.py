@@ -49,6 +49,7 @@ _NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,18})|0x[0-9a-f]{1,16})(?:\s\(\d{1,3}\))
 _NAMED = re.compile(r"\d{1,2}:\s{0,4}(\w[\w ]{0,40})", re.ASCII)
 _VERBS_NAMED = re.compile(r"(?:PORT_(?!CONFIG))?(\w[\w ]{0,40}) \(\d{1,2}\)", re.ASCII)
 _WORD = re.compile(r"[\w.:/+-]{1,60}", re.ASCII)
+_GID_LENGTH = 39
 _GUID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 
@@ -116,10 +117,20 @@ def gid(text: str) -> str | None:
         return None
 
 
+def kernel_gid(text: str) -> str | None:
+    """Return a GID as the kernel writes it, in full: "fe80:0000:...:11eb"."""
+    return gid(text) if len(text.strip()) == _GID_LENGTH else None
+
+
 def number(text: str) -> int | None:
     """Return a number of a size that a tool can mean: "13", "0xd", "4096 (5)"."""
     found = _NUMBER.fullmatch(text.strip())
     return int(found[1], 0) if found else None
+
+
+def hexadecimal(text: str) -> int | None:
+    """Return a number as the kernel writes LIDs and ids: "0x11"; one that was cut may be "0"."""
+    return number(text) if text.strip().startswith("0x") else None
 
 
 def mellanox_type(text: str) -> int | None:
