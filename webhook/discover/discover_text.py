@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from webhook.discover.choice import NodeChoice
 from webhook.discover.discovery import Discovery
 from webhook.discover.equal_nodes import EqualNodes, SeenPort, equal_nodes
-from webhook.discover.fabric_plan import FabricPlan, Refused
+from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.fabrics_yaml import others_left_out
 from webhook.discover.rails import rails_of
 from webhook.discover.site import SiteFinding, listed_nodes, natural
+from webhook.discover.unplaced_nodes import unplaced_nodes
 from webhook.render.table import Column, Sheet, Span
 
 _SIGNS = {
@@ -138,26 +138,11 @@ def _cell(port: SeenPort | None) -> Span:
 
 
 def _others(sheet: Sheet, found: Discovery) -> None:
-    """Write the nodes that are in no fabric, with what is known of their ports."""
-    placed = {name for plan in found.fabrics for name in plan.group.nodes}
-    refused = {
-        name for plan in found.plans if isinstance(plan, Refused) for name in plan.group.nodes
-    }
-    others = [choice for choice in found.choices if choice.node.name not in placed]
+    """Write the nodes that are in no fabric."""
+    others = [*unplaced_nodes(found)]
     if not others:
         return
     sheet.blank()
     sheet.paragraph(Span("In no fabric", "bold"))
-    for choice in others:
-        why = "refused, see above" if choice.node.name in refused else "; ".join(_lacking(choice))
-        sheet.paragraph(Span(choice.node.name, "bold"), Span(f": {why}"), indent=2)
-
-
-def _lacking(choice: NodeChoice) -> Iterator[str]:
-    if not choice.node.ports:
-        yield "no RDMA device"
-    reasons: dict[str, list[str]] = {}
-    for port, because in choice.left_out.items():
-        reasons.setdefault(because, []).append(port.name)
-    for because, names in reasons.items():
-        yield f"{', '.join(names)}: {because}"
+    for name, why in others:
+        sheet.paragraph(Span(name, "bold"), Span(f": {why}"), indent=2)

@@ -36,9 +36,13 @@ class EqualNodes(NamedTuple):
     @property
     def title(self) -> str:
         """The names for people: "n1, n2, n3 and 61 more (64 nodes)"."""
+        return self.shown(4)
+
+    def shown(self, most: int) -> str:
+        """Return at most so many names, and how many nodes there are."""
         if len(self.names) == 1:
             return self.names[0]
-        return f"{listed_nodes(self.names)} ({len(self.names)} nodes)"
+        return f"{listed_nodes(self.names, most)} ({len(self.names)} nodes)"
 
 
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:

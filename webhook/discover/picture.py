@@ -25,7 +25,9 @@ _PER_ROW = 8
 _TITLE, _SWITCH_H, _BUS = 30, 34, 26
 #: From the top of a box: the ports, the gap in which lines run to GPUs, the GPUs, the words below.
 _PAD, _LINES, _WORDS = 14, 34, 46
-_LONGEST = 54
+#: Pixels of a letter of the words in a box, which are bold; and the most letters of a port's name,
+#: which are set closer where they would not fit.
+_LETTER, _NAME = 7.4, 20
 
 _RULES = """
 .site text{font:12px system-ui,sans-serif;fill:INK}
@@ -98,14 +100,14 @@ def picture(plans: Sequence[FabricPlan]) -> str:
 
 def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
-    link = f"{plan.group.card.link_layer}, {gbps(plan.group.rate)}"
+    link = f"{plan.group.card.link_layer} network, {gbps(plan.group.rate)}"
     many = f"{len(plan.group.nodes)} node{'s' * (len(plan.group.nodes) > 1)}"
     about = ", ".join(filter(None, (many, plan.group.product, plan.group.model, plan.mode)))
     bar = y + _TITLE
     parts = [
         _text(_MARGIN, y + 16, f"{plan.name}: {about}", "title"),
         _rect(_MARGIN, bar, _WIDTH - 2 * _MARGIN, _SWITCH_H, "net"),
-        _text(_WIDTH // 2, bar + 21, f"{link} network", "name mid"),
+        _text(_WIDTH // 2, bar + 21, link, "name mid"),
     ]
     rows = _rows(plan)
     top = bar + _SWITCH_H
@@ -144,11 +146,21 @@ def _box_width(nodes: EqualNodes) -> int:
 def _placed(row: Sequence[EqualNodes], y: int) -> list[_Box]:
     boxes, x = [], 2 * _MARGIN
     for nodes in row:
-        lines = -(-len(nodes.ports) // _PER_ROW)
-        height = _PAD + lines * (_PORT_H + _PORT_GAP) + _LINES + _GPU + _WORDS
+        height = _PAD + _lines(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _WORDS
         boxes.append(_Box(nodes, x, y, _box_width(nodes), height))
         x += boxes[-1].width + _GAP
     return boxes
+
+
+def _lines(nodes: EqualNodes) -> int:
+    """Return in how many lines the ports are drawn."""
+    return -(-len(nodes.ports) // _PER_ROW)
+
+
+def _gpus_height(nodes: EqualNodes) -> int:
+    """Return the space for the GPUs; none where no tool shows one."""
+    shown = nodes.gpu_number or any(port.gpus for port in nodes.ports)
+    return _LINES + _GPU if shown else 0
 
 
 def _port_place(box: _Box, at: int) -> tuple[int, int]:
@@ -178,19 +190,35 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
         if port.standing != "unused":
             yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.standing)
         for gpu in port.gpus:
-            end_x, end_y = gpus[gpu]
-            along = f"M{x + _PORT_W // 2} {y + _PORT_H}L{end_x + _GPU // 2} {end_y}"
-            yield _path(along, "near")
+            yield _path(_to_gpu(box, at, gpus[gpu]), "near")
     for at, port in enumerate(nodes.ports):
         yield from _port(port, *_port_place(box, at))
     for name, (x, y) in gpus.items():
         yield _rect(x, y, _GPU, _GPU, "gpu")
         yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
     words = box.y + box.height - _WORDS + 20
-    yield _text(box.x + _PAD, words, nodes.title, "name")
+    room = int((box.width - 2 * _PAD) / _LETTER)
+    yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, whole=nodes.title)
     firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
     about = ", ".join(filter(None, (nodes.machine, nodes.gpus, firmware)))
-    yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft")
+    yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft", longest=room)
+
+
+def _title(nodes: EqualNodes, room: int) -> str:
+    """Return as many names as fit, and how many nodes there are."""
+    titles = (nodes.title, nodes.shown(3), nodes.shown(2), nodes.shown(1))
+    many = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
+    return next((one for one in titles if len(one) <= room), f"{many}{nodes.names[0]}")
+
+
+def _to_gpu(box: _Box, at: int, gpu: tuple[int, int]) -> str:
+    """Return the line from a port to a GPU; from above another line of ports, it runs beside it."""
+    x, y = _port_place(box, at)
+    end = f"L{gpu[0] + _GPU // 2} {gpu[1]}"
+    if at // _PER_ROW == _lines(box.nodes) - 1:
+        return f"M{x + _PORT_W // 2} {y + _PORT_H}{end}"
+    below = _port_place(box, at % _PER_ROW + (_lines(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
+    return f"M{x} {y + _PORT_H // 2}h-2V{below}{end}"
 
 
 def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
@@ -232,8 +260,8 @@ def _port(port: SeenPort, x: int, y: int) -> Iterator[str]:
     yield _rect(x, y, _PORT_W, _PORT_H, port.standing)
     rate = f"{port.words} Gb/s" if port.words.replace(".", "").isdigit() else port.words
     if port.standing == "unused":
-        rate = f"not used, {port.words}"
-    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", longest=15)
+        rate = f"unused, {port.words}"
+    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", longest=_NAME, room=_PORT_W - 6)
     yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", longest=17)
 
 
@@ -245,9 +273,16 @@ def _path(along: str, kind: str) -> str:
     return f'<path class="{kind}" d="{along}"/>'
 
 
-def _text(x: int, y: int, words: str, kind: str, longest: int = 140) -> str:
-    """Write words, cut where they would run out of their place; the whole is the tooltip."""
-    words = visible(words)
+def _text(
+    x: int, y: int, words: str, kind: str, *, longest: int = 140, whole: str = "", room: int = 0
+) -> str:
+    """Write words, cut where they would run out of their place; the whole is the tooltip.
+
+    `room`: in pixels; letters that need more are set closer.
+    """
+    words, whole = visible(words), visible(whole or words)
     shown = words if len(words) <= longest else f"{words[: longest - 1]}…"
-    tip = f"<title>{escape(words)}</title>" if shown != words else ""
-    return f'<text class="{kind}" x="{x}" y="{y}">{tip}{escape(shown)}</text>'
+    tip = f"<title>{escape(whole)}</title>" if shown != whole else ""
+    close = f' textLength="{room}"' if room and len(shown) * _LETTER > room else ""
+    closer = f'{close} lengthAdjust="spacingAndGlyphs"' if close else ""
+    return f'<text class="{kind}" x="{x}" y="{y}"{closer}>{tip}{escape(shown)}</text>'

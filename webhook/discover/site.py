@@ -148,7 +148,8 @@ def listed_nodes(nodes: tuple[str, ...], most: int = 4) -> str:
     """Return names of nodes for a sentence: "node1, node2 and 5 more"."""
     if len(nodes) <= most:
         return ", ".join(nodes)
-    return f"{', '.join(nodes[: most - 1])} and {len(nodes) - most + 1} more"
+    named = max(most - 1, 1)
+    return f"{', '.join(nodes[:named])} and {len(nodes) - named} more"
 
 
 def gbps(rate: float | None) -> str:

@@ -11,6 +11,7 @@ from webhook.discover.equal_nodes import EqualNodes, SeenPort, equal_nodes
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.picture import picture
 from webhook.discover.site import SiteFinding, listed_nodes, natural
+from webhook.discover.unplaced_nodes import unplaced_nodes
 from webhook.visible import visible, visible_lines
 
 _STYLE = Path(__file__).with_name("site_page.css")
@@ -38,7 +39,14 @@ def _parts(found: Discovery) -> Iterator[str]:
     for plan in found.fabrics:
         yield f"<h2>{_said(plan.name)}</h2>\n<p>{_said(plan.reasons['name'])}</p>\n"
         yield _table(plan)
+    if others := "".join(_unplaced(found)):
+        yield f"<h2>In no fabric</h2>\n<ul>\n{others}</ul>\n"
     yield f"<h2>fabrics.yaml</h2>\n<pre>{escape(visible_lines(found.text))}</pre>\n"
+
+
+def _unplaced(found: Discovery) -> Iterator[str]:
+    for name, why in unplaced_nodes(found):
+        yield f"<li><b>{_said(name)}</b>: {_said(why)}</li>\n"
 
 
 def _said(words: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from tests.unit.discover.seen import discovered, down, ethernet, gpus, near, port, seen
@@ -25,7 +27,7 @@ def test_ports_show_their_rate_or_state() -> None:
         "n2": seen(down("mlx5_0"), bond, gpus(number=2), near("GPU0", "mlx5_0")),
     }
     found = words(picture(discovered(nodes).fabrics))
-    assert {"n1", "n2", "200 Gb/s", "Down", "not used, 10", "InfiniBand, 200 Gb/s network"} <= {
+    assert {"n1", "n2", "200 Gb/s", "Down", "unused, 10", "InfiniBand network, 200 Gb/s"} <= {
         *found
     }
 
@@ -77,3 +79,53 @@ def test_many_ports_stay_inside_their_box() -> None:
     assert len(drawn) == 16
     assert all(float(one.get("x", "")) + float(one.get("width", "")) <= right for one in drawn)
     assert sum(one.get("class") == "fine" for one in root.iter(f"{_SVG}path")) == 16
+
+
+def test_many_long_names_fit_into_their_box() -> None:
+    """As many as fit, and the number of all; the tooltip has what the report shows."""
+    name = "gpu-superpod-rack{:02}.cluster.example.com"
+    nodes = {name.format(at): seen(port("mlx5_0"), gpus()) for at in range(64)}
+    shown = picture(discovered(nodes).fabrics)
+    first, second = name.format(0), name.format(1)
+    assert f"</title>64 nodes: {first[:32]}…</text>" in shown
+    assert f"<title>{first}, {second}, {name.format(2)} and 61 more (64 nodes)</title>" in shown
+
+
+def test_a_long_name_of_a_device_is_set_closer() -> None:
+    """The letters stay within the port; more than twenty are cut, with the whole as a tooltip."""
+    nodes = {"n1": seen(port("mlx5_0"), port("rdmaP23800p0s2"), port("x" * 30), gpus())}
+    shown = picture(discovered(nodes).fabrics)
+    assert re.search(r'textLength="94" lengthAdjust="spacingAndGlyphs">rdmaP23800p0s2<', shown)
+    assert f"<title>{'x' * 30}</title>{'x' * 19}…</text>" in shown
+    assert not re.search(r"textLength[^>]*>mlx5_0<", shown)
+
+
+def test_without_gpus_there_is_no_room_for_them() -> None:
+    """The words of a node stand below its ports."""
+
+    def height(*of: Any) -> int:
+        shown = picture(discovered({"n1": seen(port("mlx5_0"), *of)}).fabrics)
+        found = re.search(r'class="node"[^>]* height="(\d+)"', shown)
+        assert found
+        return int(found[1])
+
+    assert height(gpus(number=1)) - height() == 64
+
+
+def test_lines_run_beside_a_second_row_of_ports() -> None:
+    """A port of the first row is joined to its GPU beside the ports of the second, not behind."""
+    names = [f"mlx5_{at}" for at in range(16)]
+    near_all = [near(f"GPU{at // 2}", name) for at, name in enumerate(names)]
+    nodes = {"n1": seen(*map(port, names), near_all, gpus())}
+    drawn = re.findall(r'class="near" d="([^"]+)"', picture(discovered(nodes).fabrics))
+    beside = [one for one in drawn if re.fullmatch(r"M\d+ \d+h-2V\d+L\d+ \d+", one)]
+    below = [one for one in drawn if re.fullmatch(r"M\d+ \d+L\d+ \d+", one)]
+    assert (len(beside), len(below)) == (8, 8)
+
+
+def test_the_page_lists_nodes_in_no_fabric() -> None:
+    """With the reason, as the report does."""
+    nodes = {"n1": seen(port("mlx5_0"), gpus()), "n2": seen(gpus())}
+    page = site_page(discovered(nodes))
+    assert "<h2>In no fabric</h2>\n<ul>\n<li><b>n2</b>: no RDMA device</li>\n</ul>" in page
+    assert "In no fabric" not in site_page(discovered({"n1": nodes["n1"]}))
