@@ -84,6 +84,11 @@ def perftest_image() -> Image:
     return _on_base("perftest", ROOT / "images" / "perftest", "Dockerfile")
 
 
+def perftest_stand_in() -> Image:
+    """Return an image whose `ib_write_bw` needs no RDMA device, and measures nothing."""
+    return _workload("stand-in", "Dockerfile", "ib_write_bw")
+
+
 def _workload(name: str, *files: str) -> Image:
     """Return an image for test pods, made of the base and the files of a folder with its name."""
     return _on_base(name, SOURCES / name, *files)

@@ -21,7 +21,7 @@ COMMANDS = {
     "preview": "show what the webhook would do with pods, and whether they would have RDMA",
     "why": "explain why a pod has RDMA or not, and what to do",
     "discover": "find the fabrics of nodes in what tools printed there",
-    "verify": "judge what benchmarks of the network printed",
+    "verify": "measure the network between nodes, and judge what benchmarks printed",
     "check-config": "check a fabrics file",
     "certs": "check the webhook's certificates, or rotate its CA",
     "schema": "print a JSON Schema",
@@ -92,7 +92,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     if rest:
         getattr(arguments, "command", root).refuse(rest)
     if not hasattr(arguments, "module"):
-        root.error(f"name a command: {', '.join(COMMANDS)}")
+        arguments.parent.error(f"name a command: {', '.join(arguments.below)}")
     return arguments
 
 
@@ -126,8 +126,10 @@ def add_commands(
 ) -> None:
     """Add commands to a parser: name → summary; the module of each is in the package.
 
-    Only those that are named get their options; None stands for all.
+    Only those that are named get their options; None stands for all. A module without a function
+    `run` has commands below it.
     """
+    parent.set_defaults(parent=parent, below=list(summaries))
     commands = parent.add_subparsers(metavar="COMMAND")
     for name, summary in summaries.items():
         command = commands.add_parser(
@@ -141,7 +143,9 @@ def add_commands(
             module = import_module(f"{package}.{name.replace('-', '_')}")
             module.add_arguments(command)
             command.epilog = _as_called(command.epilog or "")
-            command.set_defaults(module=module, command=command)
+            command.set_defaults(command=command)
+            if callable(getattr(module, "run", None)):  # a package may have a module of that name
+                command.set_defaults(module=module)
 
 
 def _as_called(examples: str) -> str:

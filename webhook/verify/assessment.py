@@ -62,12 +62,12 @@ def assess(
     files: Sequence[JudgedFile], rate: PortRate | None, hcas: Sequence[str] = ()
 ) -> Assessment:
     """Judge all files; `hcas` are the RDMA devices that should have been tested."""
-    judgements = compare([one for file in files for one in _judged(file, rate)])
+    judgements = compare([one for file in files for one in judge_file(file, rate)])
     return Assessment(judgements, tuple(_untested(judgements, hcas)))
 
 
-def _judged(file: JudgedFile, rate: PortRate | None) -> Iterator[Judgement]:
-    """Yield the judgements on a file in the order of its lines."""
+def judge_file(file: JudgedFile, rate: PortRate | None) -> Iterator[Judgement]:
+    """Yield the judgements on a file in the order of its lines, each without its peers."""
     runs, log = file.output.measurements, file.output.log
     of_runs, loose = _shared_out(file.output.failures, runs)
     found = [

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.unit.machine.measure.outputs import addresses, head, row, table, text
 from webhook.cli import main
+from webhook.machine.causes import CAUSES
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "verify.md"
@@ -46,20 +48,32 @@ def test_the_example(
     assert PAGE.read_text(encoding="utf-8") == fresh, stale
 
 
-def _codes() -> set[str]:
+def _codes(files: Iterable[Path]) -> set[str]:
     """Return the codes in the code: words in CamelCase that are whole strings."""
     constants = {
         node.value
-        for path in (ROOT / "webhook" / "verify").glob("*.py")
+        for path in files
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     return {one for one in constants if _CODE.fullmatch(one)} - WORDS
 
 
+def _told(heading: str) -> list[str]:
+    """Return the codes of a table, in its order."""
+    page = PAGE.read_text(encoding="utf-8")
+    table_of_codes = page[page.index(heading) :].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
+
+
 def test_each_code_is_told() -> None:
     """The table has every code that is not a cause, and no other."""
-    page = PAGE.read_text(encoding="utf-8")
-    table_of_codes = page[page.index("| code |") :].partition("\n\n")[0]
-    told = re.findall(r"^\| `(\w+)`", table_of_codes, re.MULTILINE)
-    assert sorted(told) == sorted(_codes())
+    assert sorted(_told("| code |")) == sorted(_codes((ROOT / "webhook" / "verify").glob("*.py")))
+
+
+def test_each_code_of_a_run_is_told() -> None:
+    """The second table has those that only a run has."""
+    folder = ROOT / "webhook" / "verify" / "runs"
+    codes = _codes(folder / name for name in ("pair_judging.py", "unmeasured.py"))
+    others = {*_told("| code |"), *(cause.code for cause in CAUSES)}
+    assert sorted(_told("| code of a run |")) == sorted(codes - others)

@@ -6,16 +6,19 @@ Each module here is a command below `verify`, except those that several of these
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
 from webhook.cli.parser import add_commands
 
 #: Command → summary; the module of a command has its name.
 _COMMANDS = {
     "judge": "say whether what benchmarks or NCCL printed is good",
+    "run": "let the nodes of a fabric measure each other, and judge the results",
+    "clean": "delete the pods that runs left",
 }
 _EXAMPLES = """examples:
   rdma-webhook verify judge client.txt --rate 200
+  rdma-webhook verify run --fabric v100-ib -n lab
+  rdma-webhook verify clean -n lab
   rdma-webhook help verify judge               the options of a command
 """
 
@@ -24,10 +27,3 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the commands of `verify`."""
     command.epilog = _EXAMPLES
     add_commands(command, __name__, _COMMANDS)
-
-
-def run(arguments: argparse.Namespace) -> NoReturn:
-    """End with a list of the commands, since none was named."""
-    named = ", ".join(f"verify {one}" for one in _COMMANDS)
-    command: argparse.ArgumentParser = arguments.command
-    command.error(f"say what: {named}")

@@ -1,0 +1,62 @@
+"""Two real nodes of a fabric, with the images of a run, and a labeled namespace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.images import perftest_image, perftest_stand_in
+from tests.cluster.install import V100, Webhook
+from tests.cluster.node import NAME as FIRST
+from tests.cluster.second_node import second_node
+from tests.e2e.asking import apply, namespace
+from tests.waiting import until
+
+#: The label by which nodes name the GPUs of the fabric v100-ib.
+_PRODUCT = "nvidia.com/gpu.product"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A namespace for runs, and the images that the nodes have."""
+
+    cluster: Cluster
+    name: str
+    #: Real perftest, which finds no RDMA device here.
+    real: str
+    #: A stand-in, which connects and prints a table.
+    stand_in: str
+
+    def wait(self) -> None:
+        """Wait until pods can be created."""
+        get = ("get", "serviceaccounts", f"--namespace={self.name}", "--output=name")
+        until(lambda: "default" in self.cluster.kubectl(*get))
+
+    def pods(self, selector: str = "app.kubernetes.io/name=rdma-webhook-verify") -> list[str]:
+        """Return the names of the pods with these labels."""
+        get = ("get", "pods", "--output=json", f"--namespace={self.name}", f"--selector={selector}")
+        found = json.loads(self.cluster.kubectl(*get))["items"]
+        return [pod["metadata"]["name"] for pod in found]
+
+
+@pytest.fixture(scope="package")
+def lab(webhook: Webhook) -> Iterator[Lab]:
+    """Add a second node, and let both offer V100s and their RDMA resource."""
+    cluster = webhook.cluster
+    cluster.need("a second node of the test's own")
+    real, stand_in = perftest_image(), perftest_stand_in()
+    with second_node(cluster, real, stand_in) as second:
+        for image in (real, stand_in):
+            cluster.load(image.archive)
+        cluster.advertise(V100, second)
+        cluster.kubectl("label", "node", FIRST, second, f"{_PRODUCT}=Tesla-V100-SXM2-32GB")
+        apply(cluster, namespace("measured", "true"))
+        made = Lab(cluster, "measured", real.name, stand_in.name)
+        made.wait()
+        yield made
+        cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+        cluster.kubectl("label", "node", FIRST, f"{_PRODUCT}-")

@@ -1,0 +1,135 @@
+"""`verify run` on two real nodes: what it measures, explains, and leaves behind.
+
+There is no RDMA device here: real perftest fails for that, and is explained. Where a run has to
+measure, a stand-in takes the place of perftest.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.cluster.images import ROOT
+from tests.e2e.asking import apply, namespace
+from tests.e2e.verify.conftest import Lab
+from tests.e2e.verify.running import Running, Runs, verify
+
+#: What a run tells when it has come that far → options with which it stays there, if it can.
+STEPS = {
+    "server created": (),
+    "server waits": ("--image", "lab.invalid/none:1"),
+    "client created": (),
+    "measures": ("--seconds", "3600"),
+    "reads what both printed": ("--seconds", "5"),
+}
+#: A run leaves this one by itself, so that a signal may come too late.
+LAST = "reads what both printed"
+PAGE = (ROOT / "docs" / "verify.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def unlabelled(lab: Lab) -> Iterator[Lab]:
+    """Return a namespace for which the webhook is not called."""
+    made = Lab(lab.cluster, "unmeasured", lab.real, lab.stand_in)
+    apply(lab.cluster, namespace(made.name, None))
+    made.wait()
+    yield made
+    lab.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """Start all runs that end by themselves, at once."""
+    text = PAGE.partition("<!-- rights -->")[2].partition("```yaml\n")[2].partition("```")[0]
+    rights = yaml.safe_load_all(text.replace("namespace: lab", f"namespace: {lab.name}"))
+    apply(lab.cluster, *rights)
+    logs = tmp_path_factory.mktemp("logs")
+    made = {
+        "no device": Running(lab, "--image", lab.real, "-o", "json", "--logs", logs),
+        "rights": Running(
+            lab, "--image", lab.stand_in, "-o", "json", "--seconds", "5", "--as", "alice"
+        ),
+        "no room": Running(lab, "--devices", "64", "--timeout", "2s", "-o", "json"),
+        "not called": Running(unlabelled, "-o", "json"),
+    }
+    yield Runs(made, logs)
+    for one in made.values():
+        one.kill()
+
+
+def test_without_a_device(runs: Runs) -> None:
+    """Real perftest finds none: that is said of each HCA of the pair."""
+    form = runs.form("no device", 1)
+    assert (form["verdict"], form["code"]) == ("fail", "NoRdmaDevice")
+    found = [(one["code"], one["run"]["device"], one["file"]) for one in form["measurements"]]
+    assert found == [
+        ("NoRdmaDevice", "mlx5_0", "real-0 → real-1"),
+        ("NoRdmaDevice", "mlx5_1", "real-0 → real-1"),
+    ]
+    log = (runs.logs / "real-0_real-1.txt").read_text()
+    assert "+ ib_write_bw -d mlx5_1 -p 18516 " in log
+
+
+def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
+    """They suffice for a run that measures, with what the cluster knows of fabric and nodes."""
+    form = runs.form("rights", 0)
+    assert [(one["code"], one["gbps"]) for one in form["measurements"]] == [("AtRate", 97.0)] * 2
+    told = runs.started["rights"].told
+    assert not [one for one in told if "lack" in one or "error" in one]
+    assert verify(lab, "clean", "-n", lab.name, "--run", "none", "--as", "alice").returncode == 0
+
+
+def test_a_pod_that_does_not_start(runs: Runs) -> None:
+    """The scheduler's reason is explained, and says nothing of the network."""
+    form = runs.form("no room", 3)
+    assert (form["verdict"], form["code"]) == ("inconclusive", "Insufficient")
+    assert "did not start within 2 s. The pod is pending on rdma/rdma_v100" in form["because"]
+
+
+def test_a_namespace_without_the_label(unlabelled: Lab, runs: Runs) -> None:
+    """The webhook is not called there: the run ends with the first pod, and says what to do."""
+    form = runs.form("not called", 1)
+    assert form["code"] == "NamespaceNotLabelled"
+    assert "kubectl label --overwrite namespace unmeasured" in form["remedy"]
+    assert unlabelled.pods() == []
+
+
+def test_nothing_is_left(lab: Lab, runs: Runs) -> None:
+    """Whatever their results, runs delete their pods."""
+    for run in runs.started.values():
+        run.ended()
+    assert lab.pods() == []
+
+
+def test_ended_at_each_step(lab: Lab) -> None:
+    """After Ctrl-C no pod is left, whatever a run does; after SIGKILL, `verify clean` deletes all.
+
+    All of these runs go on side by side.
+    """
+    each = [(step, how) for how in (signal.SIGINT, signal.SIGKILL) for step in STEPS]
+    runs = {key: Running(lab, "--image", lab.stand_in, *STEPS[key[0]]) for key in each}
+    for (step, how), run in runs.items():
+        run.until(step)
+        run.signal(how)
+    for (step, how), run in runs.items():
+        code, out = run.ended()
+        left = lab.pods(f"app.kubernetes.io/instance={run.name}")
+        if how == signal.SIGINT:
+            assert code == 130 or step == LAST, run.told
+            assert "0 of 1 pairs" in out or step == LAST
+            assert left == []
+        else:
+            assert code == -signal.SIGKILL or step == LAST
+            assert left or step == LAST
+    first = runs["server created", signal.SIGKILL].name
+    cleaned = verify(lab, "clean", "-n", lab.name, "--run", first)
+    assert (cleaned.returncode, cleaned.stderr) == (0, "")
+    assert f"deleted pod {lab.name}/{first}-0-server of {first}" in cleaned.stdout
+    others = lab.pods()
+    assert others
+    assert not [name for name in others if name.startswith(first)]
+    assert verify(lab, "clean", "-n", lab.name).returncode == 0
+    assert lab.pods() == []

@@ -1,0 +1,358 @@
+"""`verify run` and `verify clean` against an API server over HTTP; tests/e2e has real pods."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.integration.pods_api import PodsApi
+from tests.unit.verify.runs.fake_pods import (
+    SERVER,
+    FakePods,
+    ended,
+    node_of,
+    pending,
+    role_of,
+    running,
+)
+from tests.unit.verify.runs.plans import client_log, command
+from tests.unit.verify.runs.test_fabric_nodes import node
+from tests.waiting import until
+from webhook.cli import main
+from webhook.config import EXAMPLE
+from webhook.verify.runs import node_run
+from webhook.verify.runs.run_pods import RUN_LABEL
+
+LABEL = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
+FABRICS = ("-c", str(EXAMPLE))
+CONFIGURED = "/api/v1/namespaces/rdma-webhook/configmaps/rdma-webhook-fabrics"
+
+
+class Answer(NamedTuple):
+    """The exit code and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Lab:
+    """Runs commands against the API server."""
+
+    def __init__(self, api: PodsApi, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+        self.api = api
+        self._captured = capsysbinary
+
+    def __call__(self, *words: str) -> Answer:
+        """Run a command below `verify`; a usage error of argparse is an answer too."""
+        try:
+            code = main(["verify", *words, "--kubeconfig", str(self.api.kubeconfig)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        written = self._captured.readouterr()
+        return Answer(code, written.out.decode(), written.err.decode())
+
+    def run(self, *words: str) -> Answer:
+        """Run `verify run` in the namespace, for a fabric of the file."""
+        return self("run", *FABRICS, "--fabric", "v100-ib", "-n", "lab", *words)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start `verify run` as a process."""
+        access = ("--kubeconfig", str(self.api.kubeconfig), "-n", "lab")
+        fabric = (*FABRICS, "--fabric", "v100-ib")
+        return subprocess.Popen(
+            [sys.executable, "-m", "webhook", "verify", "run", *access, *fabric, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "COLUMNS": "100"},
+        )
+
+
+def labelled(name: str, **how: Any) -> dict[str, Any]:
+    """Return a node of the fabric."""
+    made = node(name, **how)
+    made["metadata"]["labels"] = LABEL
+    return made
+
+
+@pytest.fixture
+def lab(
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Lab]:
+    """Serve two nodes of a fabric and their pods, which measure well."""
+    monkeypatch.setattr(node_run, "_PAUSE", 0.01)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
+    pods = FakePods(logs=lambda pod: client_log() if role_of(pod) == "client" else "")
+    nodes = {"items": [labelled("gpu-0"), labelled("gpu-1"), labelled("gpu-2", cordoned=True)]}
+    with PodsApi(pods, {"/api/v1/nodes": nodes}, tmp_path) as api:
+        yield Lab(api, capsysbinary)
+
+
+def test_a_run(lab: Lab, tmp_path: Path) -> None:
+    """Progress goes to standard error, the result to standard output, logs into a folder."""
+    answer = lab.run("--logs", str(tmp_path / "logs"))
+    assert answer.code == 0
+    assert answer.out.count("95.0 Gb/s of 99.37 Gb/s") == 2
+    lines = [line.removeprefix("rdma-webhook: ") for line in answer.err.splitlines()]
+    name = lines[1].split()[1]
+    assert lines == [
+        "note: left out: gpu-2 is cordoned",
+        (
+            f"run: {name} in namespace lab: fabric v100-ib, 2 nodes, 1 pair, image "
+            "rdma-webhook-perftest:0.1.0"
+        ),
+        "gpu-0 → gpu-1: server created on gpu-1",
+        "gpu-0 → gpu-1: client created on gpu-0",
+        "gpu-0 → gpu-1: measures",
+        "gpu-0 → gpu-1: reads what both printed",
+        "gpu-0 → gpu-1: pass (AtRate)",
+    ]
+    assert (tmp_path / "logs" / "gpu-0_gpu-1.txt").read_text() == client_log()
+    assert not lab.api.pods.pods
+
+
+def test_forms_and_exit_codes(lab: Lab) -> None:
+    """The same as those of `verify judge`; --quiet leaves out the progress."""
+    answer = lab.run("-o", "json", "-q", "--nodes", "gpu-0,gpu-1")
+    assert (answer.code, answer.err) == (0, "")
+    assert [one["code"] for one in json.loads(answer.out)["measurements"]] == ["AtRate"] * 2
+    assert lab.run("-o", "junit").out.startswith("<?xml")
+    assert lab.run("--rate", "110").code == 0
+    assert lab.run("--rate", "110", "--strict").code == 1
+    assert lab.run("--rate", "400").code == 1
+    lab.api.pods.logs = lambda _: ""
+    assert lab.run().code == 3
+
+
+def test_what_the_pods_are_given(lab: Lab) -> None:
+    """Options arrive in the pods."""
+    lab.run(
+        *("--image", "perf:1", "--image-pull-secret", "registry", "--devices", "2"),
+        *("--toleration", "dedicated=rdma:NoSchedule", "--toleration", "spot", "--seconds", "7"),
+        *("--latency", "--timeout", "2m"),
+    )
+    pod = lab.api.pods.created[0]
+    assert pod["metadata"]["annotations"]["rdma.lab/devices"] == "2"
+    spec = pod["spec"]
+    assert spec["containers"][0]["image"] == "perf:1"
+    assert spec["containers"][0]["args"][4:7] == ["7", "37", "ib_write_bw ib_write_lat"]
+    assert spec["activeDeadlineSeconds"] == 2 * 120 + 4 * 37
+    assert spec["imagePullSecrets"] == [{"name": "registry"}]
+    taint = {"operator": "Exists", "effect": "NoSchedule"}
+    assert spec["tolerations"] == [
+        {"key": "nvidia.com/gpu", **taint},
+        {"key": "nvidia.com/v100", **taint},
+        {"key": "dedicated", "operator": "Equal", "value": "rdma", "effect": "NoSchedule"},
+        {"key": "spot", "operator": "Exists"},
+    ]
+
+
+def test_all_pairs(lab: Lab) -> None:
+    """Three nodes are three pairs; a node that does not fit is measured if it is named."""
+    answer = lab.run("--all-pairs", "--nodes", "gpu-0,gpu-1", "--nodes", "gpu-2")
+    assert answer.code == 0
+    assert "rdma-webhook: note: node gpu-2 is cordoned\n" in answer.err
+    assert "3 nodes, 3 pairs" in answer.err
+    clients = [node_of(pod) for pod in lab.api.pods.created if role_of(pod) == "client"]
+    assert sorted(clients) == ["gpu-0", "gpu-0", "gpu-1"]
+
+
+def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
+    """Without a file they are read from the ConfigMap of the webhook."""
+    text = EXAMPLE.read_text()
+    lab.api.answers[CONFIGURED] = {"data": {"fabrics.yaml": text}}
+    assert lab("run", "--fabric", "v100-ib", "-n", "lab").code == 0
+    answer = lab("run", "-n", "lab")
+    assert (answer.code, answer.out) == (2, "")
+    source = "ConfigMap rdma-webhook/rdma-webhook-fabrics"
+    assert f"name the fabric with --fabric; {source} has: v100-ib, a100-ib" in answer.err
+    only = text[: text.index("  # Two cards, 200")]
+    lab.api.answers[CONFIGURED] = {"data": {"fabrics.yaml": only}}
+    assert lab("run", "-n", "lab").code == 0
+
+
+def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are used where those of the cluster cannot be read, and that is told."""
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
+    answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
+    assert answer.code == 0
+    assert f"as you lack the right to get configmaps; used: the fabrics of {EXAMPLE}" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--fabric", "v100_ib"], "no fabric 'v100_ib' (did you mean v100-ib?)"),
+        (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure: a pair needs two"),
+        (["--nodes", "gpu-0"], "--nodes names one node, gpu-0: a pair needs two (--nodes A,B)"),
+        (["--nodes", "gpu-0,gpu-00"], "--nodes: there is no node 'gpu-00' (did you mean gpu-0?)"),
+        (["--nodes", "gpu-0,zzz"], "--nodes: there is no node 'zzz'"),
+        (["--nodes", "GPU 0"], "'GPU 0' is not the name of an object"),
+        (["--seconds", "4"], "'4' is not a number of seconds: write 5 to 3600"),
+        (["--devices", "0"], "'0' is not a number of devices: write 1 to 64"),
+        (["--timeout", "0"], "'0' is not a time from 1s to 1h"),
+        (["--timeout", "soon"], "'soon' is not a duration: write, for example, 90s"),
+        (["--toleration", "a=b=c"], "'a=b=c' is not KEY[=VALUE][:EFFECT]: write, for example,"),
+        (["--toleration", "a:Never"], "'a:Never' is not KEY[=VALUE][:EFFECT]"),
+        (["--ring", "--all-pairs"], "not allowed with argument --ring"),
+        (["--logs", "/proc/none"], "/proc/none: cannot be made: "),
+        (["--fabrics", "x"], "unrecognized arguments: --fabrics"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_usage(lab: Lab, words: list[str], said: str) -> None:
+    """The error is one line that names the value and what would be right; no pod is created."""
+    answer = lab.run(*words)
+    errors = [line for line in answer.err.splitlines() if ": error: " in line]
+    assert (answer.code, answer.out, len(errors)) == (2, "", 1)
+    assert said in errors[0]
+    assert not lab.api.pods.created
+
+
+def test_rights_that_are_lacking(lab: Lab) -> None:
+    """Without the lists of nodes and fabrics, options take their place."""
+    lab.api.answers.clear()
+    answer = lab.run()
+    assert answer.code == 2
+    assert "(you lack the right to list nodes): name them with --nodes A,B" in answer.err
+    assert lab.run("--nodes", "gpu-0,gpu-1").code == 0
+    answer = lab("run", "--fabric", "v100-ib", "-n", "lab", "--nodes", "gpu-0,gpu-1")
+    assert answer.code == 2
+    assert "as you lack the right to get configmaps; give them with -c FABRICS" in answer.err
+    assert "error: the cluster's fabrics are not known: give them with -c FABRICS" in answer.err
+
+
+def test_pods_that_may_not_be_created(lab: Lab) -> None:
+    """The API server's words, and where the rights are listed."""
+    from webhook.kube.requests import RefusedError  # noqa: PLC0415
+
+    said = 'pods is forbidden: User "x" cannot create resource "pods"'
+    lab.api.pods.errors["create"] = [RefusedError(403, said)]
+    answer = lab.run()
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot create resource" in answer.err
+    assert "(docs/verify.md lists the rights that a run needs)" in answer.err
+
+
+def test_an_api_server_that_does_not_answer(lab: Lab) -> None:
+    """That is said at once, in one line: nothing was created that could be left."""
+    words = ("--nodes", "gpu-0,gpu-1", "--server", "http://127.0.0.1:1")
+    answer = lab.run(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "rdma-webhook: error: cannot reach the API server http://127.0.0.1:1: Connection refused\n"
+    )
+
+
+def test_a_webhook_that_is_not_called(lab: Lab) -> None:
+    """`why` explains the pod, as far as the rights go; the pods are deleted."""
+    lab.api.pods.rdma = None
+    lab.api.answers["/api/v1/namespaces/lab"] = {"metadata": {"name": "lab"}}
+    answer = lab.run("-o", "json")
+    form = json.loads(answer.out)
+    assert (answer.code, form["verdict"], form["code"]) == (1, "fail", "NamespaceNotLabelled")
+    assert not lab.api.pods.pods
+
+
+def test_a_pod_that_cannot_be_scheduled(lab: Lab) -> None:
+    """The scheduler's words are told as they change, and explained at the end."""
+    said = "0/2 nodes are available: 2 Insufficient rdma/rdma_v100."
+    waits = pending(said)
+    waits["conditions"][0]["reason"] = "Unschedulable"
+    lab.api.pods.stories = lambda _: [waits]
+    answer = lab.run("--timeout", "1", "-o", "json")
+    form = json.loads(answer.out)
+    assert (answer.code, form["code"]) == (3, "Insufficient")
+    assert answer.err.count(said) == 1
+
+
+def test_a_log_folder_that_goes(lab: Lab, tmp_path: Path) -> None:
+    """The run goes on, and says what it could not write."""
+    (tmp_path / "logs" / "gpu-0_gpu-1.txt").mkdir(parents=True)
+    answer = lab.run("--logs", str(tmp_path / "logs"))
+    assert answer.code == 0
+    assert "gpu-0_gpu-1.txt: cannot be written: Is a directory" in answer.err
+
+
+def test_clean(lab: Lab) -> None:
+    """It says what it deleted, and where there was nothing."""
+    assert lab("clean", "-n", "lab") == (
+        0,
+        "",
+        "rdma-webhook: note: there was nothing to delete in namespace lab\n",
+    )
+    assert "in any namespace" in lab("clean", "-A").err
+    from tests.unit.verify.runs.test_cleaning import filled  # noqa: PLC0415
+
+    filled(lab.api.pods)
+    answer = lab("clean", "-n", "lab", "--run", "verify-one")
+    assert answer == (0, "deleted pod lab/verify-one-0-server of verify-one\n", "")
+    lab.api.pods.pods["verify-two-0-server"]["spec"]["nodeName"] = "gpu-1"
+    answer = lab("clean", "-A")
+    assert answer.out == "deleted pod lab/verify-two-0-server of verify-two on gpu-1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--run", "app=x"], "'app=x' is not the name of a run"),
+        (["-n", "lab", "-A"], "not allowed with argument"),
+    ],
+    ids=["run", "both"],
+)
+def test_usage_of_clean(lab: Lab, words: list[str], said: str) -> None:
+    """A name can only be that of a run, so that no other pods are chosen."""
+    answer = lab("clean", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
+    """The pods are deleted, and what was measured is shown."""
+    lab.api.pods.stories = lambda _: [running()]
+    process = lab.start()
+    until(lambda: lab.api.pods.pods)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == code, err
+    assert "The run was interrupted after 0 of 1 pairs." in out
+    assert not lab.api.pods.pods
+
+
+def test_a_second_signal(lab: Lab) -> None:
+    """It does not wait for pods that do not go, and says how to delete them."""
+    lab.api.pods.stories = lambda _: [running()]
+    lab.api.pods.delete = lambda pod: None  # type: ignore[method-assign]  # noqa: ARG005
+    process = lab.start()
+    until(lambda: lab.api.pods.pods)
+    process.send_signal(signal.SIGINT)
+    until(lambda: any(one.startswith("DELETE") for one in lab.api.asked))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    (name,) = {one["metadata"]["labels"][RUN_LABEL] for one in lab.api.pods.created}
+    assert err.splitlines()[-1] == (
+        "rdma-webhook: error: left without cleaning up; pods may be left: rdma-webhook verify "
+        f"clean -n lab --run {name}"
+    )
+
+
+def test_a_server_that_dies(lab: Lab) -> None:
+    """Its log has the cause."""
+    lab.api.pods.stories = lambda pod: [running(), ended(1)] if role_of(pod) == "server" else SERVER
+    lab.api.pods.logs = lambda _: f"{command('mlx5_0', 18515)}IB device mlx5_0 not found\n"
+    answer = lab.run("-o", "json")
+    assert (answer.code, json.loads(answer.out)["code"]) == (1, "DeviceNotFound")

@@ -1,0 +1,74 @@
+"""`rdma-webhook verify clean`: delete the pods that runs left, because they were killed, say."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+
+from webhook.cli import argument_types as types
+from webhook.cli.cluster_options import add_cluster_options, cluster_client
+from webhook.cli.output import say, write_lines
+from webhook.decision.facts import key_of
+from webhook.pod.manifest import at
+from webhook.verify.runs.cleaning import remove_pods
+from webhook.verify.runs.run_cluster import Pod
+from webhook.verify.runs.run_pods import RUN_LABEL, run_selector
+
+_RUN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_EXAMPLES = """examples:
+  rdma-webhook verify clean                    the pods of all runs in the context's namespace
+  rdma-webhook verify clean -n lab --run verify-1a2b3c4d
+  rdma-webhook verify clean -A
+
+A run that is still going on loses its pods, too, unless --run names another one.
+
+exit codes: 0 none is left, 2 usage, or pods that could not be deleted
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `verify clean`."""
+    command.epilog = _EXAMPLES
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "-n",
+        "--namespace",
+        type=types.namespace,
+        help="the pods' namespace (default: the context's, or in a pod its own)",
+    )
+    where.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    command.add_argument(
+        "--run",
+        type=_run_name,
+        dest="name",
+        metavar="NAME",
+        help="only the pods of this run, by the name that it told at its start",
+    )
+    add_cluster_options(command)
+
+
+def _run_name(given: str) -> str:
+    if not _RUN.fullmatch(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the name of a run")
+    return given
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Delete the pods, and say which; return the exit code."""
+    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
+
+    client, namespace = cluster_client(arguments)
+    pods = LabelledPods(client, "" if arguments.all_namespaces else namespace)
+    removed = remove_pods(pods, run_selector(arguments.name or ""), time.sleep, time.monotonic)
+    if not removed:
+        where = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
+        say("note", f"there was nothing to delete in {where}")
+    write_lines("".join(f"{_deleted(pod)}\n" for pod in removed))
+    return 0
+
+
+def _deleted(pod: Pod) -> str:
+    namespace, name = key_of(pod)
+    run_name, node = at(pod, ("metadata", "labels", RUN_LABEL)), at(pod, ("spec", "nodeName"))
+    return f"deleted pod {namespace}/{name} of {run_name}{f' on {node}' if node else ''}"

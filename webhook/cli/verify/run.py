@@ -1,0 +1,266 @@
+"""`rdma-webhook verify run`: let the nodes of a fabric measure each other, and judge that."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook import __version__
+from webhook.cli import argument_types as types
+from webhook.cli.cluster_options import add_cluster_options, cluster_client
+from webhook.cli.common_options import CONFIG_VARIABLE
+from webhook.cli.output import say
+from webhook.cli.verify.exit_codes import EXIT_CODES, exit_code
+from webhook.cli.verify.measured_fabric import given_rate, port_rate
+from webhook.cli.verify.pod_problems import pod_problems
+from webhook.cli.verify.run_choices import (
+    chosen_fabric,
+    chosen_nodes,
+    chosen_rounds,
+    fabric_source,
+    gpu_tolerations,
+)
+from webhook.cli.verify.run_output import print_report
+from webhook.cli.verify.run_session import RunSession
+from webhook.cli.verify.run_signals import RunSignals
+from webhook.errors import DocumentError
+from webhook.verify.run_report import NodePair
+from webhook.verify.runs.pair_judging import pair_name
+from webhook.verify.runs.run_cluster import RunSite
+from webhook.verify.runs.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Client
+    from webhook.kube.reads import ApiReads
+
+#: The image of docs/verify.md, which must be on the nodes under this name.
+_IMAGE = f"rdma-webhook-perftest:{__version__}"
+_CONFIG_HELP = f"the fabrics file (default: the cluster's, else ${CONFIG_VARIABLE})"
+_SECONDS, _SHORTEST, _LONGEST = 10, 5, 3600
+_MOST_DEVICES = 64
+#: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
+_TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|NoExecute))?")
+_EXAMPLES = f"""examples:
+  rdma-webhook verify run --fabric v100-ib -n lab          each node with the next one
+  rdma-webhook verify run --fabric v100-ib --all-pairs --latency
+  rdma-webhook verify run --fabric v100-ib --nodes gpu-0,gpu-1 --seconds 30 --logs logs/
+  rdma-webhook verify run -c fabrics.yaml --fabric v100-ib -o junit > verify.xml
+
+Ctrl-C deletes the pods of the run, and shows what was measured so far; rdma-webhook verify clean
+deletes what a run left that could not do so.
+
+{EXIT_CODES}130 after Ctrl-C, 143 after SIGTERM
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `verify run`."""
+    command.epilog = _EXAMPLES
+    _add_what(command)
+    _add_pods(command)
+    add = command.add_argument
+    add("--rate", type=given_rate, metavar="GBPS", help="the ports' rate (default: rateGbps)")
+    add("--logs", type=Path, metavar="DIR", help="keep what the pods print, a file for each pair")
+    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="for people, for programs, or as tests of a CI system (default: text)",
+    )
+    add_cluster_options(command)
+
+
+def _add_what(command: argparse.ArgumentParser) -> None:
+    """Add the options that say what is measured."""
+    add = command.add_argument
+    add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
+    add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
+    add(
+        "--nodes",
+        action="extend",
+        default=[],
+        type=_names,
+        metavar="A,B,...",
+        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
+    )
+    pairs = command.add_mutually_exclusive_group()
+    pairs.add_argument("--ring", action="store_true", help="each node with the next one (default)")
+    pairs.add_argument("--all-pairs", action="store_true", help="each node with every other one")
+    add(
+        "--seconds",
+        type=_seconds,
+        default=_SECONDS,
+        metavar="N",
+        help="how long to measure each HCA (default: %(default)s)",
+    )
+    add("--latency", action="store_true", help="measure latencies, too")
+
+
+def _add_pods(command: argparse.ArgumentParser) -> None:
+    """Add the options for the pods."""
+    add = command.add_argument
+    add(
+        "-n",
+        "--namespace",
+        type=types.namespace,
+        help="the pods' namespace (default: the context's, or in a pod its own)",
+    )
+    add("--image", default=_IMAGE, help="an image with perftest (default: %(default)s)")
+    add(
+        "--image-pull-secret",
+        action="append",
+        default=[],
+        type=types.name,
+        dest="pull_secrets",
+        metavar="NAME",
+        help="a Secret for the image's registry; may be repeated",
+    )
+    add(
+        "--toleration",
+        action="append",
+        default=[],
+        type=_toleration,
+        dest="tolerations",
+        metavar="KEY[=VALUE][:EFFECT]",
+        help="a taint of the nodes to tolerate; may be repeated (those of GPUs are tolerated)",
+    )
+    add(
+        "--devices",
+        type=_devices,
+        metavar="N",
+        help="RDMA devices for each pod, where the fabric counts them by GPUs",
+    )
+    add(
+        "--timeout",
+        type=_patience,
+        default=300.0,
+        metavar="TIME",
+        help="the longest that a pod may take to start (default: 5m)",
+    )
+
+
+def _patience(given: str) -> float:
+    seconds = types.request_timeout(given)
+    if not 0 < seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
+    return seconds
+
+
+def _names(given: str) -> list[str]:
+    return [types.name(one) for one in given.split(",") if one]
+
+
+def _seconds(given: str) -> int:
+    return _whole(given, _SHORTEST, _LONGEST, "seconds")
+
+
+def _devices(given: str) -> int:
+    return _whole(given, 1, _MOST_DEVICES, "devices")
+
+
+def _whole(given: str, least: int, most: int, what: str) -> int:
+    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a number of {what}: write {least} to {most}"
+        )
+    return number
+
+
+def _toleration(given: str) -> dict[str, str]:
+    found = _TOLERATION.fullmatch(given)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
+            "nvidia.com/gpu:NoSchedule"
+        )
+    key, value, effect = found.groups()
+    made = {"key": key, "operator": "Exists"}
+    if value is not None:
+        made |= {"operator": "Equal", "value": value}
+    return {**made, "effect": effect} if effect else made
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, delete the pods, print, and return the exit code."""
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+
+    client, namespace = cluster_client(arguments)
+    plan = _plan(arguments, ApiReads(client))
+    if arguments.logs is not None:
+        _make_folder(arguments.logs)
+    with RunSignals() as signals:
+        site = _site(arguments, client, namespace, signals)
+        ended = RunSession(plan, namespace, site, signals).complete()
+    report = ended.report
+    if report.results or report.remarks:
+        print_report(report, arguments.output)
+    if ended.code is not None:
+        return ended.code
+    return exit_code(report.assessment.worst.verdict, strict=arguments.strict)
+
+
+def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
+    found = fabric_source(arguments.config, reads)
+    fabric = chosen_fabric(arguments.fabric, found)
+    nodes = chosen_nodes(arguments.nodes, fabric, found.fabrics, reads)
+    return RunPlan(
+        name=f"verify-{secrets.token_hex(4)}",
+        fabric=fabric,
+        nodes=nodes,
+        rounds=chosen_rounds(nodes, arguments),
+        image=arguments.image,
+        rate=port_rate(arguments.rate, fabric),
+        tests=("ib_write_bw", "ib_write_lat") if arguments.latency else ("ib_write_bw",),
+        seconds=arguments.seconds,
+        patience=arguments.timeout,
+        devices=arguments.devices,
+        pull_secrets=tuple(arguments.pull_secrets),
+        tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),
+    )
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
+
+
+def _site(
+    arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
+) -> RunSite:
+    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    def tell(pair: NodePair | None, what: str) -> None:
+        if not arguments.quiet:
+            say(pair_name(pair) if pair else "run", what)
+
+    def keep(pair: NodePair, text: str) -> None:
+        if arguments.logs is not None:
+            _write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
+
+    return RunSite(
+        pods=LabelledPods(client, namespace),
+        explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
+        tell=tell,
+        keep=keep,
+        pause=signals.pause,
+        now=time.monotonic,
+    )
+
+
+def _write_log(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say("error", f"{path}: cannot be written: {error.strerror}")

@@ -1,0 +1,139 @@
+# rdma-webhook verify run: one end of a pair of nodes that measure their HCAs with perftest.
+#
+# sh -c THIS rdma-verify server|client ADDRESS COUNT SECONDS LIMIT TESTS [HCA...]
+#
+# The server starts a program for each HCA and test at once, each on its own port. When each of them
+# listens or has ended, and one listens, the pod becomes ready. What they said is printed as they
+# end. The client then runs the same ones after another, so that none shares the link.
+#
+# ADDRESS  the server's; COUNT: how many HCAs the server has, 0 if it has those of the arguments
+# LIMIT    seconds after which the client ends a program without a result
+# TESTS    names of programs, separated by spaces
+# HCA      RDMA devices; without any, those that this container may open and NCCL_IB_HCA chooses
+#
+# Each command is printed before what it says, so that a failure is known by its device. No other
+# line has the name of a program as a word: it would be taken for a command.
+exec 2>&1
+role=$1 address=$2 count=$3 seconds=$4 limit=$5 tests=$6
+shift 6
+folder=@ROOT@/tmp/rdma-verify first_port=18515
+
+note() { echo "rdma-verify: $*"; }
+
+chosen() { # whether NCCL_IB_HCA, as NCCL reads it, chooses the device $1
+  names=${NCCL_IB_HCA-} found=no excluded=no exact=no
+  case $names in ^*) names=${names#^} excluded=yes ;; esac
+  case $names in =*) names=${names#=} exact=yes ;; esac
+  [ -n "$names" ] || return 0
+  for name in $(echo "$names" | tr , ' '); do
+    name=${name%%:*}
+    case $exact$1 in yes"$name" | no"$name"*) found=yes ;; esac
+  done
+  [ "$found" != "$excluded" ]
+}
+
+devices() { # the RDMA devices that this container may open, mlx5_2 before mlx5_10
+  for node in @ROOT@/dev/infiniband/uverbs*; do
+    file=@ROOT@/sys/class/infiniband_verbs/${node##*/}/ibdev
+    if [ -e "$node" ] && [ -r "$file" ]; then cat "$file"; fi
+  done | sort -V | while read -r device; do
+    if chosen "$device"; then echo "$device"; fi
+  done
+}
+
+command_of() { # TEST HCA PORT: set `words`, what both ends run
+  words="$1 -d $2 -p $3 -F"
+  case $1 in
+  *_bw) words="$words -q 4 -s 1048576 -D $seconds --report_gbits" ;;
+  *) words="$words -s 8" ;;
+  esac
+  words="$words${NCCL_IB_GID_INDEX:+ -x $NCCL_IB_GID_INDEX}${NCCL_IB_SL:+ -S $NCCL_IB_SL}"
+  words="$words${NCCL_IB_TC:+ --tclass=$NCCL_IB_TC}"
+  case $address in *:*) words="$words --ipv6-addr" ;; esac
+}
+
+ended() { # CODE TEST HCA: say how a program ended, unless it ended well
+  # 124 is what timeout of coreutils says, and 143 that of busybox.
+  case $1 in
+  0) ;;
+  124 | 143) note "$3 ($2) gave no result within $limit s" ;;
+  *) note "$3 ($2) ended with exit code $1" ;;
+  esac
+}
+
+listens() { # PORT
+  grep -qi ":$(printf %04x "$1") 0*:0000 0A" @ROOT@/proc/net/tcp @ROOT@/proc/net/tcp6 2>/dev/null
+}
+
+start() { # PLACE TEST HCA: run a server in the background
+  command_of "$2" "$3" "$((first_port + $1))"
+  {
+    echo "+ $words"
+    $words
+    ended "$?" "$2" "$3"
+    mv "$folder/$1.saying" "$folder/$1.said"
+  } >"$folder/$1.saying" 2>&1 &
+}
+
+serve() { # HCAs...
+  mkdir -p "$folder" || exit 1
+  place=0
+  for hca; do
+    for test in $tests; do
+      start "$place" "$test" "$hca"
+      place=$((place + 1))
+    done
+  done
+  number=0
+  while [ "$number" -lt "$place" ]; do
+    until [ -e "$folder/$number.said" ] || listens "$((first_port + number))"; do sleep 1; done
+    if [ ! -e "$folder/$number.said" ]; then : >"$folder/listens"; fi
+    number=$((number + 1))
+  done
+  if [ -e "$folder/listens" ]; then : >"$folder/ready"; fi
+  told=0
+  while [ "$told" -lt "$place" ]; do
+    for file in "$folder"/*.said; do
+      [ -e "$file" ] || continue
+      cat "$file"
+      mv "$file" "$file.told"
+      told=$((told + 1))
+    done
+    if [ "$told" -lt "$place" ]; then sleep 1; fi
+  done
+}
+
+measure() { # HCAs...
+  [ "$count" -gt 0 ] || count=$#
+  place=0
+  for hca; do
+    [ "$count" -gt 0 ] || break
+    count=$((count - 1))
+    for test in $tests; do
+      command_of "$test" "$hca" "$((first_port + place))"
+      echo "+ $words $address"
+      timeout "$limit" $words "$address"
+      ended "$?" "$test" "$hca"
+      place=$((place + 1))
+    done
+  done
+}
+
+for test in $tests; do
+  command -v "$test" >/dev/null || {
+    note "this image has no '$test'"
+    exit 127
+  }
+done
+if [ "$#" -eq 0 ]; then
+  set -- $(devices)
+  note "devices $*"
+fi
+if [ "$#" -eq 0 ]; then
+  note "this container has no RDMA device"
+  exit 1
+fi
+case $role in
+server) serve "$@" ;;
+client) measure "$@" ;;
+esac
