@@ -52,16 +52,18 @@ def prepare(share: Path, experiment: str) -> None:
     shutil.copy(EXPERIMENTS / f"{experiment}.sh", share / "experiment.sh")
 
 
-def boot(share: Path, *, seconds: float, libraries: Path | None = None) -> str:
+def shared(tag: str, folder: Path, *, writable: bool = False) -> tuple[str, str]:
+    """Return the options by which a machine may mount a folder."""
+    how = "off" if writable else "on"
+    return "-virtfs", f"local,path={folder},mount_tag={tag},security_model=none,readonly={how}"
+
+
+def boot(share: Path, *, seconds: float, options: Sequence[str] = ("-nic", "none")) -> str:
     """Run the prepared experiment as root in a fresh machine; return its output.
 
-    What it writes into its working directory stays in `share`. It may read the folder `libraries`.
-    Raise EmulationError if it fails, or if the machine is not off after `seconds`.
+    What it writes into its working directory stays in `share`; `options` are more of QEMU's. Raise
+    EmulationError if it fails, or if the machine is not off after `seconds`.
     """
-    options = ["-nic", "none"]
-    if libraries is not None:
-        folder = f"local,path={libraries},mount_tag=libraries,security_model=none,readonly=on"
-        options += ["-virtfs", folder]
     console = share / "console.txt"
     with progress.step("running an experiment in an emulated machine"), console.open("wb") as log:
         command = qemu(share, options)
@@ -90,7 +92,7 @@ def qemu(share: Path, options: Sequence[str], memory: int = 2048) -> list[str]:
         *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory)),
         *("-kernel", str(kernel), "-initrd", str(initrd), "-append", _KERNEL),
         *("-drive", f"file={image},if=virtio,format=raw,snapshot=on"),
-        *("-virtfs", f"local,path={share},mount_tag=share,security_model=none"),
+        *shared("share", share, writable=True),
         *("-nographic", "-no-reboot", *options),
     ]
 

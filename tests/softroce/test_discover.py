@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.softroce.kept import ROOT, keep, rdma_webhook
-from tests.softroce.machine import boot, prepare, require
+from tests.softroce.machine import boot, prepare, require, shared
 from webhook.discover.collection import collect_script
 
 
@@ -26,7 +26,8 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, folder / "program" / name)
     # Debian's Python is of the same version as this one, as far as libraries are concerned.
     try:
-        boot(folder, seconds=1800, libraries=Path(sysconfig.get_path("platlib")))
+        libraries = shared("libraries", Path(sysconfig.get_path("platlib")))
+        boot(folder, seconds=1800, options=("-nic", "none", *libraries))
     finally:
         keep("discover", folder)
     return folder

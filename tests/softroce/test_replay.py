@@ -29,11 +29,22 @@ from webhook.discover.collection import collect_script
 _TEST = "ib_write_bw -d rxe0 -x 1 -F -n 5 -q 16 -s 2097152 --report_gbits"
 #: Whether the server waits for its client: 4853 is perftest's port, 18515, and 0A is LISTEN.
 _LISTENS = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':4853 0*:0000 0A'"
-#: The server in the background and the client beside it, both in one container.
+#: The server in the background and the client beside it, both in one container; again if perftest
+#: could not measure the processor's clock, as happens where the host is busy.
 _SCRIPT = f"""\
-{_TEST} &
-until {_LISTENS} || ! kill -0 $! 2>/dev/null; do sleep 1; done
-{_TEST} 127.0.0.1 && wait
+cd /tmp
+pair() {{
+    {_TEST} >server 2>&1 &
+    until {_LISTENS} || ! kill -0 $! 2>/dev/null; do sleep 1; done
+    {_TEST} 127.0.0.1 >client 2>&1 && wait
+}}
+while :; do
+    pair
+    code=$?
+    grep -q 'Correlation coefficient' client server || break
+done
+cat client server
+exit $code
 """
 #: A server that has registered 32 MiB, and waits for its client.
 _WAITING = "exec ibv_rc_pingpong -d rxe0 -g 1 -s 33554432"
@@ -82,6 +93,7 @@ def fabric(
     transcript.add("# the plugin's configuration", configuration)
     node.start_plugin(configuration)
     (found,) = yaml.safe_load(ran.stdout)["fabrics"]
+    assert found["hostSocketInterface"] == "eth0"
     (resource,) = found["resources"]
     cluster.processes.until(
         f"{NAME} offering {resource['name']}",
@@ -244,8 +256,8 @@ def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) ->
     assert (judged["verdict"], judged["code"]) == ("fail", "PerftestNoMemory"), log
     explained = lab.explained("without-ipc-lock", "--logs")
     said = lab.said("without-ipc-lock", "--logs")
-    assert explained["answer"]["code"] == "NotOptedIn"
-    assert "PerftestNoMemory" in _codes(explained)
+    assert (explained["rdma"], explained["answer"]["code"]) == ("no", "PerftestNoMemory")
+    assert "NotOptedIn" in _codes(explained)
     assert 'Write rdma.lab/enable: "true"' in said
     assert "needs the capability IPC_LOCK" in said
 
