@@ -7,6 +7,7 @@ could have would pass; what is tested is that a link is judged as one.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ EXPECTED = {
     "both-ways": ("fail", "FarBelowRate"),
     "latency": ("inconclusive", "NoPeers"),
 }
+#: Where the emulation is so slow that the message rate has no digit left that proves the unit.
+_TOO_SLOW = ("inconclusive", "UnitUnproven")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +93,8 @@ def test_a_link_is_judged(
     """Between two addresses nothing is taken for a loopback, and the number is what decides."""
     texts = [(results / end / f"{run}.txt").read_text() for end in ("client", "server")]
     judged = _judged(transcript, texts)
-    assert (judged["verdict"], judged["code"]) == expected, texts
+    slow = any(re.search(r" 0\.00000[01]$", text, re.MULTILINE) for text in texts)
+    assert (judged["verdict"], judged["code"]) in {expected, _TOO_SLOW if slow else expected}, texts
 
 
 def test_both_machines_are_one_fabric(results: Path, transcript: Transcript) -> None:
