@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.integration.pods_api import PodsApi
+from tests.unit.verify.matrix.page_tables import tables_of
 from tests.unit.verify.runs.fake_pods import (
     SERVER,
     FakePods,
@@ -28,6 +30,7 @@ from tests.unit.verify.runs.test_fabric_nodes import node
 from tests.waiting import until
 from webhook.cli import main
 from webhook.config import EXAMPLE
+from webhook.verify.matrix.matrix_json import matrix_schema
 from webhook.verify.runs import node_run
 from webhook.verify.runs.run_pods import RUN_LABEL
 
@@ -104,7 +107,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
     """Progress goes to standard error, the result to standard output, logs into a folder."""
     answer = lab.run("--logs", str(tmp_path / "logs"))
     assert answer.code == 0
-    assert answer.out.count("95.0 Gb/s of 99.37 Gb/s") == 2
+    assert "gpu-0 → gpu-1    ✔ 95.0  ✔ 95.0\n" in answer.out
     lines = [line.removeprefix("rdma-webhook: ") for line in answer.err.splitlines()]
     name = lines[1].split()[1]
     assert lines == [
@@ -127,13 +130,46 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
     """The same as those of `verify judge`; --quiet leaves out the progress."""
     answer = lab.run("-o", "json", "-q", "--nodes", "gpu-0,gpu-1")
     assert (answer.code, answer.err) == (0, "")
-    assert [one["code"] for one in json.loads(answer.out)["measurements"]] == ["AtRate"] * 2
-    assert lab.run("-o", "junit").out.startswith("<?xml")
+    form = json.loads(answer.out)
+    Draft202012Validator(json.loads(matrix_schema())).validate(form)
+    (pair,) = form["pairs"]
+    assert (pair["client"], pair["server"]) == ("gpu-0", "gpu-1")
+    assert [one["code"] for one in pair["measurements"]] == ["AtRate"] * 2
+    assert lab.run("-o", "junit").out.count('<testcase classname="gpu-0 → gpu-1"') == 2
     assert lab.run("--rate", "110").code == 0
     assert lab.run("--rate", "110", "--strict").code == 1
     assert lab.run("--rate", "400").code == 1
     lab.api.pods.logs = lambda _: ""
     assert lab.run().code == 3
+
+
+def test_a_page(lab: Lab, tmp_path: Path) -> None:
+    """--html writes a page beside what is printed."""
+    page = tmp_path / "run.html"
+    assert lab.run("--html", str(page)).code == 0
+    (table,) = tables_of(page.read_text())
+    assert table.rows == {"gpu-0 gpu-1": ["✔pass 95.0", "✔pass 95.0"]}
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [("", " is a directory: name a file"), ("none/run.html", "run.html: there is no directory ")],
+    ids=["directory", "no-directory"],
+)
+def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, said: str) -> None:
+    """That is told before anything is measured."""
+    answer = lab.run("--html", str(tmp_path / page))
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert not lab.api.pods.created
+
+
+def test_a_page_on_a_full_disk(lab: Lab) -> None:
+    """What was measured is printed all the same."""
+    answer = lab.run("--html", "/dev/full")
+    assert answer.code == 2
+    assert "✔ 95.0" in answer.out
+    assert answer.err.endswith("error: /dev/full: cannot be written: No space left on device\n")
 
 
 def test_what_the_pods_are_given(lab: Lab) -> None:

@@ -94,6 +94,11 @@ class Runs(NamedTuple):
         return found
 
 
+def measured(form: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the judgements of the output of -o json, pair by pair."""
+    return [one for pair in form["pairs"] for one in pair["measurements"]]
+
+
 def verify(lab: Lab, *words: str) -> subprocess.CompletedProcess[str]:
     """Run another command below `verify` to its end."""
     command: Sequence[str | Path] = (*words, "--kubeconfig", lab.cluster.kubeconfig)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ import yaml
 from tests.cluster.images import ROOT
 from tests.e2e.asking import apply, namespace
 from tests.e2e.verify.conftest import Lab
-from tests.e2e.verify.running import Running, Runs, verify
+from tests.e2e.verify.running import Running, Runs, measured, verify
 
 #: What a run tells when it has come that far → options with which it stays there, if it can.
 STEPS = {
@@ -33,7 +34,7 @@ PAGE = (ROOT / "docs" / "verify.md").read_text()
 @pytest.fixture(scope="module")
 def unlabelled(lab: Lab) -> Iterator[Lab]:
     """Return a namespace for which the webhook is not called."""
-    made = Lab(lab.cluster, "unmeasured", lab.real, lab.stand_in)
+    made = replace(lab, name="unmeasured")
     apply(lab.cluster, namespace(made.name, None))
     made.wait()
     yield made
@@ -64,7 +65,7 @@ def test_without_a_device(runs: Runs) -> None:
     """Real perftest finds none: that is said of each HCA of the pair."""
     form = runs.form("no device", 1)
     assert (form["verdict"], form["code"]) == ("fail", "NoRdmaDevice")
-    found = [(one["code"], one["run"]["device"], one["file"]) for one in form["measurements"]]
+    found = [(one["code"], one["run"]["device"], one["file"]) for one in measured(form)]
     assert found == [
         ("NoRdmaDevice", "mlx5_0", "real-0 → real-1"),
         ("NoRdmaDevice", "mlx5_1", "real-0 → real-1"),
@@ -76,7 +77,7 @@ def test_without_a_device(runs: Runs) -> None:
 def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
     """They suffice for a run that measures, with what the cluster knows of fabric and nodes."""
     form = runs.form("rights", 0)
-    assert [(one["code"], one["gbps"]) for one in form["measurements"]] == [("AtRate", 97.0)] * 2
+    assert [(one["code"], one["gbps"]) for one in measured(form)] == [("AtRate", 97.0)] * 2
     told = runs.started["rights"].told
     assert not [one for one in told if "lack" in one or "error" in one]
     assert verify(lab, "clean", "-n", lab.name, "--run", "none", "--as", "alice").returncode == 0

@@ -24,7 +24,7 @@ from webhook.cli.verify.run_choices import (
     fabric_source,
     gpu_tolerations,
 )
-from webhook.cli.verify.run_output import print_report
+from webhook.cli.verify.run_output import check_page, print_report, write_page
 from webhook.cli.verify.run_session import RunSession
 from webhook.cli.verify.run_signals import RunSignals
 from webhook.errors import DocumentError
@@ -65,6 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--rate", type=given_rate, metavar="GBPS", help="the ports' rate (default: rateGbps)")
     add("--logs", type=Path, metavar="DIR", help="keep what the pods print, a file for each pair")
+    add("--html", type=Path, metavar="FILE", help="write a page with the matrix as heat maps, too")
     add("--strict", action="store_true", help="exit with 1 also for a warning")
     add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
     add(
@@ -196,12 +197,16 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments, ApiReads(client))
     if arguments.logs is not None:
         _make_folder(arguments.logs)
+    if arguments.html is not None:
+        check_page(arguments.html)
     with RunSignals() as signals:
         site = _site(arguments, client, namespace, signals)
         ended = RunSession(plan, namespace, site, signals).complete()
     report = ended.report
     if report.results or report.remarks:
         print_report(report, arguments.output)
+        if arguments.html is not None:
+            write_page(report, arguments.html)
     if ended.code is not None:
         return ended.code
     return exit_code(report.assessment.worst.verdict, strict=arguments.strict)
