@@ -127,7 +127,7 @@ class _Search:
         for part, left in waiting.items():
             own = self._at[part]
             if all(one.worst.verdict in bad for one in own) and well.clear(part, left):
-                self._name(part, own)
+                self._name(part, own, left)
                 self._explain(own)
 
     def everything(self) -> None:
@@ -163,14 +163,17 @@ class _Search:
             )
             self._add(slow, Suspect("fail", "NotLocated", self._nodes(slow), None, because, _APART))
 
-    def _name(self, part: FabricPart, own: list[MeasuredPair]) -> None:
+    def _name(
+        self, part: FabricPart, own: list[MeasuredPair], left: Sequence[MeasuredPair]
+    ) -> None:
+        """Name a part, of which only `left` is not explained yet."""
         words = _KINDS[part.code]
         because = (
             f"{_title(part)}: all {len(own)} measurements {words.own} are bad ({tally_of(own)}). "
             f"{words.others}: {tally_of(self._compared(part, own)) or 'none'}."
         )
         nodes = (part.node,) if part.node is not None else ()
-        self._add(own, Suspect("fail", part.code, nodes, part.device, because, words.remedy))
+        self._add(left, Suspect("fail", part.code, nodes, part.device, because, words.remedy))
 
     def _compared(self, part: FabricPart, own: list[MeasuredPair]) -> list[MeasuredPair]:
         """Return what a part is compared with: all others, or the same node's other direction."""
@@ -211,7 +214,7 @@ class _Search:
         return tuple(sorted(found, key=self._order.__getitem__))
 
     def _add(self, own: Sequence[MeasuredPair], suspect: Suspect) -> None:
-        """Add a suspect; where all measurements failed for one known cause, this is what to do."""
+        """Add a suspect; where what it explains failed for one known cause, its remedy counts."""
         verdict = max((one.worst.verdict for one in own), key=WORTHS.index)
         suspect = suspect._replace(verdict=verdict)
         causes = {(one.worst.code, one.worst.remedy) for one in own}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.machine.measure.outputs import bandwidth, row
 from tests.unit.verify.matrix.measured_runs import NO_MEMORY, Outcome, every_pair, measured_run
 from webhook.verify.matrix.pair_matrix import pair_matrix
 from webhook.verify.matrix.suspects import Suspect, suspects
@@ -111,6 +112,15 @@ def test_a_rail() -> None:
     )
 
 
+def test_a_rail_is_compared_with_other_rails() -> None:
+    """Good results of which no device is known may be those of the same rail."""
+    nameless = bandwidth(row(96)).replace("Device         : mlx5_4", "")
+    report = measured_run(
+        NODES, lambda _, device: 12 if device == "mlx5_1" else nameless, devices=DEVICES
+    )
+    assert "SuspectRail" not in [one.code for one in suspects(pair_matrix(report))]
+
+
 def test_a_sender_and_a_receiver() -> None:
     """A node that is bad in one direction only."""
     as_client = the_only(measured_run(NODES, lambda pair, _: 12 if pair.client == "b" else 96))
@@ -177,6 +187,21 @@ def test_a_known_cause() -> None:
     assert (one.code, one.nodes) == ("SuspectNode", ("c",))
     assert one.because.endswith("All others: 6 pass. Cause: PerftestNoMemory.")
     assert one.remedy.startswith("The process needs the capability IPC_LOCK")
+
+
+def test_a_known_cause_beside_another_suspect() -> None:
+    """What another suspect explains does not hide the cause of the rest."""
+
+    def outcome(pair: NodePair, _: str) -> Outcome:
+        if "e" in pair:
+            return 12
+        return NO_MEMORY if pair.client == "a" else 96
+
+    node, sender = suspects(pair_matrix(measured_run((*NODES, "e"), outcome)))
+    assert (node.code, node.nodes) == ("SuspectNode", ("e",))
+    assert (sender.code, sender.nodes) == ("SuspectSender", ("a",))
+    assert "all 4 measurements in which it is the client are bad (4 fail)." in sender.because
+    assert sender.because.endswith("Cause: PerftestNoMemory.")
 
 
 def test_a_known_cause_needs_no_third_node() -> None:
