@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.images import perftest_image, perftest_stand_in
+from tests.cluster.images import mpi_image, perftest_image, perftest_stand_in
 from tests.cluster.install import V100, Webhook
 from tests.cluster.node import NAME as FIRST
 from tests.cluster.second_node import second_node
@@ -30,6 +30,8 @@ class Lab:
     real: str
     #: A stand-in, which connects and prints a table.
     stand_in: str
+    #: Open MPI, sshd, and a stand-in for nccl-tests in /opt/stand-in.
+    mpi: str
 
     def wait(self) -> None:
         """Wait until pods can be created."""
@@ -48,14 +50,14 @@ def lab(webhook: Webhook) -> Iterator[Lab]:
     """Add a second node, and let both offer V100s and their RDMA resource."""
     cluster = webhook.cluster
     cluster.need("a second node of the test's own")
-    real, stand_in = perftest_image(), perftest_stand_in()
-    with second_node(cluster, real, stand_in) as second:
-        for image in (real, stand_in):
+    images = real, stand_in, mpi = perftest_image(), perftest_stand_in(), mpi_image()
+    with second_node(cluster, *images) as second:
+        for image in images:
             cluster.load(image.archive)
         cluster.advertise(V100, second)
         cluster.kubectl("label", "node", FIRST, second, f"{_PRODUCT}=Tesla-V100-SXM2-32GB")
         apply(cluster, namespace("measured", "true"))
-        made = Lab(cluster, "measured", real.name, stand_in.name)
+        made = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
         made.wait()
         yield made
         cluster.kubectl("delete", "namespace", made.name, "--wait=false")

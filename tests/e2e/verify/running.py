@@ -21,12 +21,12 @@ _PROGRAM = (sys.executable, "-m", "webhook")
 class Running:
     """A process of the command."""
 
-    def __init__(self, lab: Lab, *words: str | Path) -> None:
+    def __init__(self, lab: Lab, *words: str | Path, command: str = "run") -> None:
         """Start it; `words` stand behind the options that every run needs."""
         access = ("--kubeconfig", lab.cluster.kubeconfig, "-n", lab.name)
         options = ("--fabric", "v100-ib", "--toleration", TAINT)
         self._process = subprocess.Popen(
-            [*_PROGRAM, "verify", "run", *access, *options, *words],
+            [*_PROGRAM, "verify", command, *access, *options, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "COLUMNS": "200"},

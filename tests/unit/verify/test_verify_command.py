@@ -132,8 +132,11 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name a command: judge, run, clean (see rdma-webhook verify --help)"),
-        (["juge"], "judge, run, clean (did you mean judge?) (see rdma-webhook verify --help)"),
+        ([], "name a command: judge, run, nccl, clean (see rdma-webhook verify --help)"),
+        (
+            ["juge"],
+            "judge, run, nccl, clean (did you mean judge?) (see rdma-webhook verify --help)",
+        ),
         (["judge"], "no file: name one, or - for standard input"),
         (["judge", "good", "--rate", "fast"], "'fast' is not a rate in Gb/s: give a number"),
         (["judge", "good", "--rate", "0"], "'0' is not a rate in Gb/s"),

@@ -77,3 +77,11 @@ def test_each_code_of_a_run_is_told() -> None:
     codes = _codes(folder / name for name in ("pair_judging.py", "unmeasured.py"))
     others = {*_told("| code |"), *(cause.code for cause in CAUSES)}
     assert sorted(_told("| code of a run |")) == sorted(codes - others)
+
+
+def test_each_code_of_nccl_tests_is_told() -> None:
+    """The third table has those that only runs of nccl-tests have."""
+    folder = ROOT / "webhook" / "verify" / "nccl"
+    others = {*_told("| code |"), *_told("| code of a run |"), *(one.code for one in CAUSES)}
+    codes = _codes([folder / "nccl_judging.py"])
+    assert sorted(_told("| code of nccl-tests |")) == sorted(codes - others)

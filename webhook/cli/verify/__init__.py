@@ -13,7 +13,8 @@ from webhook.cli.parser import add_commands
 _COMMANDS = {
     "judge": "say whether what benchmarks or NCCL printed is good",
     "run": "let the nodes of a fabric measure each other, and judge the results",
-    "clean": "delete the pods that runs left",
+    "nccl": "run nccl-tests over the nodes of a fabric, and judge the results",
+    "clean": "delete the pods and jobs that runs left",
 }
 _EXAMPLES = """examples:
   rdma-webhook verify judge client.txt --rate 200

@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from webhook.cli import argument_types as types
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
 from webhook.cli.output import say, write_lines
 from webhook.decision.facts import key_of
+from webhook.kube.requests import RefusedError
 from webhook.pod.manifest import at
 from webhook.verify.runs.cleaning import remove_pods
 from webhook.verify.runs.run_cluster import Pod
 from webhook.verify.runs.run_pods import RUN_LABEL, run_selector
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Object
+    from webhook.kube.mpi_jobs import MpiJobs
 
 _RUN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _EXAMPLES = """examples:
@@ -57,15 +64,41 @@ def _run_name(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Delete the pods, and say which; return the exit code."""
     from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
-    pods = LabelledPods(client, "" if arguments.all_namespaces else namespace)
-    removed = remove_pods(pods, run_selector(arguments.name or ""), time.sleep, time.monotonic)
-    if not removed:
-        where = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
-        say("note", f"there was nothing to delete in {where}")
-    write_lines("".join(f"{_deleted(pod)}\n" for pod in removed))
+    where = "" if arguments.all_namespaces else namespace
+    selector = run_selector(arguments.name or "")
+    jobs = _remove_jobs(MpiJobs(client, where), selector)
+    pods = LabelledPods(client, where)
+    removed = remove_pods(pods, selector, time.sleep, time.monotonic)
+    if not removed and not jobs:
+        searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
+        say("note", f"there was nothing to delete in {searched}")
+    write_lines(
+        "".join(f"{line}\n" for line in (*map(_deleted_job, jobs), *map(_deleted, removed)))
+    )
     return 0
+
+
+def _remove_jobs(jobs: MpiJobs, selector: str) -> list[Object]:
+    """Delete the jobs of `verify nccl`, which would make their pods anew, and return them.
+
+    Without the right to list them there are none that this user made.
+    """
+    try:
+        found = jobs.list(selector)
+    except RefusedError as error:
+        if error.code == HTTPStatus.FORBIDDEN:
+            return []
+        raise
+    for job in found:
+        jobs.delete(job)
+    return found
+
+
+def _deleted_job(job: Object) -> str:
+    return f"deleted MPIJob {'/'.join(key_of(job))}"
 
 
 def _deleted(pod: Pod) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 import secrets
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook import __version__
-from webhook.cli import argument_types as types
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
 from webhook.cli.common_options import CONFIG_VARIABLE
 from webhook.cli.output import say
@@ -24,6 +22,7 @@ from webhook.cli.verify.run_choices import (
     fabric_source,
     gpu_tolerations,
 )
+from webhook.cli.verify.run_options import add_pod_options, node_names, whole_number
 from webhook.cli.verify.run_output import check_page, print_report, write_page
 from webhook.cli.verify.run_session import RunSession
 from webhook.cli.verify.run_signals import RunSignals
@@ -42,8 +41,6 @@ _IMAGE = f"rdma-webhook-perftest:{__version__}"
 _CONFIG_HELP = f"the fabrics file (default: the cluster's, else ${CONFIG_VARIABLE})"
 _SECONDS, _SHORTEST, _LONGEST = 10, 5, 3600
 _MOST_DEVICES = 64
-#: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
-_TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|NoExecute))?")
 _EXAMPLES = f"""examples:
   rdma-webhook verify run --fabric v100-ib -n lab          each node with the next one
   rdma-webhook verify run --fabric v100-ib --all-pairs --latency
@@ -61,8 +58,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `verify run`."""
     command.epilog = _EXAMPLES
     _add_what(command)
-    _add_pods(command)
+    add_pod_options(command)
     add = command.add_argument
+    add("--image", default=_IMAGE, help="an image with perftest (default: %(default)s)")
+    add(
+        "--devices",
+        type=_devices,
+        metavar="N",
+        help="RDMA devices for each pod, where the fabric counts them by GPUs",
+    )
     add("--rate", type=given_rate, metavar="GBPS", help="the ports' rate (default: rateGbps)")
     add("--logs", type=Path, metavar="DIR", help="keep what the pods print, a file for each pair")
     add("--html", type=Path, metavar="FILE", help="write a page with the matrix as heat maps, too")
@@ -87,7 +91,7 @@ def _add_what(command: argparse.ArgumentParser) -> None:
         "--nodes",
         action="extend",
         default=[],
-        type=_names,
+        type=node_names,
         metavar="A,B,...",
         help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
     )
@@ -104,89 +108,12 @@ def _add_what(command: argparse.ArgumentParser) -> None:
     add("--latency", action="store_true", help="measure latencies, too")
 
 
-def _add_pods(command: argparse.ArgumentParser) -> None:
-    """Add the options for the pods."""
-    add = command.add_argument
-    add(
-        "-n",
-        "--namespace",
-        type=types.namespace,
-        help="the pods' namespace (default: the context's, or in a pod its own)",
-    )
-    add("--image", default=_IMAGE, help="an image with perftest (default: %(default)s)")
-    add(
-        "--image-pull-secret",
-        action="append",
-        default=[],
-        type=types.name,
-        dest="pull_secrets",
-        metavar="NAME",
-        help="a Secret for the image's registry; may be repeated",
-    )
-    add(
-        "--toleration",
-        action="append",
-        default=[],
-        type=_toleration,
-        dest="tolerations",
-        metavar="KEY[=VALUE][:EFFECT]",
-        help="a taint of the nodes to tolerate; may be repeated (those of GPUs are tolerated)",
-    )
-    add(
-        "--devices",
-        type=_devices,
-        metavar="N",
-        help="RDMA devices for each pod, where the fabric counts them by GPUs",
-    )
-    add(
-        "--timeout",
-        type=_patience,
-        default=300.0,
-        metavar="TIME",
-        help="the longest that a pod may take to start (default: 5m)",
-    )
-
-
-def _patience(given: str) -> float:
-    seconds = types.request_timeout(given)
-    if not 0 < seconds <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
-    return seconds
-
-
-def _names(given: str) -> list[str]:
-    return [types.name(one) for one in given.split(",") if one]
-
-
 def _seconds(given: str) -> int:
-    return _whole(given, _SHORTEST, _LONGEST, "seconds")
+    return whole_number(given, _SHORTEST, _LONGEST, "seconds")
 
 
 def _devices(given: str) -> int:
-    return _whole(given, 1, _MOST_DEVICES, "devices")
-
-
-def _whole(given: str, least: int, most: int, what: str) -> int:
-    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
-    if not least <= number <= most:
-        raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a number of {what}: write {least} to {most}"
-        )
-    return number
-
-
-def _toleration(given: str) -> dict[str, str]:
-    found = _TOLERATION.fullmatch(given)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
-            "nvidia.com/gpu:NoSchedule"
-        )
-    key, value, effect = found.groups()
-    made = {"key": key, "operator": "Exists"}
-    if value is not None:
-        made |= {"operator": "Equal", "value": value}
-    return {**made, "effect": effect} if effect else made
+    return whole_number(given, 1, _MOST_DEVICES, "devices")
 
 
 def run(arguments: argparse.Namespace) -> int:

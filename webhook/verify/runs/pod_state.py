@@ -7,12 +7,13 @@ from typing import Any
 
 from webhook.decision.annotations import STATUS
 from webhook.pod.manifest import at
-from webhook.verify.runs.run_pods import CONTAINER
+from webhook.verify.runs.run_pods import CONTAINER, NCCL_CONTAINER
 
 Pod = dict[str, Any]
 #: Reasons of a waiting container that no waiting repairs.
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _LONGEST = 300
+_OURS = (CONTAINER, NCCL_CONTAINER)
 
 
 def rdma_of(pod: Pod) -> str | None:
@@ -87,7 +88,7 @@ def _container(pod: Pod) -> Pod:
     """Return the status of our container; others may have added containers of their own."""
     found = at(pod, ("status", "containerStatuses"))
     statuses = found if isinstance(found, list) else []
-    return next((one for one in statuses if at(one, ("name",)) == CONTAINER), {})
+    return next((one for one in statuses if at(one, ("name",)) in _OURS), {})
 
 
 def _line(words: str) -> str:

@@ -16,7 +16,8 @@ from webhook.verify.runs.run_plan import RunPlan
 #: The labels of all pods of all runs, and the one whose value is the name of a run.
 NAME_LABEL, RUN_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 VERIFY = "rdma-webhook-verify"
-CONTAINER = "perftest"
+#: The container of a pod that runs perftest, and of one that runs nccl-tests.
+CONTAINER, NCCL_CONTAINER = "perftest", "nccl-tests"
 Role = Literal["server", "client"]
 _FOLDER = "/tmp/rdma-verify"  # noqa: S108 -- in the container
 #: The kubelet turns `$$(` into `$(`, and `$(NAME)` into the value of a variable.

@@ -1,0 +1,130 @@
+"""`verify nccl` with the real mpi-operator on two real nodes: what it judges, and leaves behind.
+
+nccl-tests need GPUs, which no machine of the tests has: a stand-in prints a table in their format.
+Open MPI, ssh, the operator and the webhook are real.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.controllers import start_mpi_operator
+from tests.e2e.verify.conftest import Lab
+from tests.e2e.verify.running import Running, verify
+from tests.waiting import until
+
+STAND_IN = ("--test", "/opt/stand-in/all_reduce_perf")
+Start = Callable[..., Running]
+
+
+def jobs(lab: Lab) -> str:
+    """Return the names of the MPIJobs in the namespace."""
+    return lab.cluster.kubectl("get", "mpijobs", f"--namespace={lab.name}", "--output=name")
+
+
+@pytest.fixture
+def start(lab: Lab) -> Iterator[Start]:
+    """Return what starts a run; one that a test left is ended."""
+    made: list[Running] = []
+
+    def begin(*words: str | Path) -> Running:
+        made.append(Running(lab, *words, command="nccl"))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.kill()
+
+
+def test_without_mpi_operator(lab: Lab, start: Start) -> None:
+    """A cluster without MPIJobs is told what to install; clean finds nothing, and says so."""
+    kind = "customresourcedefinition/mpijobs.kubeflow.org"  # other tests may have brought it
+    lab.cluster.kubectl("delete", kind, "--ignore-not-found")
+    run = start("--image", lab.mpi, *STAND_IN)
+    code, out = run.ended()
+    assert (code, out) == (2, "")
+    assert "install mpi-operator" in run.told[-1]
+    cleaned = verify(lab, "clean", "-n", lab.name)
+    assert (cleaned.returncode, cleaned.stdout) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def operator(lab: Lab) -> Iterator[None]:
+    """Run mpi-operator."""
+    process = start_mpi_operator(lab.cluster)
+    yield
+    process.stop()
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
+    """A rank runs on each of the two nodes, equipped by the webhook; its table is judged."""
+    run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--logs", tmp_path)
+    code, out = run.ended()
+    assert code == 0, (run.told, [one.read_text() for one in tmp_path.iterdir()])
+    form = json.loads(out)
+    assert (form["verdict"], form["code"]) == ("pass", "OverRdma")
+    (judged,) = form["measurements"]
+    assert (judged["run"]["ranks"], judged["run"]["machines"]) == (2, 2)
+    assert judged["gbps"] == pytest.approx(46.65 * 8)
+    (log,) = tmp_path.iterdir()
+    # The webhook has switched hcoll off in the launcher's script.
+    assert "mpirun -mca coll_hcoll_enable 0 --allow-run-as-root -np 2 " in log.read_text()
+    assert (lab.pods(), jobs(lab)) == ([], "")
+
+
+@pytest.mark.usefixtures("operator")
+def test_images_that_lack_something(lab: Lab, start: Start) -> None:
+    """An image without nccl-tests, and one without sshd, are explained."""
+    for image, missing in ((lab.mpi, "all_reduce_perf"), (lab.real, "sshd")):
+        run = start("--image", image, "-o", "json")
+        code, out = run.ended()
+        assert code == 3, run.told
+        form = json.loads(out)
+        assert (form["verdict"], form["code"]) == ("inconclusive", "NoNcclTests")
+        assert form["because"] == f"The image has no {missing}."
+        assert (lab.pods(), jobs(lab)) == ([], "")
+
+
+@pytest.mark.usefixtures("operator")
+def test_more_gpus_than_a_node_has(lab: Lab, start: Start) -> None:
+    """Workers that no node has room for are explained as `why` explains them."""
+    run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--gpus", "64", "--timeout", "10s")
+    code, out = run.ended()
+    assert code == 3, run.told
+    form = json.loads(out)
+    assert (form["verdict"], form["code"]) == ("inconclusive", "Insufficient")
+    assert (lab.pods(), jobs(lab)) == ([], "")
+
+
+@pytest.mark.usefixtures("operator")
+def test_interrupted(lab: Lab, start: Start) -> None:
+    """Ctrl-C deletes the job and its pods."""
+    run = start("--image", lab.mpi, *STAND_IN)
+    run.until("MPIJob created")
+    until(lambda: len(lab.pods()) > 1)  # the operator has made the workers
+    run.signal(signal.SIGINT)
+    code, out = run.ended()
+    assert code == 130, run.told
+    assert "inconclusive (Interrupted)" in out
+    assert (lab.pods(), jobs(lab)) == ([], "")
+
+
+@pytest.mark.usefixtures("operator")
+def test_what_a_killed_run_leaves(lab: Lab, start: Start) -> None:
+    """`verify clean` deletes the job first, so that its pods do not come again."""
+    run = start("--image", lab.mpi, *STAND_IN)
+    run.until("MPIJob created")
+    until(lambda: len(lab.pods()) > 1)
+    run.signal(signal.SIGKILL)
+    run.ended()
+    assert jobs(lab)
+    cleaned = verify(lab, "clean", "-n", lab.name)
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert "deleted MPIJob measured/verify-" in cleaned.stdout
+    assert (lab.pods(), jobs(lab)) == ([], "")

@@ -1,0 +1,87 @@
+"""MPIJobs over HTTP: which requests are sent, and what their answers mean."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from webhook.errors import ClusterError
+from webhook.kube.client import Client
+from webhook.kube.mpi_jobs import MpiJobs
+from webhook.kube.requests import RefusedError
+
+GROUP = "/apis/kubeflow.org/v2beta1"
+JOB = {"metadata": {"name": "verify-1", "namespace": "lab"}}
+MISSING = {"kind": "Status", "message": "the server could not find the requested resource"}
+
+
+class Answering:
+    """Answers each request with one status and object, and notes the requests."""
+
+    def __init__(self, status: int, answer: dict[str, Any] | None = None) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self._answer = status, answer or {}
+
+    def send(self, *request: Any, query: Any = None) -> tuple[int, dict[str, Any]]:
+        """Note a request, and answer."""
+        self.asked.append((*request, query))
+        return self._answer
+
+
+def jobs(answering: Answering, namespace: str = "lab") -> MpiJobs:
+    """Return the jobs of a namespace."""
+    return MpiJobs(cast("Client", answering), namespace)
+
+
+def test_create() -> None:
+    """A job is posted; one that is there already is ours."""
+    for status in (201, 409):
+        api = Answering(status)
+        jobs(api).create(JOB)
+        assert api.asked == [
+            ("POST", f"{GROUP}/namespaces/lab/mpijobs", JOB, "application/json", None)
+        ]
+
+
+def test_without_mpi_operator() -> None:
+    """Nothing is at that path: that is said in one line, with what to install."""
+    with pytest.raises(ClusterError, match=r"^the cluster has no MPIJobs .*: install mpi-operator"):
+        jobs(Answering(404, MISSING)).create(JOB)
+    assert jobs(Answering(404, MISSING)).list("a=b") == []
+
+
+def test_without_the_namespace() -> None:
+    """A namespace that does not exist is another error."""
+    said = {"message": 'namespaces "lab" not found', "details": {"kind": "namespaces"}}
+    with pytest.raises(RefusedError, match='namespaces "lab" not found'):
+        jobs(Answering(404, said)).create(JOB)
+
+
+def test_list() -> None:
+    """By labels, in a namespace or in all."""
+    api = Answering(200, {"items": [JOB]})
+    assert jobs(api).list("a=b") == [JOB]
+    assert jobs(api, "").list("a=b") == [JOB]
+    query = [("labelSelector", "a=b")]
+    assert api.asked == [
+        ("GET", f"{GROUP}/namespaces/lab/mpijobs", query),
+        ("GET", f"{GROUP}/mpijobs", query),
+    ]
+
+
+def test_delete() -> None:
+    """With its pods; one that is gone is no error."""
+    for status in (200, 404):
+        api = Answering(status)
+        jobs(api, "").delete(JOB)
+        query = [("propagationPolicy", "Background")]
+        assert api.asked == [("DELETE", f"{GROUP}/namespaces/lab/mpijobs/verify-1", query)]
+
+
+@pytest.mark.parametrize("request_", ["create", "list", "delete"])
+def test_without_the_right(request_: str) -> None:
+    """A request that is rejected is an error with the server's words."""
+    made = jobs(Answering(403, {"message": "forbidden: you may not"}))
+    with pytest.raises(RefusedError, match="you may not"):
+        getattr(made, request_)("a=b" if request_ == "list" else JOB)

@@ -1,0 +1,201 @@
+"""`rdma-webhook verify nccl`: run nccl-tests over the nodes of a fabric, and judge that."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook.cli.cluster_options import add_cluster_options, cluster_client
+from webhook.cli.output import colour, say, width, write, write_json
+from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
+from webhook.cli.verify.nccl_session import NcclSession
+from webhook.cli.verify.pod_problems import pod_problems
+from webhook.cli.verify.run_choices import (
+    chosen_fabric,
+    chosen_nodes,
+    fabric_source,
+    gpu_tolerations,
+)
+from webhook.cli.verify.run_options import add_pod_options, node_names, whole_number
+from webhook.cli.verify.run_signals import RunSignals
+from webhook.errors import DocumentError
+from webhook.verify.judgement import Assessment
+from webhook.verify.nccl.nccl_plan import NcclPlan
+from webhook.verify.nccl.nccl_run import NcclSite
+from webhook.verify.runs.run_cluster import RunSite
+from webhook.verify.verify_json import verify_form
+from webhook.verify.verify_junit import verify_junit
+from webhook.verify.verify_text import verify_text
+
+if TYPE_CHECKING:
+    from webhook.fabric.records import Fabric
+    from webhook.kube.client import Client
+    from webhook.kube.reads import ApiReads
+
+_MOST_GPUS = 64
+_SIZE = re.compile(r"\d{1,6}[KMG]?", re.IGNORECASE)
+_ANY_GPU = "nvidia.com/gpu"
+_EXAMPLES = f"""examples:
+  rdma-webhook verify nccl --fabric h100-ib -n lab --image registry.example/nccl-tests --gpus 8
+  rdma-webhook verify nccl --fabric h100-ib --image IMAGE --gpus 8 --nodes gpu-0,gpu-1 --logs logs
+  rdma-webhook verify nccl --fabric h100-ib --image IMAGE --test alltoall_perf --largest 256M
+
+The cluster needs mpi-operator (MPIJob, kubeflow.org/v2beta1), and the image nccl-tests, Open MPI
+and sshd. Ctrl-C deletes the job; rdma-webhook verify clean deletes what a run left.
+
+{EXIT_CODES}130 after Ctrl-C, 143 after SIGTERM
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `verify nccl`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("--image", required=True, help="an image with nccl-tests, Open MPI and sshd")
+    add("--gpus", type=_gpus, default=1, metavar="N", help="GPUs of each node (default: 1)")
+    add(
+        "--gpu-resource",
+        metavar="NAME",
+        help=f"the resource of these GPUs (default: the fabric's only one, else {_ANY_GPU})",
+    )
+    add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
+    add("-c", "--config", metavar="FABRICS", help="the fabrics file (default: the cluster's)")
+    add(
+        "--nodes",
+        action="extend",
+        default=[],
+        type=node_names,
+        metavar="A,B,...",
+        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
+    )
+    add("--test", default="all_reduce_perf", metavar="PROGRAM", help="(default: %(default)s)")
+    add("--largest", type=_size, default="1G", metavar="SIZE", help="of a message (default: 1G)")
+    add_pod_options(command)
+    add("--logs", type=Path, metavar="DIR", help="keep what the launcher prints")
+    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="for people, for programs, or as tests of a CI system (default: text)",
+    )
+    add_cluster_options(command)
+
+
+def _gpus(given: str) -> int:
+    return whole_number(given, 1, _MOST_GPUS, "GPUs")
+
+
+def _size(given: str) -> str:
+    if not _SIZE.fullmatch(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a size: write, for example, 256M")
+    return given
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the job, delete it, print, and return the exit code."""
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+
+    client, namespace = cluster_client(arguments)
+    plan = _plan(arguments, ApiReads(client))
+    if arguments.logs is not None:
+        _make_folder(arguments.logs)
+    with RunSignals() as signals:
+        place = _place(arguments, plan, client, namespace, signals)
+        assessment, well = NcclSession(plan, namespace, place, signals).complete()
+    if assessment is not None:
+        _print(assessment, arguments.output)
+    if signals.exit_code is not None:
+        return signals.exit_code
+    if assessment is None or not well:
+        return UNREADABLE
+    return exit_code(assessment.worst.verdict, strict=arguments.strict)
+
+
+def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
+    found = fabric_source(arguments.config, reads)
+    fabric = chosen_fabric(arguments.fabric, found)
+    return NcclPlan(
+        name=f"verify-{secrets.token_hex(4)}",
+        fabric=fabric,
+        nodes=chosen_nodes(arguments.nodes, fabric, found.fabrics, reads),
+        gpus=arguments.gpus,
+        gpu_resource=arguments.gpu_resource or _gpu_resource(fabric),
+        image=arguments.image,
+        test=arguments.test,
+        largest=arguments.largest,
+        patience=arguments.timeout,
+        pull_secrets=tuple(arguments.pull_secrets),
+        tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),
+    )
+
+
+def _gpu_resource(fabric: Fabric) -> str:
+    """Return the only GPU resource of a fabric; that of NVIDIA if it names none."""
+    names = sorted(fabric.gpu_resources)
+    if len(names) > 1:
+        raise DocumentError(
+            f"fabric {fabric.name} has several GPU resources, {', '.join(names)}: choose one with "
+            "--gpu-resource"
+        )
+    return names[0] if names else _ANY_GPU
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
+
+
+def _place(
+    arguments: argparse.Namespace,
+    plan: NcclPlan,
+    client: Client,
+    namespace: str,
+    signals: RunSignals,
+) -> NcclSite:
+    from webhook.kube.labelled_pods import LabelledPods  # noqa: PLC0415 -- slow to import
+    from webhook.kube.mpi_jobs import MpiJobs  # noqa: PLC0415
+    from webhook.kube.pod_access import PodAccess  # noqa: PLC0415
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    def tell(what: str) -> None:
+        if not arguments.quiet:
+            say("run", what)
+
+    def keep(text: str) -> None:
+        if arguments.logs is not None:
+            _write_log(arguments.logs / f"{plan.name}.txt", text)
+
+    site = RunSite(
+        pods=LabelledPods(client, namespace),
+        explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
+        tell=lambda _, what: tell(what),
+        keep=lambda _, text: keep(text),
+        pause=signals.pause,
+        now=time.monotonic,
+    )
+    return NcclSite(site, MpiJobs(client, namespace), tell, keep)
+
+
+def _write_log(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say("error", f"{path}: cannot be written: {error.strerror}")
+
+
+def _print(assessment: Assessment, form: str) -> None:
+    if form == "json":
+        write_json(verify_form(assessment))
+    elif form == "junit":
+        write(verify_junit(assessment))
+    else:
+        write(verify_text(assessment, width=width(), colour=colour()))

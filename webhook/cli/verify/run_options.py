@@ -1,0 +1,86 @@
+"""The options that the runs of several benchmarks have in common."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from webhook.cli import argument_types as types
+
+_LONGEST = 3600
+#: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
+_TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|NoExecute))?")
+
+
+def add_pod_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for the pods of a run, but for their image."""
+    add = command.add_argument
+    add(
+        "-n",
+        "--namespace",
+        type=types.namespace,
+        help="the pods' namespace (default: the context's, or in a pod its own)",
+    )
+    add(
+        "--image-pull-secret",
+        action="append",
+        default=[],
+        type=types.name,
+        dest="pull_secrets",
+        metavar="NAME",
+        help="a Secret for the image's registry; may be repeated",
+    )
+    add(
+        "--toleration",
+        action="append",
+        default=[],
+        type=toleration,
+        dest="tolerations",
+        metavar="KEY[=VALUE][:EFFECT]",
+        help="a taint of the nodes to tolerate; may be repeated (those of GPUs are tolerated)",
+    )
+    add(
+        "--timeout",
+        type=start_patience,
+        default=300.0,
+        metavar="TIME",
+        help="the longest that a pod may take to start (default: 5m)",
+    )
+
+
+def start_patience(given: str) -> float:
+    """Parse how long a pod may take to start."""
+    seconds = types.request_timeout(given)
+    if not 0 < seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
+    return seconds
+
+
+def node_names(given: str) -> list[str]:
+    """Parse names of nodes, with commas between."""
+    return [types.name(one) for one in given.split(",") if one]
+
+
+def toleration(given: str) -> dict[str, str]:
+    """Parse a toleration."""
+    found = _TOLERATION.fullmatch(given)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
+            "nvidia.com/gpu:NoSchedule"
+        )
+    key, value, effect = found.groups()
+    made = {"key": key, "operator": "Exists"}
+    if value is not None:
+        made |= {"operator": "Equal", "value": value}
+    return {**made, "effect": effect} if effect else made
+
+
+def whole_number(given: str, least: int, most: int, what: str) -> int:
+    """Parse a number between two others; argparse's error if it is not one."""
+    number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a number of {what}: write {least} to {most}"
+        )
+    return number

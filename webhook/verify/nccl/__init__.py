@@ -1,0 +1,1 @@
+"""A run of nccl-tests over the nodes of a fabric, as an MPIJob that the webhook equips."""
