@@ -246,12 +246,18 @@ def _write_over(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{path}: cannot be written: {error}") from None
+        raise _unwritable(path, error) from None
     say("note", f"wrote {path}")
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
+    return DocumentError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
 def _write_plugin(folder: Path, found: Discovery, wishes: Wishes) -> None:
     """Write the device plugins' files; a file that is there and says something else stays."""
+    if folder.is_file():
+        raise DocumentError(f"{folder}: is a file: --plugin takes a folder")
     side = plugin_side(found.written, wishes)
     for note in side.notes:
         say("warning", note)
@@ -268,7 +274,7 @@ def _write_new(path: Path, text: str) -> None:
             raise DocumentError(f"{path}: exists and differs: move it away, or name another folder")
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{path}: cannot be written: {error}") from None
+        raise _unwritable(path, error) from None
     say("note", f"wrote {path}")
 
 

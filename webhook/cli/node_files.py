@@ -58,7 +58,10 @@ def _of_folder(folder: Path) -> Iterator[NodeText]:
     """Yield the texts of a node: outputs of tools, and a copied sysfs tree as one text."""
     node = folder.name
     tree: list[str] = []
-    for path in _files(folder):
+    paths = [*_files(folder)]
+    if not paths:
+        raise DocumentError(f"{folder}: is empty: expected files with the output of tools")
+    for path in paths:
         relative = path.relative_to(folder).as_posix()
         on_node = _on_node(relative)
         if on_node is None:

@@ -6,6 +6,7 @@ else it is the name of the file or folder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,20 @@ from webhook.machine.short_answers import short_answers
 from webhook.machine.sightings import SettingSighting, Sighting
 
 _SHOWN = 60
+#: Characters of a text that say what it is, if it is no output of tools.
+_BEGINNING = 4000
+#: Other texts that people have at hand: a sign of them, and what to do with them.
+_OTHERS = (
+    (re.compile(r"[\0\ufffd]"), "is not text"),
+    (
+        re.compile(r"^kind: FabricConfiguration\b|^fabrics:", re.MULTILINE),
+        "is a fabrics file, which discover writes (rdma-webhook check-config checks it)",
+    ),
+    (
+        re.compile(r'^\s{0,8}(?:- )?"?kind"?: "?(?:Node|NodeList|List)\b', re.MULTILINE),
+        "is what kubectl prints (give it behind --nodes)",
+    ),
+)
 _TOOLS = (
     "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, lspci -nn, mst status -v, nvidia-smi "
     "-L, nvidia-smi topo -m, show_gids, ip -br a, and what rdma-webhook discover script collects"
@@ -92,6 +107,9 @@ def _name(part: Capture, seen: Sequence[Sighting], alone: str | None) -> str | N
 
 
 def _problem(text: NodeText) -> str:
+    for sign, what in _OTHERS:
+        if sign.search(text.text[:_BEGINNING]):
+            return f"{text.name}: {what}: expected the output of {_TOOLS}"
     lines = [line.strip() for line in text.text.splitlines()]
     number = next((at for at, line in enumerate(lines, 1) if line), 0)
     if not number:

@@ -108,6 +108,24 @@ def test_nothing_recognised_says_what_was_expected(discover: Discover) -> None:
     assert "nothing usable in any input" in second
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("%PDF-1.7\n\0\n", "n1.txt: is not text: expected the output of ibstat"),
+        ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, which discover writes"),
+        (NODES, "n1.txt: is what kubectl prints (give it behind --nodes)"),
+        ('{\n  "kind": "List"\n}\n', "n1.txt: is what kubectl prints (give it behind --nodes)"),
+    ],
+    ids=["binary", "fabrics", "nodes", "list"],
+)
+def test_another_file_is_named_for_what_it_is(discover: Discover, text: str, said: str) -> None:
+    """A file that is at hand, too, is told from what no tool wrote."""
+    Path("n1.txt").write_text(text)
+    ran = discover("n1.txt")
+    assert ran.code == 2
+    assert said in ran.err.splitlines()[0]
+
+
 def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
     """The others are printed; the exit code says that not all could be read."""
     Path("n1.txt").write_text(IBSTAT)
@@ -125,11 +143,12 @@ def test_one_bad_file_does_not_hide_the_others(discover: Discover) -> None:
         (["missing.txt"], "missing.txt: cannot be read: No such file or directory"),
         (["--dir", "missing"], "missing: cannot be read: No such file or directory"),
         (["--dir", "."], ".: is empty: expected a file or a folder for each node"),
+        (["."], ".: is empty: expected files with the output of tools"),
         (["--nodes", "missing.yaml"], "missing.yaml: cannot be read"),
         (["--nodes", "--kubeconfig", "missing"], "missing"),
         (["a\0b"], "cannot be read"),
     ],
-    ids=["file", "directory", "empty directory", "nodes", "kubeconfig", "name"],
+    ids=["file", "directory", "empty directory", "empty folder", "nodes", "kubeconfig", "name"],
 )
 def test_what_cannot_be_read_is_named(discover: Discover, words: list[str], said: str) -> None:
     """One line with the name and the reason, and exit code 2."""
@@ -215,3 +234,14 @@ def test_a_place_that_cannot_be_written_is_named(discover: Discover, option: str
     ran = discover("n1.txt", option, "n1.txt/there")
     assert ran.code == 2
     assert "n1.txt/there" in ran.err.splitlines()[-1]
+    assert ran.err.splitlines()[-1].endswith(": cannot be written: Not a directory")
+
+
+def test_a_file_is_no_folder_for_the_plugins(discover: Discover) -> None:
+    """One line says what the option takes."""
+    Path("n1.txt").write_text(IBSTAT)
+    ran = discover("n1.txt", "--plugin", "n1.txt")
+    assert (ran.code, ran.err) == (
+        2,
+        "rdma-webhook: error: n1.txt: is a file: --plugin takes a folder\n",
+    )
