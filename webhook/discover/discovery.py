@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webhook.discover.choice import NodeChoice, choose_ports
-from webhook.discover.differences import site_findings
+from webhook.discover.differences.site_findings import site_findings
 from webhook.discover.fabric_plan import FabricPlan, Refused, plan_fabrics
 from webhook.discover.fabrics_yaml import accepted, fabrics_yaml
 from webhook.discover.group import group_nodes

@@ -14,9 +14,10 @@ from typing import Any
 
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.plugin.manifest_text import manifest
-from webhook.discover.plugin.selectors import own_interface, used_ports
+from webhook.discover.plugin.selectors import own_interface
 from webhook.discover.plugin.shared_plugin import PluginFile
 from webhook.discover.site import FoundPort, natural
+from webhook.discover.used_ports import used_ports
 from webhook.discover.wishes import Wishes
 
 _OPERATOR = "nvidia-network-operator"

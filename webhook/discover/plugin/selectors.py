@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import compress, product
 from typing import NamedTuple
 
-from webhook.discover.choice import NodeChoice
 from webhook.discover.fabric_plan import FabricPlan
 from webhook.discover.site import FoundPort, natural
+from webhook.discover.used_ports import used_ports
 
 _LINK_TYPES = {"InfiniBand": "infiniband", "Ethernet": "ether"}
 #: Interfaces that no PCI device has.
@@ -126,15 +126,6 @@ def _values(of: Iterator[str | None]) -> tuple[str, ...]:
 
 def _hex(number: int | None) -> str | None:
     return None if number is None else f"{number:04x}"
-
-
-def used_ports(plan: FabricPlan) -> Iterator[tuple[NodeChoice, FoundPort]]:
-    """Yield the ports of a fabric that its pods use, node by node."""
-    used = {name.partition(":")[0] for name in plan.devices.used}
-    for choice in plan.group.choices:
-        for port in choice.ports:
-            if port.device in used:
-                yield choice, port
 
 
 def _wrong(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
