@@ -1,0 +1,33 @@
+"""What the kernel writes in full is read in full, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.case_names import case_name
+from webhook.machine.readers.notation import gid, hexadecimal, kernel_gid
+
+GID = "fe80:0000:0000:0000:a088:c203:0012:3456"
+
+
+@pytest.mark.parametrize("cut", [GID[:-1], GID[:-5], "fe80::1", "x" * 39, ""], ids=case_name)
+def test_a_gid_of_the_kernel_is_whole(cut: str) -> None:
+    """Without its last digit, it would be another GID; so it is none."""
+    assert kernel_gid(f" {GID} ") == GID
+    assert kernel_gid(cut) is None
+
+
+def test_a_short_gid_is_written_in_full() -> None:
+    """The name of an interface may stand behind it; what is no address is no GID."""
+    assert gid("::ffff:10.0.0.4%ib0") == "0000:0000:0000:0000:0000:ffff:0a00:0004"
+    assert gid("10.0.0.4.5") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0x11", 17), (" 0x15b3\n", 0x15B3), ("0", None), ("0x", None), ("", None)],
+    ids=case_name,
+)
+def test_ids_begin_with_0x(text: str, value: int | None) -> None:
+    """A zero alone is the beginning of such a number."""
+    assert hexadecimal(text) == value
