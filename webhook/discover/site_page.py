@@ -63,17 +63,21 @@ def _finding(finding: SiteFinding) -> str:
 def _table(plan: FabricPlan) -> str:
     groups = equal_nodes(plan)
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural)
-    heads = ("Nodes", "Machine", "GPUs", "Firmware", *devices)
+    machine = ("Machine",) if any(group.machine for group in groups) else ()
+    heads = ("Nodes", *machine, "GPUs", "Firmware", *devices)
     heading = "".join(f"<th>{_said(one)}</th>" for one in heads)
-    rows = "".join(_row(group, devices) for group in groups)
+    rows = "".join(_row(group, devices, named=bool(machine)) for group in groups)
     return f'<div class="scroll"><table>\n<tr>{heading}</tr>\n{rows}</table></div>\n'
 
 
-def _row(group: EqualNodes, devices: Sequence[str]) -> str:
+def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
+    """Return the row of a group; `named`: with the column for the machine."""
     ports = {port.name: port for port in group.ports}
-    words = (group.title, group.machine or "-", group.gpus or "unknown", group.firmware or "-")
+    machine = (group.machine or "-",) if named else ()
+    words = (*machine, group.gpus or "unknown", group.firmware or "-")
     cells = "".join(f"<td>{_said(one)}</td>" for one in words)
-    return f"<tr>{cells}{''.join(_cell(ports.get(device)) for device in devices)}</tr>\n"
+    shown = "".join(_cell(ports.get(device)) for device in devices)
+    return f'<tr><td class="nodes">{_said(group.title)}</td>{cells}{shown}</tr>\n'
 
 
 def _cell(port: SeenPort | None) -> str:

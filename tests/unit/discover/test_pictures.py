@@ -6,7 +6,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from tests.unit.discover.seen import discovered, down, ethernet, gpus, near, port, seen
+from tests.unit.discover.seen import discovered, down, ethernet, gpus, near, port, seen, setting
 from webhook.discover.picture import picture
 from webhook.discover.site_page import site_page
 
@@ -129,3 +129,14 @@ def test_the_page_lists_nodes_in_no_fabric() -> None:
     page = site_page(discovered(nodes))
     assert "<h2>In no fabric</h2>\n<ul>\n<li><b>n2</b>: no RDMA device</li>\n</ul>" in page
     assert "In no fabric" not in site_page(discovered({"n1": nodes["n1"]}))
+
+
+def test_a_machine_is_named_where_one_is_known() -> None:
+    """Without any, the table has no column for it."""
+    nodes = {"n1": seen(port("mlx5_0"), gpus(), setting("product", "DGXA100"))}
+    page = site_page(discovered(nodes))
+    assert "<th>Nodes</th><th>Machine</th><th>GPUs</th>" in page
+    assert '<td class="nodes">n1</td><td>DGX A100</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page
+    page = site_page(discovered({"n1": seen(port("mlx5_0"), gpus())}))
+    assert "<th>Nodes</th><th>GPUs</th>" in page
+    assert '<td class="nodes">n1</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page
