@@ -4,7 +4,7 @@ RULE            what the site shows, in a sentence
 nodes/          what tools printed: a file or a folder for each node
 NODES           what kubectl printed, if the site has it
 ARGUMENTS       further options
-report.txt, answer.json, fabrics.yaml, plugin/    the results; written by `make golden`
+report.txt, answer.json, fabrics.yaml, picture.svg, plugin/    the results, by `make golden`
 """
 
 from __future__ import annotations
@@ -69,6 +69,18 @@ def test_a_site_is_discovered(
     answer = json.loads(discovered(site, monkeypatch, capsysbinary, "-o", "json")[1])
     assert code == int(any(one["severity"] == "error" for one in answer["findings"]))
     assert not list(Draft202012Validator(json.loads(discover_schema())).iter_errors(answer))
+
+
+@each_site
+def test_the_picture_is_drawn(
+    site: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """Each line, box and word is where it was when somebody last looked at it."""
+    discovered(site, monkeypatch, capsysbinary, "--svg", str(tmp_path / "picture.svg"))
+    check(site / "picture.svg", (tmp_path / "picture.svg").read_text(encoding="utf-8"))
 
 
 @each_site

@@ -162,6 +162,27 @@ def test_a_label_of_pools_is_better_than_hostnames() -> None:
     assert found["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
 
 
+def test_a_label_that_a_node_lacks_does_not_tell() -> None:
+    """Of two nodes of a fabric one has no pool: hostnames are used."""
+    nodes = {name: seen(port("mlx5_0"), gpus()) for name in ("n1", "n2")}
+    nodes["n3"] = seen(ethernet("mlx5_0"), gpus())
+    pools = {"n1": {"eks.amazonaws.com/nodegroup": "ib"}, "n2": {}, "n3": {}}
+    pools["n3"] = {"eks.amazonaws.com/nodegroup": "roce"}
+    kube = {name: KubeNode(name, labels, {"nvidia.com/gpu": 8}) for name, labels in pools.items()}
+    found = entries(discovered(nodes, kube))
+    assert found["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
+
+
+def test_fabrics_without_a_rate_are_told_apart_by_their_cards() -> None:
+    """Their ports are down everywhere, and nothing says how fast they would be."""
+    nodes = {
+        "n1": seen(down("mlx5_0"), gpus()),
+        "n2": seen(down("mlx5_0", device_id=0x1021), gpus()),
+    }
+    found = [plan.name for plan in discovered(nodes).fabrics]
+    assert found == ["a100-ib-cx6", "a100-ib-cx7"]
+
+
 def test_one_name_for_two_cards_makes_two_fabrics() -> None:
     """mlx5_1 is the fabric's on one node, and a slow Ethernet card on another."""
     slow = ethernet("mlx5_1", device_id=0x1015, rate_gbps=25.0)
@@ -175,6 +196,19 @@ def test_one_name_for_two_cards_makes_two_fabrics() -> None:
     assert (
         "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n1, and ConnectX-4 Lx Ethernet 25 Gb/s on n2"
     ) in " ".join(found.text.replace("#", "").split())
+
+
+def test_a_name_that_was_another_card_before_makes_two_fabrics() -> None:
+    """The node that comes first has the other card."""
+    slow = ethernet("mlx5_1", device_id=0x1015, rate_gbps=25.0)
+    nodes = {
+        "n1": seen(port("mlx5_0"), slow, port("mlx5_2"), gpus()),
+        "n2": seen(port("mlx5_0"), port("mlx5_1"), gpus()),
+    }
+    words = " ".join(discovered(nodes).text.replace("#", "").split())
+    assert (
+        "mlx5_1 is ConnectX-6 InfiniBand 200 Gb/s on n2, and ConnectX-4 Lx Ethernet 25 Gb/s on n1"
+    ) in words
 
 
 def test_names_that_some_nodes_lack_are_listed_for_all() -> None:
@@ -232,9 +266,10 @@ def test_a_slower_port_is_an_error_where_others_are_faster() -> None:
 def test_virtual_functions_are_left_out_on_bare_metal() -> None:
     """They belong to the pods that get them; in a virtual machine they are all there is."""
     virtual = port("mlx5_2", device_id=0x101C)
-    assert entries(discovered({"n1": seen(port("mlx5_0"), virtual)}))["rdma-ib"]["hcas"] == [
-        "mlx5_0"
-    ]
+    found = discovered({"n1": seen(port("mlx5_0"), virtual)})
+    assert entries(found)["rdma-ib"]["hcas"] == ["mlx5_0"]
+    because = "# left out: mlx5_2: a virtual function: it belongs to the pod that gets it\n"
+    assert because in found.text
     assert entries(discovered({"n1": seen(virtual)}))["rdma-ib"]["hcas"] == ["mlx5_2"]
 
 
@@ -392,7 +427,31 @@ def test_findings_of_a_group() -> None:
         "n3: mlx5_0: symbol_error is 12",
     ]
     assert messages(found, "error")[0].startswith("n3: RDMA devices belong to one network")
-    assert [one.partition(" ")[0] for one in messages(found, "note")] == ["n3:", "n3:"]
+    assert messages(found, "note") == [
+        (
+            "n3: containerd limits locked memory to 65536 bytes, which stops RDMA in containers "
+            "that do not run as root, since IPC_LOCK does nothing there"
+        ),
+        "n3: nvidia_peermem is not loaded: GPUDirect RDMA then needs DMA-BUF",
+    ]
+
+
+def test_settings_that_two_files_show_differently_are_not_used() -> None:
+    """Both are named, with what to do until they agree."""
+    nodes = {
+        "n1": [
+            *seen(port("mlx5_0"), gpus(), setting("netns", "exclusive")),
+            *seen(setting("netns", "shared"), file="later.txt"),
+        ]
+    }
+    (finding,) = discovered(nodes).findings
+    assert finding.message == (
+        "tools differ on the setting 'netns': sysfs says shared (later.txt), "
+        "sysfs says exclusive (node.txt)"
+    )
+    assert finding.remedy == (
+        "Collect both again at the same time; until they agree, neither is used."
+    )
 
 
 def test_a_missing_card_is_an_error() -> None:
