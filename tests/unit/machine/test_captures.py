@@ -133,3 +133,10 @@ def test_a_command_may_show_another_machine(
 def test_a_comment_is_no_command(text: str, known: bool) -> None:
     """Behind "# ", which may begin a comment, only well-known commands are commands."""
     assert is_command(text) is known
+
+
+def test_a_command_goes_on_in_the_next_line() -> None:
+    """Behind a backslash, with a blank before it or not; the shell's > is no part of it."""
+    for typed in ("ibdev2netdev \\\n> -v", "ibdev2netdev\\\n-v"):
+        (capture,) = captures(f"$ {typed}\nmlx5_0\n")
+        assert (capture.command, len(capture.lines)) == ("ibdev2netdev -v", 2)
