@@ -13,6 +13,9 @@ from webhook.decision.outcome import Outcome, PatchOp, Reason, Status
 from webhook.pod.manifest import PodManifest, at, mapping, sequence
 from webhook.pod.path import Path, pointer
 
+#: The number of steps to a container: ("spec", "containers", 0).
+_CONTAINER = 3
+
 
 class Draft:
     """A pod being edited, the operations so far, and the outcomes that they belong to."""
@@ -30,7 +33,8 @@ class Draft:
 
     def get(self, path: Path) -> Any:
         """Return the current value at `path`, None if absent or null; do not keep or edit it."""
-        return at(self.pod, path)
+        container = self._owned_at.get(path[:_CONTAINER])  # most paths lead into one
+        return at(self.pod, path) if container is None else at(container, path[_CONTAINER:])
 
     def set(self, path: Path, value: Any) -> None:
         """Set a mapping key to a value; the same operation adds parents that are missing or null.
@@ -124,7 +128,8 @@ class Draft:
             step, below = path[depth], path[: depth + 1]
             child = node.get(step) if isinstance(node, dict) else node[step]
             if not isinstance(child, (dict, list)):
-                mapping(self.pod, below)  # raises unless absent
+                if child is not None:
+                    mapping(self.pod, below)  # raises
                 for key in reversed(path[depth + 1 :]):
                     value = {key: value}
                 return node, below, value

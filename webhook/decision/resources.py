@@ -158,13 +158,17 @@ def _classify(extended: list[str], amounts: Mapping[str, Any], fabrics: Fabrics)
     return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
 
 
+def amounts_of(container: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a container requests, after `usage_of` has read it: resource → quantity."""
+    resources = container.get("resources") or {}
+    return {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+
+
 def unclaimed(container: Mapping[str, Any], fabrics: Fabrics) -> list[str]:
     """List the extended resources above zero of a container that are neither GPU nor RDMA here."""
-    resources = mapping(container, ("resources",))
-    amounts = {**mapping(resources, ("requests",)), **mapping(resources, ("limits",))}
     return sorted(
         name
-        for name, written in amounts.items()
+        for name, written in amounts_of(container).items()
         if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
         if not _is_none(written)
     )

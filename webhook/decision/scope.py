@@ -17,6 +17,7 @@ from webhook.mpi.commands import Commands
 from webhook.pod.container_env import Environments
 from webhook.pod.manifest import Container, Kind, PodManifest, mapping
 from webhook.pod.path import Path
+from webhook.pod.run_as import User
 
 
 class Target(NamedTuple):
@@ -31,6 +32,8 @@ class Target(NamedTuple):
     shared_gpu: bool
     #: RDMA resources that it requests itself, even with quantity 0.
     rdma: tuple[str, ...] = ()
+    #: Which user it runs as, as far as the pod says.
+    user: User = "image"
 
 
 class Launcher(NamedTuple):

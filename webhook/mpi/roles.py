@@ -42,9 +42,10 @@ _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
 #: Open MPI's parameters, and those of PRRTE, the launcher of Open MPI 5.
 _PARAMETERS = (PREFIX, "PRTE_MCA_")
-#: Words in commands, and beginnings of variables, of programs that may use MPI.
+#: Words in commands of programs that may use MPI, and beginnings of their variables, each behind
+#: the newline that separates it from the one before.
 _MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
-_MPI_ENV = ("OMPI_", "PRTE_", "PMIX_", "I_MPI_", "HYDRA_", "HOROVOD_", _ROLE_ENV)
+_MPI_ENV = ("\nOMPI_", "\nPRTE_", "\nPMIX_", "\nI_MPI_", "\nHYDRA_", "\nHOROVOD_", f"\n{_ROLE_ENV}")
 
 
 class Launching(NamedTuple):
@@ -70,11 +71,11 @@ def speaks_of_mpi(
     pod: PodManifest, path: Path, commands: Commands, own: Mapping[str, str | None]
 ) -> bool:
     """Return whether a container, whose `env` is `own`, or its pod's labels speak of MPI."""
-    text = commands.text(path)
+    text, names = commands.text(path), "\n".join(("", *own))
     return (
         may_launch(text)
-        or any(word in text for word in _MPI_WORDS)
-        or any(name.startswith(_MPI_ENV) for name in own)
+        or any(map(text.__contains__, _MPI_WORDS))
+        or any(map(names.__contains__, _MPI_ENV))
         or starts_without_env(pod, path, commands, own)
     )
 

@@ -12,8 +12,6 @@ them. Nothing is warned of in a container that speaks of no MPI.
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Launcher, Mutation, Needs, Scope, Target
@@ -22,7 +20,7 @@ from webhook.mpi.commands import Launch
 from webhook.mpi.launches import open_to_flag
 from webhook.mpi.openmpi import SWITCH
 from webhook.mpi.roles import speaks_of_mpi
-from webhook.pod.container_env import entry, env_names, has_env_from
+from webhook.pod.container_env import entry, env_names
 from webhook.pod.manifest import items, mapping
 from webhook.pod.path import Path, dotted
 from webhook.shelltext.insert import insert_after
@@ -84,10 +82,9 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
     if policy == "off":
         draft.skipped(name, OFF, "the configuration says hcoll: off")
         return False
-    manifest = mapping(draft.pod, path)
-    if _may_be_settled(scope, path) and _is_settled(draft, name, manifest):
+    if _may_be_settled(scope, path) and _is_settled(draft, container):
         return False
-    if "envFrom" in manifest and has_env_from(draft.pod, path):
+    if scope.env.has_env_from(path):
         _leave(draft, scope, container)
         return False
     launches = scope.commands.launches(path)
@@ -123,9 +120,10 @@ def _may_be_settled(scope: Scope, path: Path) -> bool:
     )
 
 
-def _is_settled(draft: Draft, name: str, manifest: dict[str, Any]) -> bool:
+def _is_settled(draft: Draft, container: Target | Launcher) -> bool:
     """Return whether the environment settles hcoll already; if so, record the outcome."""
-    for item in items(manifest, ("env",)):
+    name = container.name
+    for item in items(draft.pod, (*container.path, "env")):
         if item.get("name") in _SETTLING:
             if item == _ENTRY:
                 draft.already(name, PRESENT, f"{SWITCH}=0 is already set")

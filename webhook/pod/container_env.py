@@ -17,21 +17,18 @@ def env_of(pod: PodManifest, path: Path) -> dict[str, str | None]:
     """
     where = (*path, "env")
     listed = items(pod, where)
+    found = _plain(listed)
+    return _of_any(listed, where) if found is None else found
+
+
+def _plain(listed: list[dict[str, Any]]) -> dict[str, str | None] | None:
+    """Read items if each is a unique name with a literal string, as nearly all pods' are."""
     try:
         found = {item["name"]: item["value"] for item in listed}
-    except (KeyError, TypeError):
-        return _of_any(listed, where)
-    return found if _are_plain(listed, found) else _of_any(listed, where)
-
-
-def _are_plain(listed: list[dict[str, Any]], found: dict[Any, Any]) -> bool:
-    """Return whether each item is a unique name with a literal string; nearly all pods' are."""
-    return (
-        len(listed) == len(found)
-        and sum(map(len, listed)) == 2 * len(found)
-        and {str}.issuperset(map(type, (*found, *found.values())))
-        and "$" not in "".join(found.values())
-    )
+        complete = len(listed) == len(found) and sum(map(len, listed)) == 2 * len(found)
+        return found if complete and "$" not in "".join((*found, *found.values())) else None
+    except (KeyError, TypeError):  # a key is missing, or something is not a string
+        return None
 
 
 def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
@@ -48,17 +45,25 @@ def _of_any(listed: list[dict[str, Any]], where: Path) -> dict[str, str | None]:
 class Environments:
     """The `env` of a pod's containers as the user wrote them, each read once."""
 
-    __slots__ = ("_found", "_pod")
+    __slots__ = ("_found", "_has_env_from", "_pod")
 
     def __init__(self, pod: PodManifest) -> None:
         self._pod = pod
         self._found: dict[Path, dict[str, str | None]] = {}
+        self._has_env_from: dict[Path, bool] = {}
 
     def of(self, path: Path) -> dict[str, str | None]:
         """Return the `env` of the container at `path`; see `env_of`."""
         found = self._found.get(path)
         if found is None:
             found = self._found[path] = env_of(self._pod, path)
+        return found
+
+    def has_env_from(self, path: Path) -> bool:
+        """Return whether it uses `envFrom`, so that its manifest does not list all names."""
+        found = self._has_env_from.get(path)
+        if found is None:
+            found = self._has_env_from[path] = bool(sequence(self._pod, (*path, "envFrom")))
         return found
 
 
@@ -74,11 +79,6 @@ def literal(value: str) -> str | None:
     The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
     """
     return None if "$(" in value or "$$" in value else value
-
-
-def has_env_from(pod: PodManifest, path: Path) -> bool:
-    """Return whether the container uses `envFrom`, so that its manifest does not list all names."""
-    return bool(sequence(pod, (*path, "envFrom")))
 
 
 def entry(name: str, value: str) -> dict[str, str]:

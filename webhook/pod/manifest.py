@@ -102,12 +102,12 @@ def text(node: Any, path: Path, under: Path = ()) -> str | None:
     raise _shape((*under, *path), found, "a string")
 
 
-def flag(node: Any, path: Path) -> bool:
+def flag(node: Any, path: Path, under: Path = ()) -> bool:
     """Return the boolean at `path`, or False if absent."""
     found = at(node, path)
     if found is None or isinstance(found, bool):
         return bool(found)
-    raise _shape(path, found, "true or false")
+    raise _shape((*under, *path), found, "true or false")
 
 
 def containers_of(pod: PodManifest) -> list[Container]:

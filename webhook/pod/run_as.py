@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from webhook.pod.manifest import PodManifest, at
-from webhook.pod.path import Path
+from webhook.pod.manifest import PodManifest
 
 #: "image": only the image, or the node's runtime, knows whether it is root.
 User = Literal["root", "other", "image"]
 
 
-def user_of(pod: PodManifest, path: Path) -> User:
-    """Return which user the container at `path` runs as.
+def user_of(pod: PodManifest, container: dict[str, Any]) -> User:
+    """Return which user a container of a pod runs as.
 
     The container's securityContext takes precedence over the pod's. `runAsNonRoot: false` permits
     root, but does not choose it.
     """
-    own = _context(pod, path)
-    shared = _context(pod, ("spec",))
+    own, shared = _context(container), _context(pod["spec"])
     if not own and not shared:
         return "image"
     for field in ("runAsUser", "runAsNonRoot"):
@@ -31,6 +29,6 @@ def user_of(pod: PodManifest, path: Path) -> User:
     return "image"
 
 
-def _context(pod: PodManifest, path: Path) -> dict[str, Any]:
-    found = at(pod, (*path, "securityContext"))
+def _context(of: dict[str, Any]) -> dict[str, Any]:
+    found = of.get("securityContext")
     return found if isinstance(found, dict) else {}

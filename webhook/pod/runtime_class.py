@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from webhook.pod.manifest import PodManifest, at
-
 #: `gvisor` (GKE Sandbox, gvisor.dev), `runsc`, and either with a suffix.
 _GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
 #: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
@@ -18,19 +16,18 @@ _KATA = re.compile(r"kata([.-].*)?")
 _LONGEST = 253  # a DNS subdomain
 
 
-def runs_in_gvisor(pod: PodManifest) -> bool:
-    """Return whether the pod runs in gVisor, whose kernel has no RDMA devices."""
-    return _matches(_GVISOR, pod)
+def is_gvisor(name: Any) -> bool:
+    """Return whether a pod with this runtimeClassName runs in gVisor, which has no RDMA devices."""
+    return _matches(_GVISOR, name)
 
 
-def runs_in_kata(pod: PodManifest) -> bool:
-    """Return whether the pod runs in a Kata virtual machine.
+def is_kata(name: Any) -> bool:
+    """Return whether a pod with this runtimeClassName runs in a Kata virtual machine.
 
     RDMA works there only with a NIC that is passed through (VFIO), which no pod field shows.
     """
-    return _matches(_KATA, pod)
+    return _matches(_KATA, name)
 
 
-def _matches(names: re.Pattern[str], pod: PodManifest) -> bool:
-    name: Any = at(pod, ("spec", "runtimeClassName"))
+def _matches(names: re.Pattern[str], name: Any) -> bool:
     return isinstance(name, str) and len(name) <= _LONGEST and names.fullmatch(name) is not None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, pod
+from tests.builders import container
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.pod.capabilities import Capabilities, capabilities_of
@@ -14,7 +14,7 @@ PATH = ("spec", "containers", 0)
 
 def read(written: Any) -> Capabilities:
     """Read these capabilities of a container."""
-    return capabilities_of(pod(container(securityContext={"capabilities": written})), PATH)
+    return capabilities_of(container(securityContext={"capabilities": written}), PATH)
 
 
 @pytest.mark.parametrize("written", [None, {}, {"add": None, "drop": []}], ids=case_name)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import ShapeError
-from webhook.pod.container_env import entry, env_names, env_of, has_env_from, literal
+from webhook.pod.container_env import Environments, entry, env_names, env_of, literal
 
 PATH = ("spec", "containers", 0)
 
@@ -85,7 +85,9 @@ def test_a_wrong_type_is_named_with_its_place(env: Any, message: str) -> None:
 )
 def test_env_from_says_that_names_are_unknown(container: dict[str, Any], found: bool) -> None:
     """Any source in `envFrom` may hold any name."""
-    assert has_env_from(pod(**container), PATH) is found
+    environments = Environments(pod(**container))
+    assert environments.has_env_from(PATH) is found
+    assert environments.has_env_from(PATH) is found
 
 
 def test_names_of_variables() -> None:

@@ -32,5 +32,5 @@ from webhook.pod.run_as import user_of
 )
 def test_the_user_is_that_of_the_manifest_or_of_the_image(own: Any, shared: Any, user: str) -> None:
     """The container's securityContext overrides the pod's; the image's user is not known."""
-    manifest = pod(container(securityContext=own), securityContext=shared)
-    assert user_of(manifest, ("spec", "containers", 0)) == user
+    one = container(securityContext=own)
+    assert user_of(pod(one, securityContext=shared), one) == user

@@ -24,7 +24,6 @@ from webhook.mutations.config_files.volume import (
     mount,
     own_mount,
 )
-from webhook.pod.container_env import has_env_from
 from webhook.pod.manifest import mapping, text
 
 MOUNTED = Reason(
@@ -75,8 +74,8 @@ def _left_alone(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str
     pod, path, policy = draft.pod, target.path, scope.fabrics.defaults.config_files
     if policy == "never":
         return NOTHING, "the configuration says configFiles: never"
-    env, commands = scope.env.of(path), scope.commands
-    needed = has_env_from(pod, path) or starts_without_env(pod, path, commands, env)
+    env, commands = scope.env, scope.commands
+    needed = env.has_env_from(path) or starts_without_env(pod, path, commands, env.of(path))
     if policy == "auto" and not needed:
         return NOT_NEEDED, "the command names no sshd, and there is no envFrom"
     own = own_mount(pod, path)

@@ -16,7 +16,7 @@ from webhook.fabric.records import EnvPairs
 from webhook.fabric.variables import names_without_evidence, plan_for, wanted_env
 from webhook.mpi.launches import forwards_by_ssh
 from webhook.mutations.env.user_values import USER_REASONS, warn_user_values
-from webhook.pod.container_env import entry, env_of, has_env_from
+from webhook.pod.container_env import entry, env_of
 
 ADDED = Reason("Added", "Variables were added.")
 PRESENT = Reason("Present", "The container already has all of the fabric's variables.")
@@ -54,7 +54,7 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets none")
     elif not missing:
         draft.already(container.name, PRESENT, "the container already has all variables")
-    elif has_env_from(draft.pod, container.path):
+    elif scope.env.has_env_from(container.path):
         _leave_to_files(draft, scope, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)

@@ -28,7 +28,6 @@ from webhook.pod.capabilities import Capabilities, capabilities_of
 from webhook.pod.images import image_of, spellings_of
 from webhook.pod.manifest import PodManifest, at, flag, mapping
 from webhook.pod.path import Path
-from webhook.pod.run_as import user_of
 
 CAPABILITY = "IPC_LOCK"
 
@@ -57,7 +56,7 @@ NOT_RAISED = Reason(
 )
 
 _ANNOTATIONS: Path = ("metadata", "annotations")
-_NONE = Capabilities(frozenset(), frozenset())
+_NONE = Capabilities()
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -66,28 +65,28 @@ def mutate(draft: Draft, scope: Scope) -> None:
         _lock(draft, scope, target)
 
 
-def inert(pod: PodManifest, path: Path, defaults: Defaults) -> Reason | None:
+def inert(pod: PodManifest, target: Target, defaults: Defaults) -> Reason | None:
     """Say why the kernel does not honor the capability (kubernetes/kubernetes#56374), if so.
 
     Where the pod leaves the user to its image, the site may know that it is not root.
     """
     if at(pod, ("spec", "hostUsers")) is False:
         return USER_NAMESPACE
-    user, images = user_of(pod, path), defaults.non_root_images
+    user, images = target.user, defaults.non_root_images
     if user == "image" and images.written:
-        user = "other" if any(map(images.match, spellings_of(image_of(pod, path)))) else user
+        spellings = spellings_of(image_of(pod, target.path))
+        user = "other" if any(map(images.match, spellings)) else user
     return NON_ROOT if user == "other" else None
 
 
 def _lock(draft: Draft, scope: Scope, target: Target) -> None:
-    path = (*target.path, "securityContext")
-    has = _NONE
-    if draft.get(path) is not None:
-        if flag(draft.pod, (*path, "privileged")):
+    container, has = draft.get(target.path), _NONE
+    if "securityContext" in container:
+        if flag(container, ("securityContext", "privileged"), target.path):
             message = "a privileged container has every capability"
             _leave(draft, scope, target, PRIVILEGED, message)
             return
-        has = capabilities_of(draft.pod, target.path)
+        has = capabilities_of(container, target.path)
     if CAPABILITY in has.dropped:
         message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
@@ -102,7 +101,7 @@ def _lock(draft: Draft, scope: Scope, target: Target) -> None:
 
 
 def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
-    why = inert(draft.pod, target.path, scope.fabrics.defaults)
+    why = inert(draft.pod, target, scope.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = why is not None and _raise(draft, scope, target)
     told = f", and {_RAISED}" if raised else ""
@@ -116,7 +115,7 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelt: bool) -> None:
 
 def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
     """Leave the capabilities as they are; where they do nothing, raise memlock."""
-    why = inert(draft.pod, target.path, scope.fabrics.defaults)
+    why = inert(draft.pod, target, scope.fabrics.defaults)
     if why is not None and _raise(draft, scope, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:

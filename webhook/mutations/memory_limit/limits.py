@@ -171,7 +171,8 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     A missing request becomes `request`, or else the limit, as in Kubernetes: without a request, the
     scheduler would reserve nothing. Raise ShapeError if a parent is not a mapping.
     """
-    limit, remaining = (draft.get((*path, section, "memory")) for section in ("limits", "requests"))
+    resources = draft.get(path)
+    limit, remaining = at(resources, ("limits", "memory")), at(resources, ("requests", "memory"))
     kept = remaining is not None
     if not kept:
         remaining = limit if request is None else request

@@ -23,7 +23,7 @@ from typing import Any
 
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Scope, Target
-from webhook.pod.container_env import env_of, has_env_from
+from webhook.pod.container_env import env_of
 from webhook.pod.manifest import PodManifest, at, flag, items
 from webhook.pod.volumes import VOLUMES, mount_at
 
@@ -59,13 +59,13 @@ def lacking(
                 f"NCCL needs hostNetwork, or 2.29, a hostPath at {_TMP} and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
-        if _wants_host_id(pod, scope, target) and has_env_from(pod, target.path):
+        if _wants_host_id(pod, scope, target) and scope.env.has_env_from(target.path):
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
 def host_id(pod: PodManifest, scope: Scope, target: Target) -> list[dict[str, Any]]:
     """Return NCCL_HOSTID as an item of `env`, if it helps and nothing in the pod sets it."""
-    if not _wants_host_id(pod, scope, target) or has_env_from(pod, target.path):
+    if not _wants_host_id(pod, scope, target) or scope.env.has_env_from(target.path):
         return []
     return [{"name": HOST_ID, "valueFrom": _NODE}]
 

@@ -88,9 +88,8 @@ def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | No
         return Ineligible(MIRROR_POD, in_status=False)
     mapping(pod, ("spec",))
     selector = mapping(pod, ("spec", "nodeSelector"))
-    if at(pod, ("spec", "os", "name")) == "windows" or any(
-        selector.get(key) == "windows" for key in _OS
-    ):
+    systems = [at(pod, ("spec", "os", "name")), *(selector.get(key) for key in _OS)]
+    if "windows" in systems:
         return Ineligible(WINDOWS_POD, in_status=True)
     return None
 

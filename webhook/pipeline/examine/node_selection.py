@@ -122,7 +122,7 @@ def required_labels(pod: PodManifest) -> Iterator[tuple[str, list[str]]]:
     """Yield the labels that every node for the pod must have, with the values that would do."""
     for key, value in mapping(pod, ("spec", "nodeSelector")).items():
         yield key, [str(value)]
-    terms = items(pod, NODE_TERMS)
+    terms = items(pod, NODE_TERMS) if "affinity" in pod["spec"] else []
     for index, expression in enumerate(
         items(terms[0], ("matchExpressions",), (*NODE_TERMS, 0)) if len(terms) == 1 else ()
     ):

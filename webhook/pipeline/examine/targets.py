@@ -18,6 +18,7 @@ from webhook.mpi.commands import Commands
 from webhook.mpi.roles import launchers_of
 from webhook.pod.manifest import Container, PodManifest, mapping
 from webhook.pod.path import Path
+from webhook.pod.run_as import user_of
 
 NO_TARGET = Reason(
     "NoTarget",
@@ -60,21 +61,21 @@ def select(
 ) -> Selection:
     """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
     if requests.containers is not None:
-        return Selection(_named(pairs, requests.containers))
+        return Selection(_named(pod, pairs, requests.containers))
     apps = [pair for pair in pairs if pair[0].kind == "app"]
-    targets = [_target(*pair) for pair in apps if pair[1].gpus]
+    targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
     claiming = _claiming(pod, pairs)
-    targets = [_target(*pair) for pair in apps if pair[1].has_rdma or claiming.get(pair[0].path)]
+    targets = [_target(pod, *one) for one in apps if one[1].has_rdma or claiming.get(one[0].path)]
     if targets:
         return Selection(tuple(targets))
     free = [pair for pair in apps if pair[0].path not in claiming]
     launchers = _launchers(pod, [one for one, _ in free], commands, fabrics)
     if launchers:
-        return _ranks(free, launchers, requests)
+        return _ranks(pod, free, launchers, requests)
     if requests.fabric is not None and apps:
-        return Selection((_only(apps),))
+        return Selection((_only(pod, apps),))
     return _nothing(pod, apps, fabrics, by_claim=bool(claiming))
 
 
@@ -100,7 +101,9 @@ def _launchers(
     )
 
 
-def _ranks(pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests) -> Selection:
+def _ranks(
+    pod: PodManifest, pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests
+) -> Selection:
     """Tell launchers from containers that run the ranks themselves, and say on which fabric.
 
     A container that requests 0 of an RDMA resource wants none: it is left out beside others, as it
@@ -111,18 +114,20 @@ def _ranks(pairs: Pairs, launchers: tuple[Launcher, ...], requests: Requests) ->
     running = {one.path for one in launchers}
     own = [pair for pair in pairs if pair[0].path in running]
     wanting = [pair for pair in own if not pair[1].rdma]
-    return Selection(tuple(_target(*pair) for pair in wanting or own))
+    return Selection(tuple(_target(pod, *pair) for pair in wanting or own))
 
 
-def _target(container: Container, usage: Usage) -> Target:
+def _target(pod: PodManifest, container: Container, usage: Usage) -> Target:
     shared = usage.shared_gpu or usage.virtual_gpu
-    rdma = tuple(name for name, _ in usage.rdma)
-    return Target(container.name, container.path, container.kind, usage.whole_gpus, shared, rdma)
+    rdma = tuple([name for name, _ in usage.rdma])
+    user = user_of(pod, container.manifest)
+    name, path, kind = container.name, container.path, container.kind
+    return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
 
 
-def _named(pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
+def _named(pod: PodManifest, pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
     by_name = {
-        container.name: _target(container, usage)
+        container.name: _target(pod, container, usage)
         for container, usage in pairs
         if container.kind != "ephemeral"
     }
@@ -136,9 +141,9 @@ def _named(pairs: Pairs, names: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(by_name[name] for name in names)
 
 
-def _only(pairs: Pairs) -> Target:
+def _only(pod: PodManifest, pairs: Pairs) -> Target:
     if len(pairs) == 1:
-        return _target(*pairs[0])
+        return _target(pod, *pairs[0])
     have = ", ".join(container.name for container, _ in pairs)
     msg = (
         f"annotation {FABRIC} is set, but no container requests a GPU or an RDMA resource: "

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from webhook.decision.annotations import FABRIC
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.scope import Launcher, Target
+from webhook.decision.scope import Launcher
 from webhook.pipeline.examine import Examined
 from webhook.pipeline.surroundings import Surroundings
 from webhook.pipeline.verdict import (
@@ -31,7 +31,7 @@ from webhook.pipeline.verdict import (
     pod_sandbox,
     rdma_device,
 )
-from webhook.pipeline.verdict.seen import Seen
+from webhook.pipeline.verdict.seen import Seen, SeenTarget
 
 EQUIPPED = Reason(
     "Equipped", "Device, memory, network and environment are right for RDMA.", rdma="yes"
@@ -51,7 +51,7 @@ _OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
     pod_sandbox.judge,
     gpu_model.judge,
 )
-_PARTS: tuple[Callable[[Seen, Target], Verdict | None], ...] = (
+_PARTS: tuple[Callable[[Seen, SeenTarget], Verdict | None], ...] = (
     rdma_device.judge,
     pinned_memory.judge,
     nccl_settings.judge,
@@ -74,11 +74,10 @@ def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
 
 def _equipped(seen: Seen) -> str:
     """Say that all is right, and what was assumed."""
-    targets = _judged(seen.scope.targets)
-    assumed = [one.name for one in targets if pinned_memory.assumes_root(seen, one)]
+    assumed = [one.target.name for one in seen.targets if pinned_memory.assumes_root(seen, one)]
     if not assumed:
         return EQUIPPED.sentence
-    if len(targets) == 1:
+    if len(seen.targets) == 1:
         return f"{EQUIPPED.sentence}, assuming that the image runs as root"
     listed = ", ".join(assumed)
     return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
@@ -98,16 +97,11 @@ def _problems(seen: Seen) -> Iterator[Verdict]:
         found = of_pod(seen)
         if found is not None:
             yield found
-    for target in _judged(seen.scope.targets):
+    for target in seen.targets:
         for part in _PARTS:
             found = part(seen, target)
             if found is not None:
                 yield found
-
-
-def _judged(targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    """Leave out init containers and sidecars, which get no device; but judge at least one."""
-    return tuple(target for target in targets if target.kind == "app") or targets
 
 
 def _worst(problems: Iterator[Verdict]) -> Verdict | None:

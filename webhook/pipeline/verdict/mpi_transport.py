@@ -16,11 +16,10 @@ With GPUs the traffic is mostly NCCL's, whatever MPI uses: Horovod's own mpirun 
 from __future__ import annotations
 
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.scope import Target
 from webhook.fabric import rdma_off
 from webhook.mpi.launches import parameters_of
 from webhook.mpi.roles import speaks_of_mpi
-from webhook.pipeline.verdict.seen import Seen
+from webhook.pipeline.verdict.seen import Seen, SeenTarget
 
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
@@ -43,24 +42,23 @@ REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
 _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
-def judge(seen: Seen, target: Target) -> Verdict | None:
+def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what keeps a target's ranks off RDMA, None if nothing does that can be seen."""
-    scope, path = seen.scope, target.path
     if seen.has_gpu:
         return None
-    own = scope.env.of(path)
+    scope, own, name, path = seen.scope, one.own, one.target.name, one.target.path
     unsure = None
     for given in parameters_of(scope.commands, path, own):
         pml, btl = given.get("pml"), given.get("btl") or ""
         if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
-            message = f"{target.name} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
+            message = f"{name} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
             return Verdict.of(MPI_OVER_TCP, message)
         if pml in ("ob1", "^ucx"):
-            message = f"{target.name} runs Open MPI with pml {pml}, which may lack RDMA: remove it"
+            message = f"{name} runs Open MPI with pml {pml}, which may lack RDMA: remove it"
             unsure = unsure or Verdict.of(MPI_OB1, message)
     tls = rdma_off.ucx_tls_without_rdma(own)
     # Not by its variables, some of which are ours.
     if tls and speaks_of_mpi(scope.original, path, scope.commands, {}):
-        message = f"{target.name} runs MPI over UCX with UCX_TLS={tls:.40}: remove it"
+        message = f"{name} runs MPI over UCX with UCX_TLS={tls:.40}: remove it"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure

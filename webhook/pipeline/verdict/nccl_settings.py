@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.scope import Target
 from webhook.fabric import rdma_off
-from webhook.fabric.rdma_off import Own
 from webhook.mutations.env.user_values import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, NIXL
-from webhook.pipeline.verdict.seen import Seen
-from webhook.pod.container_env import has_env_from
+from webhook.pipeline.verdict.seen import Seen, SeenTarget
 
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
@@ -21,26 +18,26 @@ ENV_UNSEEN = Reason(
 )  # fmt: skip
 REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
+#: The variables that these functions look at.
+_TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", rdma_off.IB_HCA, "UCX_TLS"})
 #: NCCL compares without regard to case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
-def judge(seen: Seen, target: Target) -> Verdict | None:
+def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what a target's variables say against RDMA, None if nothing."""
-    own = seen.scope.env.of(target.path)
-    if own:
-        found = _switched_off(seen, target, own) or _by_plugin(target, own)
+    if not _TELLING.isdisjoint(one.own):
+        found = _switched_off(seen, one) or _by_plugin(one)
         if found is not None:
             return found
-    if has_env_from(seen.pod, target.path):
-        return Verdict.of(
-            ENV_UNSEEN, f"envFrom of {target.name} may set variables that turn RDMA off"
-        )
+    if seen.scope.env.has_env_from(one.target.path):
+        message = f"envFrom of {one.target.name} may set variables that turn RDMA off"
+        return Verdict.of(ENV_UNSEEN, message)
     return None
 
 
-def _switched_off(seen: Seen, target: Target, own: Own) -> Verdict | None:
-    name = target.name
+def _switched_off(seen: Seen, one: SeenTarget) -> Verdict | None:
+    name, own = one.target.name, one.own
     disabled, socket = rdma_off.nccl_ib_disabled(own), rdma_off.nccl_net_socket(own)
     if disabled:
         return Verdict.of(IB_DISABLED, f"{name} sets NCCL_IB_DISABLE={disabled}: remove it")
@@ -52,17 +49,16 @@ def _switched_off(seen: Seen, target: Target, own: Own) -> Verdict | None:
         message = f"{name} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
         return Verdict.of(HCA_ELSEWHERE, message)
     tls = rdma_off.ucx_tls_without_rdma(own)
-    if tls and rdma_off.uses_nixl(seen.scope.commands.text(target.path), own):
+    if tls and rdma_off.uses_nixl(one.command, own):
         message = f"{name} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove it"
         return Verdict.of(NIXL, message)
     return None
 
 
-def _by_plugin(target: Target, own: Own) -> Verdict | None:
+def _by_plugin(one: SeenTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
-        value = own.get(name) or ""
+        value = one.own.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
-            return Verdict.of(
-                NET_PLUGIN, f"{target.name} sets {name}={value:.40}: that plugin may not use RDMA"
-            )
+            told = f"{one.target.name} sets {name}={value:.40}"
+            return Verdict.of(NET_PLUGIN, f"{told}: that plugin may not use RDMA")
     return None

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.scope import Target
-from webhook.pipeline.verdict.seen import Seen
+from webhook.pipeline.verdict.seen import Seen, SeenTarget
 
 PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
@@ -33,14 +32,14 @@ _TCP = {
 }
 
 
-def judge(seen: Seen, target: Target) -> Verdict | None:
+def judge(_: Seen, one: SeenTarget) -> Verdict | None:
     """Return that a target's parameter server uses TCP, None if it has RDMA or is not one."""
-    own, text = seen.scope.env.of(target.path), seen.scope.commands.text(target.path)
+    own, text = one.own, one.command
     if _SIGNS.isdisjoint(own) and _LAUNCHER not in text:
         return None
     if "horovod" in text or any(name in text for name in _TCP) or _has_rdma(own):
         return None
-    message = f"{target.name} uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+    message = f"{one.target.name} uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
     return Verdict.of(PS_LITE_OVER_TCP, message)
 
 

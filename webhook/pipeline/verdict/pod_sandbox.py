@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.decision.outcome import Reason, Verdict
 from webhook.pipeline.verdict.seen import Seen
-from webhook.pod.runtime_class import runs_in_gvisor, runs_in_kata
+from webhook.pod.runtime_class import is_gvisor, is_kata
 
 GVISOR = Reason("GvisorSandbox", "gVisor's kernel has no RDMA devices.", rdma="no")
 KATA = Reason(
@@ -18,10 +18,10 @@ REASONS = (GVISOR, KATA)
 def judge(seen: Seen) -> Verdict | None:
     """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
     name = seen.pod["spec"].get("runtimeClassName")
-    if runs_in_gvisor(seen.pod):
+    if is_gvisor(name):
         message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
         return Verdict.of(GVISOR, message)
-    if runs_in_kata(seen.pod):
+    if is_kata(name):
         message = f"runtimeClassName {name} is Kata, where only a NIC that is passed through works"
         return Verdict.of(KATA, message)
     return None

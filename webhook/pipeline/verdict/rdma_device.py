@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from webhook.decision.annotations import FABRIC
 from webhook.decision.outcome import Reason, Verdict
-from webhook.decision.resources import is_rdma
+from webhook.decision.resources import amounts_of, is_rdma
 from webhook.decision.scope import Target
 from webhook.fabric.records import Fabric
-from webhook.pipeline.verdict.seen import Seen
-from webhook.pod.manifest import mapping
+from webhook.pipeline.verdict.seen import Seen, SeenTarget
 from webhook.pod.quantity import is_zero
 from webhook.pod.volumes import mounted_path
 
@@ -53,48 +50,40 @@ REASONS = (
 )
 
 
-def judge(seen: Seen, target: Target) -> Verdict | None:
+def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what is wrong with a target's device, None if nothing is."""
-    own = _requested(seen, target)
-    fabric = seen.fabric
+    own, fabric = _requested(seen, one), seen.fabric
     if fabric is None:
-        return _without_fabric(seen, target, own)
+        return _without_fabric(seen, one, own)
     known = {resource.name for resource in fabric.resources}
-    listed = known.intersection(own)
+    listed = [name for name in own if name in known]
     if listed:
-        return _offered(seen, fabric, sorted(listed))
+        return _offered(seen, fabric, listed)
     if own:
-        message = (
-            f"{target.name} requests {own[0]}, not a resource of fabric {fabric.name}: remove it"
-        )
+        told = f"{one.target.name} requests {own[0]}"
+        message = f"{told}, not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if not fabric.inject_resources or (seen.privileged(target) and fabric.mode != "sr-iov"):
+    if not fabric.inject_resources or (one.privileged and fabric.mode != "sr-iov"):
         return _inhabited(seen, fabric)
-    return _missing(seen, target, fabric)
+    return _missing(seen, one.target, fabric)
 
 
-def _requested(seen: Seen, target: Target) -> list[str]:
+def _requested(seen: Seen, one: SeenTarget) -> list[str]:
     """List the RDMA resources above zero that a target has after the patch."""
-    path = (*target.path, "resources")
-    amounts: dict[str, Any] = {
-        **mapping(seen.pod, (*path, "requests")),
-        **mapping(seen.pod, (*path, "limits")),
-    }
     fabrics = seen.scope.fabrics
     return sorted(
         name
-        for name, amount in amounts.items()
+        for name, amount in amounts_of(one.manifest).items()
         if "/" in name and is_rdma(name, fabrics) and not is_zero(amount)
     )
 
 
-def _without_fabric(seen: Seen, target: Target, own: list[str]) -> Verdict:
+def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
     why = seen.standing.why
     assert why is not None  # a pod with targets but without a fabric is always told why
     if own and not seen.standing.foreign:
-        message = (
-            f"{target.name} requests {own[0]}, which no fabric has: remove it, or set {FABRIC}"
-        )
+        told = f"{one.target.name} requests {own[0]}"
+        message = f"{told}, which no fabric has: remove it, or set {FABRIC}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(why, seen.standing.message)
 

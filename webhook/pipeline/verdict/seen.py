@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webhook.decision.draft import Draft
@@ -15,12 +15,38 @@ from webhook.pipeline.surroundings import Surroundings
 from webhook.pod.manifest import PodManifest, flag, mapping
 
 
+class SeenTarget(NamedTuple):
+    """A target after the patch."""
+
+    target: Target
+    #: The container after the patch.
+    manifest: dict[str, Any]
+    #: Its `env` and the words of its command, as the user wrote them.
+    own: Mapping[str, str | None]
+    command: str
+
+    @classmethod
+    def of(cls, target: Target, pod: PodManifest, scope: Scope) -> SeenTarget:
+        """Return what is seen of a target in the pod after all mutations."""
+        path = target.path
+        return cls(target, mapping(pod, path), scope.env.of(path), scope.commands.text(path))
+
+    @property
+    def privileged(self) -> bool:
+        """Whether it sees all devices of the node."""
+        return flag(self.manifest, ("securityContext", "privileged"), self.target.path)
+
+
 class Seen(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
     pod: PodManifest
     scope: Scope
     standing: Standing
+    #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another.
+    fabric: Fabric | None
+    #: The targets that are judged.
+    targets: tuple[SeenTarget, ...]
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
     around: Surroundings
@@ -30,21 +56,25 @@ class Seen(NamedTuple):
     @classmethod
     def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
         """Return what is seen of a pod after all mutations."""
-        scope, standing, inventory = examined.scope, examined.standing, examined.inventory
-        has_gpu = any(one.gpus or one.shared_gpu for one in scope.targets) or scope.has_gpu
-        outcomes = tuple(draft.outcomes)
-        return cls(draft.pod, scope, standing, outcomes, inventory, around, has_gpu)
-
-    @property
-    def fabric(self) -> Fabric | None:
-        """The fabric whose NIC the pod uses; None if it is unknown, or the NIC is another."""
-        return None if self.standing.foreign else self.scope.fabric
+        scope, standing = examined.scope, examined.standing
+        return cls(
+            pod=draft.pod,
+            scope=scope,
+            standing=standing,
+            fabric=None if standing.foreign else scope.fabric,
+            targets=tuple([SeenTarget.of(one, draft.pod, scope) for one in _judged(scope)]),
+            outcomes=tuple(draft.outcomes),
+            inventory=examined.inventory,
+            around=around,
+            has_gpu=any(one.gpus or one.shared_gpu for one in scope.targets) or scope.has_gpu,
+        )
 
     @property
     def annotations(self) -> Mapping[str, Any]:
         """The pod's annotations after the patch."""
         return mapping(self.pod, ("metadata", "annotations"))
 
-    def privileged(self, target: Target) -> bool:
-        """Return whether a target sees all devices of the node."""
-        return flag(self.pod, (*target.path, "securityContext", "privileged"))
+
+def _judged(scope: Scope) -> Sequence[Target]:
+    """Leave out init containers and sidecars, which get no device; but judge at least one."""
+    return [target for target in scope.targets if target.kind == "app"] or scope.targets
