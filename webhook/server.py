@@ -14,7 +14,6 @@ until the API server closes them.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -57,6 +56,7 @@ from webhook.transport.accept import Accepting
 from webhook.transport.budget import Budget, Limits
 from webhook.transport.connection import Connection
 from webhook.transport.process import (
+    collect_rarely,
     descriptors,
     keep_memory_private,
     raise_descriptors,
@@ -67,9 +67,6 @@ from webhook.transport.process import (
 #: busy, the p99 of /mutate at 100 requests/s is 20 to 40 ms; with Python's default switch interval
 #: of 5 ms it is 0.6 to 0.9 s.
 SWITCH_SECONDS = 0.0005
-#: By default Python collects garbage after 700 new objects, which is twice in every request.
-COLLECT_AFTER = (50_000, 20, 100)
-
 
 _MIB = 1 << 20
 #: The memory that the connections of each listener may hold, chosen so that no client can take
@@ -189,10 +186,7 @@ class WebhookServer:
 
     def _started(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        gc.collect()
-        gc.freeze()  # all objects so far stay for good: the collector need not visit them again
-        # A review makes thousands of objects without cycles, freed as soon as it is answered.
-        gc.set_threshold(*COLLECT_AFTER)
+        collect_rarely()  # all objects so far stay for good
         for source in self._kept_up:
             source.start()  # may need the API server; the listeners are up and do not wait for it
         self.log.write("info", "serving", ports=self.ports)

@@ -7,11 +7,13 @@ import sys
 from importlib.metadata import version
 
 from tests.benchmarks import decide, facts, hostile, previews, serving, worst
+from webhook.transport.process import collect_rarely
 
 
 def main() -> int:
     """Print the table; exit with 1 if a goal was missed."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "orjson"))
+    collect_rarely()  # as `serve` does
     print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
     rows = [*decide.run(), *worst.run(), *serving.run(), *previews.run(), *facts.run()]
     rows += hostile.run()
