@@ -46,13 +46,13 @@ class LocatedData:
 
     def line(self, path: Path) -> int:
         """Return the line of the value at a path, or of the nearest existing value around it."""
-        node, line = self.data, self.first_line
+        node, offset = self.data, None
         for step in path:
             known = self.places.get(id(node), {})
             if step not in known:
                 break
-            node, line = node[step], self.lines.line(known[step])
-        return line
+            node, offset = node[step], known[step]
+        return self.first_line if offset is None else self.lines.line(offset)
 
 
 def read_file(path: File, limits: TextLimits) -> bytes:
