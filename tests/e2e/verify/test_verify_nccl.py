@@ -92,13 +92,14 @@ def test_images_that_lack_something(lab: Lab, start: Start) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_more_gpus_than_a_node_has(lab: Lab, start: Start) -> None:
-    """Workers that no node has room for are explained as `why` explains them."""
-    run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--gpus", "64", "--timeout", "10s")
+def test_gpus_that_no_node_has(lab: Lab, start: Start) -> None:
+    """Workers that fit nowhere are explained as `why` explains them."""
+    options = ("--gpu-resource", "lab.invalid/gpu", "--timeout", "9s")
+    run = start("--image", lab.mpi, *STAND_IN, "-o", "json", *options)
     code, out = run.ended()
     assert code == 3, run.told
     form = json.loads(out)
-    assert (form["verdict"], form["code"]) == ("inconclusive", "Insufficient")
+    assert (form["verdict"], form["code"]) == ("inconclusive", "OfferedNowhere")
     assert (lab.pods(), jobs(lab)) == ([], "")
 
 
