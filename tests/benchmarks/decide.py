@@ -142,17 +142,18 @@ def _node(number: int) -> dict[str, Any]:
 FABRICS = """
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: h100-ib
-  match: {gpuProducts: ["NVIDIA-H100-*"]}
-  resources: [{name: rdma/hca}]
-  hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
-  socketInterface: eth0
-  env: {NCCL_DEBUG: WARN}
-- name: a100-ib
-  match: {gpuProducts: ["NVIDIA-A100-*", "A100-*"]}
-  resources: [{name: rdma/hca_a100}]
-  hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
-  socketInterface: eth0
-  env: {NCCL_DEBUG: WARN}
+spec:
+  fabrics:
+  - name: h100-ib
+    match: {gpuProducts: ["NVIDIA-H100-*"]}
+    resources: [{name: rdma/hca}]
+    hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
+    socketInterface: eth0
+    env: {NCCL_DEBUG: WARN}
+  - name: a100-ib
+    match: {gpuProducts: ["NVIDIA-A100-*", "A100-*"]}
+    resources: [{name: rdma/hca_a100}]
+    hcas: [mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7]
+    socketInterface: eth0
+    env: {NCCL_DEBUG: WARN}
 """

@@ -250,11 +250,12 @@ def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
 SITE = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: ours
-  match: {gpuResources: [nvidia.com/v100]}
-  resources: [{name: rdma/ours}]
-  hcas: [mlx5_0]
+spec:
+  fabrics:
+  - name: ours
+    match: {gpuResources: [nvidia.com/v100]}
+    resources: [{name: rdma/ours}]
+    hcas: [mlx5_0]
 """
 
 

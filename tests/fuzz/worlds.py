@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-_HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+from tests.fabrics_file import below_spec
+
 FABRICS: tuple[str, ...] = tuple(
-    _HEAD + text.lstrip("\n")
+    below_spec(text.lstrip("\n"))
     for text in (
         "fabrics: []\n",
         """

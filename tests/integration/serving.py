@@ -31,13 +31,14 @@ SECRET = "hunter2-is-the-password"
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: ib
-  match: {gpuResources: [nvidia.com/gpu]}
-  resources: [{name: rdma/hca}]
-  linkLayer: InfiniBand
-  rateGbps: 100
-  hcas: [mlx5_0]
+spec:
+  fabrics:
+  - name: ib
+    match: {gpuResources: [nvidia.com/gpu]}
+    resources: [{name: rdma/hca}]
+    linkLayer: InfiniBand
+    rateGbps: 100
+    hcas: [mlx5_0]
 """
 #: A timeout that no preview reaches, and a priority with which it gets processor time however
 #: busy the machine is.

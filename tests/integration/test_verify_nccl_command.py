@@ -25,12 +25,13 @@ LABEL = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
 MANY_GPUS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: mixed
-  match: {gpuResources: [nvidia.com/h100, nvidia.com/h200]}
-  linkLayer: InfiniBand
-  resources: [{name: rdma/a}]
-  hcas: [mlx5_0]
+spec:
+  fabrics:
+  - name: mixed
+    match: {gpuResources: [nvidia.com/h100, nvidia.com/h200]}
+    linkLayer: InfiniBand
+    resources: [{name: rdma/a}]
+    hcas: [mlx5_0]
 """
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.fabrics_file import below_spec
 from webhook.config.load import parse_fabrics
 from webhook.decision.annotations import ENABLE, FABRIC
 from webhook.decision.facts import Facts
@@ -14,7 +15,6 @@ from webhook.fabric.records import Fabrics
 
 Strategy = st.SearchStrategy
 
-_HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 _FILES = (
     "fabrics: []\n",
     """
@@ -62,7 +62,7 @@ fabrics:
 )
 #: Configurations that differ in everything that affects a pod.
 CONFIGURATIONS: tuple[Fabrics, ...] = tuple(
-    parse_fabrics(_HEAD + text, "fabrics.yaml").fabrics for text in _FILES
+    parse_fabrics(below_spec(text), "fabrics.yaml").fabrics for text in _FILES
 )
 
 

@@ -31,15 +31,16 @@ from webhook.pipeline.decide import decide
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-defaults: {fabric: v100-ib}
-nvlink: {allowNamespaces: [lab]}
-fabrics:
-- name: v100-ib
-  match: {gpuResources: [nvidia.com/v100, nvidia.com/gpu]}
-  resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
-  hcas: [mlx5_0, mlx5_1]
-  socketInterface: eth0
-  sharedMemory: 16Gi
+spec:
+  defaults: {fabric: v100-ib}
+  nvlink: {allowNamespaces: [lab]}
+  fabrics:
+  - name: v100-ib
+    match: {gpuResources: [nvidia.com/v100, nvidia.com/gpu]}
+    resources: [{name: rdma/rdma_v100, aliases: [rdma/hca]}]
+    hcas: [mlx5_0, mlx5_1]
+    socketInterface: eth0
+    sharedMemory: 16Gi
 """
 
 

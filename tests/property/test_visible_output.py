@@ -104,7 +104,7 @@ def test_what_is_said_of_a_fabrics_file_is_visible(key: str, value: str, form: s
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", key: 1}
     with TemporaryDirectory() as folder:
         name = Path(folder, "\x1b\u202e.yaml")
-        name.write_text(json.dumps({**head, "fabrics": [fabric]}), encoding="utf-8")
+        name.write_text(json.dumps({**head, "spec": {"fabrics": [fabric]}}), encoding="utf-8")
         assert hidden("".join(run("check-config", "-o", form, str(name)))) == []
         assert hidden("".join(run("preview", "-c", str(name), str(EXAMPLE)))) == []
 

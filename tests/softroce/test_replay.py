@@ -92,7 +92,7 @@ def fabric(
     configuration = _plugin_configuration(folder)
     transcript.add("# the plugin's configuration", configuration)
     node.start_plugin(configuration)
-    (found,) = yaml.safe_load(ran.stdout)["fabrics"]
+    (found,) = yaml.safe_load(ran.stdout)["spec"]["fabrics"]
     assert found["hostSocketInterface"] == "eth0"
     (resource,) = found["resources"]
     cluster.processes.until(

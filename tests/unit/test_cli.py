@@ -18,12 +18,13 @@ from webhook.yamltext.documents import read_documents
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: v100-ib
-  match: {gpuResources: [nvidia.com/v100]}
-  resources: [{name: rdma/rdma_v100}]
-  linkLayer: InfiniBand
-  hcas: [mlx5_0]
+spec:
+  fabrics:
+  - name: v100-ib
+    match: {gpuResources: [nvidia.com/v100]}
+    resources: [{name: rdma/rdma_v100}]
+    linkLayer: InfiniBand
+    hcas: [mlx5_0]
 """
 POD = """\
 apiVersion: v1
@@ -611,9 +612,9 @@ def test_check_config_of_a_config_map(shell: Shell) -> None:
     answer = shell("check-config", "map.yaml")
     assert answer.code == 1
     assert answer.out.splitlines()[0] == (
-        "map.yaml:11: error: fabrics[0].hca: unknown field (did you mean hcas?)"
+        "map.yaml:12: error: spec.fabrics[0].hca: unknown field (did you mean hcas?)"
     )
-    assert held.splitlines()[10] == "      hca: [mlx5_0]"
+    assert held.splitlines()[11] == "        hca: [mlx5_0]"
 
 
 def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
@@ -634,14 +635,14 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     answer = shell("check-config", "bad.yaml")
     assert answer.code == 1
     *findings, summary = answer.out.splitlines()
-    assert findings[0].startswith("bad.yaml:7: error: fabrics[0].linkLayer: ")
+    assert findings[0].startswith("bad.yaml:8: error: spec.fabrics[0].linkLayer: ")
     assert summary == f"✘ bad.yaml: {len(findings)} errors, 0 warnings"
     told = json.loads(shell("check-config", "-o", "json", "bad.yaml").out)
     assert told["valid"] is False
     assert told["findings"][0] == {
         "severity": "error",
-        "path": "fabrics[0].linkLayer",
-        "line": 7,
+        "path": "spec.fabrics[0].linkLayer",
+        "line": 8,
         "message": findings[0].partition("linkLayer: ")[2],
         "column": None,
         "file": "bad.yaml",
@@ -704,6 +705,29 @@ def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
     assert answer.out.splitlines()[-1] == "! odd.yaml: 1 fabric, 0 errors, 2 warnings"
     assert " 0 warnings" not in answer.out
     assert shell("check-config", "--strict", "odd.yaml").code == 1
+
+
+def test_check_config_converts_the_form_of_the_first_version(shell: Shell) -> None:
+    """The result is printed; it is valid, without the warning that the old form gets."""
+    flat = FABRICS.replace("spec:\n", "").replace("\n  ", "\n")
+    shell.file("old.yaml", flat)
+    old = shell("check-config", "old.yaml")
+    assert (old.code, "--convert" in old.out.splitlines()[0]) == (0, True)
+    converted = shell("check-config", "--convert", "old.yaml")
+    assert (converted.code, converted.err) == (0, "")
+    assert converted.out == FABRICS.replace("spec:", "metadata:\n  name: default\nspec:")
+    shell.file("new.yaml", converted.out)
+    assert shell("check-config", "--strict", "new.yaml").code == 0
+    assert shell("check-config", "--convert", "new.yaml").out == converted.out
+
+
+def test_check_config_converts_one_file(shell: Shell) -> None:
+    """Several files, a file of another kind, and a missing file give one line each."""
+    shell.file("pod.yaml", "kind: Pod\n")
+    for code, *files in ((2, "fabrics.yaml", "pod.yaml"), (1, "pod.yaml"), (2, "missing.yaml")):
+        answer = shell("check-config", "--convert", *files)
+        assert (answer.code, answer.out) == (code, "")
+        assert answer.err.startswith("rdma-webhook: error: ")
 
 
 def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.cli.common_options import add_files, add_form, given_files
-from webhook.cli.output import say, write_json, write_lines
+from webhook.cli.output import say, write, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
-from webhook.config.load import LIMITS, Loaded, parse_fabrics
+from webhook.config.load import LIMITS, Loaded, object_text, parse_fabrics
 from webhook.config.yaml_file import decode, read_file
+from webhook.errors import DocumentError
 from webhook.visible import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
@@ -21,6 +22,7 @@ _STDIN = "<stdin>"
 _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl -n rdma-webhook get configmap rdma-webhook-fabrics -o yaml | rdma-webhook check-config -
+  rdma-webhook check-config --convert old.yaml > fabrics.yaml
 
 exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warnings),
 2 wrong usage, or a file that cannot be read
@@ -47,12 +49,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add_files(command, "a fabrics file, a ConfigMap that holds one, or - for standard input")
     add("--strict", action="store_true", help="treat warnings as errors")
+    add("--convert", action="store_true", help="print the file in the form of this version")
     add_form(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings in fabrics files, and return the exit code."""
     files = given_files(arguments, "rdma-webhook check-config")
+    if arguments.convert:
+        return _convert(files)
     checked = [found for given in files if (found := _checked(given))]
     readable = len(checked) == len(files)
     if checked and arguments.output == "json":
@@ -65,13 +70,39 @@ def run(arguments: argparse.Namespace) -> int:
     return _INVALID if wrong else _VALID
 
 
-def _checked(given: str) -> _Checked | None:
-    """Check one file; if it cannot be read, print why and return None."""
-    name = _STDIN if given == "-" else given
+def _convert(files: Sequence[str]) -> int:
+    """Print one file in the form of this version, and return the exit code."""
+    if len(files) > 1:
+        raise DocumentError(f"--convert takes one file, not {len(files)}")
+    (given,) = files
+    text = _text(given)
+    if text is None:
+        return _UNREADABLE
     try:
-        text = decode(_data(given), name)
+        write(object_text(text, _name(given)))
     except InvalidConfiguration as error:
         say("error", str(error))
+        return _INVALID
+    return _VALID
+
+
+def _name(given: str) -> str:
+    return _STDIN if given == "-" else given
+
+
+def _text(given: str) -> str | None:
+    """Return the text of a file; if it cannot be read, print why and return None."""
+    try:
+        return decode(_data(given), _name(given))
+    except InvalidConfiguration as error:
+        say("error", str(error))
+        return None
+
+
+def _checked(given: str) -> _Checked | None:
+    """Check one file; if it cannot be read, print why and return None."""
+    name, text = _name(given), _text(given)
+    if text is None:
         return None
     try:
         found: Loaded | InvalidConfiguration = parse_fabrics(text, name)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 
-from webhook.config.model import DefaultsEntry, FabricConfiguration, FabricEntry, ResourceEntry
+from webhook.config.model import (
+    API_VERSION,
+    KIND,
+    DefaultsEntry,
+    FabricConfigurationSpec,
+    FabricEntry,
+    ResourceEntry,
+)
 from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
 from webhook.fabric.globs import Globs
@@ -14,7 +21,7 @@ from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, inde
 _HASH_DIGITS = 12
 
 
-def compile_fabrics(model: FabricConfiguration) -> Fabrics:
+def compile_fabrics(model: FabricConfigurationSpec) -> Fabrics:
     """Compile a file that all rules accept."""
     return index(
         tuple(_fabric(fabric) for fabric in model.fabrics),
@@ -26,7 +33,7 @@ def compile_fabrics(model: FabricConfiguration) -> Fabrics:
     )
 
 
-def config_hash(model: FabricConfiguration) -> str:
+def config_hash(model: FabricConfigurationSpec) -> str:
     """Hash the meaning of the file, without comments and whatever the order of its keys.
 
     What equals a default is left out, so that a version with a new field hashes old files alike.
@@ -40,7 +47,8 @@ def config_hash(model: FabricConfiguration) -> str:
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
             written["socketInterface"] = fabric.socket_interface
-    meaning = json.dumps(meant, sort_keys=True)
+    # The first version had these two in the model.
+    meaning = json.dumps({"apiVersion": API_VERSION, "kind": KIND, **meant}, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from webhook.config.model import FabricConfiguration
+from webhook.config.model import FabricConfigurationSpec
 from webhook.yamltext.edit.write import flow
 from webhook.yamltext.mistakes import misread_key
 
@@ -198,7 +198,7 @@ def _unknown(place: tuple[int | str, ...]) -> str:
     if written := misread_key(word):
         return f"unknown field: {written}"
     if elsewhere:
-        return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'the top level'}"
+        return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'spec'}"
     return f"unknown field{meant(word, known) or ': the fields here are ' + ', '.join(known)}"
 
 
@@ -219,7 +219,7 @@ def _parent(row: Row) -> str:
 @cache
 def rows() -> tuple[Row, ...]:
     """Return all fields of the file in the order of the models, each before the fields below it."""
-    return tuple(_rows("", FabricConfiguration))
+    return tuple(_rows("", FabricConfigurationSpec))
 
 
 def _rows(home: str, model: type[BaseModel]) -> Iterator[Row]:

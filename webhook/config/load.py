@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
 from webhook.config.config_map import Held, held_file
-from webhook.config.explain import brief, explain, instead_of, intended, meant, shown
+from webhook.config.convert import converted
+from webhook.config.explain import brief, explain, intended, shown
 from webhook.config.findings import (
     Finding,
     InvalidConfiguration,
@@ -20,7 +21,14 @@ from webhook.config.findings import (
     foremost,
     refused,
 )
-from webhook.config.model import API_VERSION, KIND, Entry, FabricConfiguration, FabricEntry
+from webhook.config.model import (
+    API_VERSION,
+    KIND,
+    Entry,
+    FabricConfigurationSpec,
+    FabricEntry,
+)
+from webhook.config.object_form import CONVERT, Misplaced, ObjectForm, foreign, object_form
 from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
 from webhook.fabric.records import Fabrics
@@ -35,6 +43,10 @@ MOST_FABRICS = 4_000
 _LONGEST = 500
 #: The most unknown fields that are compared with known ones before anything is shown.
 _MOST_UNKNOWN = 100
+_FLAT = (
+    "has its fields at the top level, where the next version does not read them: "
+    f"`{CONVERT} FILE` puts them below spec"
+)
 _Entry = TypeVar("_Entry", bound=Entry)
 
 
@@ -79,34 +91,71 @@ def load_fabrics(path: File) -> Loaded:
 
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
-    name, document = _fabrics_document(text, name)
-    told: list[_Told] = []
-    try:
-        whole = _whole(FabricConfiguration.model_validate(document.data))
-        readings = _Readings(whole, whole, whole)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        told += [_Told("error", one["loc"], one) for one in wrong]
-        readings = _readings(document.data, wrong)
-    for rule in RULES:
-        problems = rule.check(readings.of(rule))
-        told += [_Told(rule.severity, path, message) for path, message in problems]
+    held, document = _fabrics_document(text, name)
+    name, form = held.name, object_form(document.data)
+    told = [*_misplaced(form.errors)]
+    if form.spec is None:
+        raise InvalidConfiguration(name, *_in_order(document, told))
+    _refuse_too_many(form, document, name)
+    if not form.home:
+        told.append(_Told("warning", (), _FLAT))
+    readings, found = _judged(form.spec)
+    told += [one._replace(path=(*form.home, *one.path)) for one in found]
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
     return Loaded(compile_fabrics(readings.sound.model), findings, text, more, name)
 
 
-def _fabrics_document(text: str, name: str) -> tuple[str, LocatedData]:
-    """Read the fabrics file, and return it with its name for messages."""
-    document = _only_document(Held(text, name))
-    held = held_file(document, text, name)
-    if held is not None:
-        name, document = held.name, _only_document(held)
-    told = list(_foreign(document))
+def _refuse_too_many(form: ObjectForm, document: LocatedData, name: str) -> None:
+    """Refuse a file whose check would take longer than a second."""
+    listed = form.spec.get("fabrics") if form.spec else None
+    if isinstance(listed, list) and len(listed) > MOST_FABRICS:
+        what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
+        raise refused(name, what, document.line((*form.home, "fabrics")))
+
+
+def _misplaced(errors: Iterable[Misplaced]) -> Iterator[_Told]:
+    return (_Told("error", path, message) for path, message in errors)
+
+
+def _judged(spec: dict[str, Any]) -> tuple[_Readings, list[_Told]]:
+    """Read the configuration and apply the rules; the paths begin below `spec`."""
+    told: list[_Told] = []
+    try:
+        whole = _whole(FabricConfigurationSpec.model_validate(spec))
+        readings = _Readings(whole, whole, whole)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)
+        told += [_Told("error", one["loc"], one) for one in wrong]
+        readings = _readings(spec, wrong)
+    for rule in RULES:
+        problems = rule.check(readings.of(rule))
+        told += [_Told(rule.severity, path, message) for path, message in problems]
+    return readings, told
+
+
+def object_text(text: str, name: str) -> str:
+    """Return the text of a fabrics file, or of the one that a ConfigMap holds, as an object.
+
+    Only the form of the first version is changed; see `webhook.config.convert`. Raises
+    InvalidConfiguration if it is not a fabrics file.
+    """
+    held, _ = _fabrics_document(text, name)
+    return converted(held.text, LIMITS)
+
+
+def _fabrics_document(text: str, name: str) -> tuple[Held, LocatedData]:
+    """Read the fabrics file; return its text, its name for messages, and its content."""
+    held = Held(text, name)
+    document = _only_document(held)
+    inner = held_file(document, text, name)
+    if inner is not None:
+        held, document = inner, _only_document(inner)
+    told = [*_misplaced(foreign(document.data))]
     if told:
-        raise InvalidConfiguration(name, *_in_order(document, told))
-    return name, document
+        raise InvalidConfiguration(held.name, *_in_order(document, told))
+    return held, document
 
 
 def _only_document(held: Held) -> LocatedData:
@@ -128,27 +177,10 @@ def _only_document(held: Held) -> LocatedData:
     document = documents[0]
     if not isinstance(document.data, dict):
         raise refused(name, f"is {shown(document.data)}, not a mapping", document.first_line)
-    listed = document.data.get("fabrics")
-    if isinstance(listed, list) and len(listed) > MOST_FABRICS:
-        what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
-        raise refused(name, what, document.line(("fabrics",)))
     return document
 
 
-def _foreign(document: LocatedData) -> Iterator[_Told]:
-    """Report a file of another kind or version; its other fields are then not checked."""
-    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        found = document.data.get(key)
-        if found == wanted:
-            continue
-        if found:
-            said = f"must be {wanted}, not {shown(found)}{meant(found, (wanted,))}"
-        else:
-            said = f"is missing: write {key}: {wanted}{instead_of(key, document.data)}"
-        yield _Told("error", (key,), said)
-
-
-def _whole(model: FabricConfiguration) -> Parts:
+def _whole(model: FabricConfigurationSpec) -> Parts:
     names = frozenset(fabric.name for fabric in model.fabrics)
     return Parts(model=model, positions=tuple(range(len(model.fabrics))), names=names)
 
@@ -157,7 +189,7 @@ def _readings(data: dict[str, Any], wrong: list[ErrorDetails]) -> _Readings:
     """Read a file that has wrong or unknown fields."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
-    head, _ = _read(FabricConfiguration, {**data, "fabrics": []})
+    head, _ = _read(FabricConfigurationSpec, {**data, "fabrics": []})
     assert head is not None
     readable, broken = {}, set()
     for place, raw in enumerate(fabrics):

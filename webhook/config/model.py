@@ -323,14 +323,8 @@ class FabricEntry(Entry):
     fields above."""
 
 
-class FabricConfiguration(Entry):
+class FabricConfigurationSpec(Entry):
     """The fabrics of a cluster, and how pods get at them."""
-
-    api_version: Literal["rdma.lab/v1alpha1"]
-    """Always `rdma.lab/v1alpha1`."""
-
-    kind: Literal["FabricConfiguration"]
-    """Always `FabricConfiguration`."""
 
     defaults: DefaultsEntry = _always(DefaultsEntry())
     """What holds for all pods, whatever their fabric."""
@@ -343,3 +337,22 @@ class FabricConfiguration(Entry):
 
     fabrics: list[FabricEntry]
     """The fabrics; `[]` if there are none yet."""
+
+
+class FabricConfiguration(Entry):
+    """The whole object, as the JSON Schema describes it; `webhook.config.load` reads the spec."""
+
+    api_version: Literal["rdma.lab/v1alpha1"]
+    """Always `rdma.lab/v1alpha1`."""
+
+    kind: Literal["FabricConfiguration"]
+    """Always `FabricConfiguration`."""
+
+    metadata: dict[str, Any] = _always({})
+    """As of every Kubernetes object. The name is `default`; a file may leave it out."""
+
+    spec: FabricConfigurationSpec
+    """What the webhook is to know of the cluster's fabrics."""
+
+    status: dict[str, Any] = _always({})
+    """Written by the cluster, and ignored in a file."""

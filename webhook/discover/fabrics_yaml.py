@@ -10,6 +10,7 @@ from typing import Any
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
+from webhook.config.object_form import NAME
 from webhook.discover.fabric_plan import FabricPlan, Refused
 from webhook.discover.group import Group
 from webhook.discover.rails import rails_of
@@ -18,7 +19,8 @@ from webhook.visible import visible
 #: Words that YAML reads as text, and as nothing else.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_WIDEST = 100
+#: Columns of a line, without the indentation below `spec`.
+_WIDEST = 98
 
 
 def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
@@ -48,13 +50,13 @@ def _first_finding(text: str) -> tuple[int, str] | None:
     except InvalidConfiguration as error:
         findings = error.findings
     for found in findings:
-        place = re.match(r"fabrics\[(\d{1,6})\]", found.path)
+        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", found.path)
         return (int(place[1]) if place else 0), f"{found.path}: {found.message}"
     return None
 
 
 def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes: int) -> str:
-    lines = list(_head(plans, nodes))
+    lines = list(_defaults(plans))
     live = [
         place
         for place, one in enumerate(plans)
@@ -69,15 +71,21 @@ def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes:
             lines += (f"# {line}" for line in _fabric(one))
         else:
             lines += _fabric(one)
-    return "\n".join(lines) + "\n"
+    below = (f"  {line}" for line in lines)
+    return "\n".join([*_head(nodes), *below]) + "\n"
 
 
-def _head(plans: Sequence[FabricPlan | Refused], nodes: int) -> Iterator[str]:
+def _head(nodes: int) -> Iterator[str]:
     shown = f"{nodes} node{'s' * (nodes != 1)}"
     yield f"# Written by rdma-webhook discover from what tools showed of {shown}."
     yield "# Each comment says where a value comes from."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
+    yield f"metadata: {{name: {NAME}}}"
+    yield "spec:"
+
+
+def _defaults(plans: Sequence[FabricPlan | Refused]) -> Iterator[str]:
     if plans and all(unlimited_memlock(one.group) for one in plans):
         yield "# containerd has LimitMEMLOCK=infinity on all nodes"
         yield "defaults: {memlock: unlimited}"

@@ -21,14 +21,15 @@ _URL = Path(__file__).parents[3] / "manifests/overlays/url"
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-defaults: {defaults}
-fabrics:
-- name: v100-ib
-  match: {{gpuResources: [nvidia.com/v100]}}
-  resources: [{{name: rdma/rdma_v100}}]
-  linkLayer: InfiniBand
-  hcas: [mlx5_0]
-  socketInterface: eth0
+spec:
+  defaults: {defaults}
+  fabrics:
+  - name: v100-ib
+    match: {{gpuResources: [nvidia.com/v100]}}
+    resources: [{{name: rdma/rdma_v100}}]
+    linkLayer: InfiniBand
+    hcas: [mlx5_0]
+    socketInterface: eth0
 """
 _CALLS = 'rdma_webhook_requests_total{code="200",endpoint="mutate"}'
 

@@ -54,7 +54,7 @@ def generation(replica: Replica) -> float:
 def changed(rate: Any) -> str:
     """Write the fabrics with another rate."""
     document = yaml.safe_load(GOOD)
-    document["fabrics"][0]["rateGbps"] = rate
+    document["spec"]["fabrics"][0]["rateGbps"] = rate
     return yaml.safe_dump(document, sort_keys=False)
 
 

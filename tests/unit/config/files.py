@@ -28,9 +28,9 @@ def sriov(**fields: Any) -> dict[str, Any]:
 
 
 def text(*fabrics: Any, **top: Any) -> str:
-    """Write a fabrics file as JSON, which is YAML too."""
+    """Write a fabrics file as JSON, which is YAML too; `top` are fields beside its fabrics."""
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
-    return json.dumps({**head, "fabrics": list(fabrics), **top})
+    return json.dumps({**head, "spec": {"fabrics": list(fabrics), **top}})
 
 
 def findings(written: str) -> list[tuple[str, str, str]]:

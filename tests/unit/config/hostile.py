@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
+from tests.fabrics_file import HEAD
+
 ONE = f"{HEAD}fabrics:\n- name: a\n"
 _ITEMS = f"{HEAD}fabrics:\n"
 

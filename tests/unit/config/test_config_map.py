@@ -13,10 +13,11 @@ FILE = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
 
-fabrics:
-- name: ib
-  hcas: [mlx5_0]
-  resources: [{name: rdma/ib}]
+spec:
+  fabrics:
+  - name: ib
+    hcas: [mlx5_0]
+    resources: [{name: rdma/ib}]
 """
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fabrics}\ndata:\n"
 
@@ -56,10 +57,10 @@ def test_the_file_inside_is_loaded(written: str) -> None:
 def test_lines_and_columns_are_those_of_the_config_map() -> None:
     """An editor jumps to the right place, also for a text that is not YAML."""
     wrong = HEAD + block(FILE.replace("hcas", "hca"))
-    assert refused(wrong) == "map.yaml:11: fabrics[0].hca: unknown field (did you mean hcas?)"
-    assert wrong.splitlines()[10] == "      hca: [mlx5_0]"
-    assert refused(HEAD + block(FILE.replace("- name", "-name"))).startswith("map.yaml:10:5: ")
-    assert refused(wrong.replace("\n", "\r\n")).startswith("map.yaml:11: ")
+    assert refused(wrong) == "map.yaml:12: spec.fabrics[0].hca: unknown field (did you mean hcas?)"
+    assert wrong.splitlines()[11] == "        hca: [mlx5_0]"
+    assert refused(HEAD + block(FILE.replace("- name", "-name"))).startswith("map.yaml:11:7: ")
+    assert refused(wrong.replace("\n", "\r\n")).startswith("map.yaml:12: ")
 
 
 @pytest.mark.parametrize(

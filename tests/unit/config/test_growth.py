@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from tests.fabrics_file import HEAD, below_spec
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
@@ -127,7 +128,7 @@ def test_which_labels_tell_fabrics_apart(
         fabric("z", match={"gpuResources": ["x.io/gpu"]}),
         fabric("b", match={"nodeLabels": other}),
     )
-    assert [path for _, path, _ in findings(file)] == ([] if apart else ["fabrics[2].match"])
+    assert [path for _, path, _ in findings(file)] == ([] if apart else ["spec.fabrics[2].match"])
 
 
 def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
@@ -136,7 +137,9 @@ def test_globs_beyond_those_that_are_compared_tell_nothing() -> None:
     file = text(
         fabric(pin="always", nodeSelector={"k": "x"}, match={"nodeLabels": {"k": globs}}),
     )
-    assert [(severity, path) for severity, path, _ in findings(file)] == [("warning", "fabrics")]
+    assert [(severity, path) for severity, path, _ in findings(file)] == [
+        ("warning", "spec.fabrics")
+    ]
     assert findings(file)[0][2].startswith("52 different globs with wildcards, of which only 50 ")
 
 
@@ -146,8 +149,8 @@ def test_a_label_that_no_value_can_have_is_not_searched() -> None:
         fabric(pin="always", nodeSelector={"k": "a" * 64}, match={"nodeLabels": {"k": "*a" * 150}})
     )
     assert {path for _, path, _ in findings(file)} == {
-        "fabrics[0].match.nodeLabels.k[0]",
-        "fabrics[0].nodeSelector.k",
+        "spec.fabrics[0].match.nodeLabels.k[0]",
+        "spec.fabrics[0].nodeSelector.k",
     }
 
 
@@ -204,6 +207,7 @@ def test_a_file_is_bounded() -> None:
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, of which a hundred are shown."""
-    loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
+    flat = hostile.MANY["fabrics on one GPU resource"](4000)
+    loaded = parse_fabrics(below_spec(flat.removeprefix(HEAD)), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
     assert loaded.more == More(warnings=2 * 4000 - 1 - MOST)

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.fabrics_file import HEAD, below_spec
 from tests.unit.config.files import fabric, findings, text
 from webhook.config.findings import Finding, InvalidConfiguration
 from webhook.config.load import load_fabrics, parse_fabrics
 from webhook.errors import ConfigError
-
-HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 
 
 def refused(written: str) -> str:
@@ -24,9 +23,8 @@ def refused(written: str) -> str:
 
 def test_every_error_is_told_with_file_line_path_value_and_remedy() -> None:
     """One run shows all errors in the order of their lines; warnings are kept separate."""
-    written = (
-        HEAD
-        + """\
+    written = below_spec(
+        """\
 defaults:
   fabric: v100
   hcol: off
@@ -43,34 +41,36 @@ fabrics:
 """
     )
     assert refused(written).splitlines() == [
-        "f.yaml:4: defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?)",
-        "f.yaml:5: defaults.hcol: unknown field (did you mean hcoll?)",
-        "f.yaml:8: fabrics[0].hca: unknown field (did you mean hcas?)",
+        "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?)",
+        "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
+        "f.yaml:9: spec.fabrics[0].hca: unknown field (did you mean hcas?)",
         (
-            "f.yaml:9: fabrics[0].linkLayer: 'infiniband' must be InfiniBand or Ethernet "
+            "f.yaml:10: spec.fabrics[0].linkLayer: 'infiniband' must be InfiniBand or Ethernet "
             "(did you mean InfiniBand?)"
         ),
         (
-            "f.yaml:11: fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin "
+            "f.yaml:12: spec.fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin "
             "accepts only letters, digits and _, such as rdma/rdma_v100"
         ),
         (
-            "f.yaml:12: fabrics[0].resources[0].count: 'many' must be a whole number from 1 to "
-            "1000, or per-gpu"
+            "f.yaml:13: spec.fabrics[0].resources[0].count: 'many' must be a whole number from 1 "
+            "to 1000, or per-gpu"
         ),
-        "f.yaml:15: fabrics[1].hcas: device names differ between pods in mode sr-iov: remove it",
+        (
+            "f.yaml:16: spec.fabrics[1].hcas: device names differ between pods in mode sr-iov: "
+            "remove it"
+        ),
     ]
     with pytest.raises(ConfigError) as caught:
         parse_fabrics(written, "f.yaml")
     assert isinstance(caught.value, InvalidConfiguration)
     assert [found.line for found in caught.value.findings if found.severity == "warning"] == [
-        13
+        14
     ] * 2
 
 
-SEVERAL = (
-    HEAD
-    + """\
+SEVERAL = below_spec(
+    """\
 fabrics:
 - name: a
   rack: 7
@@ -101,13 +101,13 @@ def told(written: str) -> list[tuple[str, str, int | None]]:
 def test_an_unknown_field_hides_nothing() -> None:
     """Rules check a fabric, and compare it with others, as if it had no unknown field."""
     assert told(SEVERAL) == [
-        ("error", "fabrics[0].rack", 5),
-        ("error", "fabrics[0].hcas[0]", 7),
-        ("error", "fabrics[0].pin", 8),
-        ("error", "fabrics[0].resources[0].aliases[0]", 11),
-        ("warning", "fabrics[0].resources[0].gpusPerDevice", 12),
-        ("warning", "fabrics[1].match", 14),
-        ("error", "fabrics[1].resources[0].rack", 18),
+        ("error", "spec.fabrics[0].rack", 6),
+        ("error", "spec.fabrics[0].hcas[0]", 8),
+        ("error", "spec.fabrics[0].pin", 9),
+        ("error", "spec.fabrics[0].resources[0].aliases[0]", 12),
+        ("warning", "spec.fabrics[0].resources[0].gpusPerDevice", 13),
+        ("warning", "spec.fabrics[1].match", 15),
+        ("error", "spec.fabrics[1].resources[0].rack", 19),
     ]
 
 
@@ -118,9 +118,8 @@ def test_without_its_unknown_fields_a_file_has_the_same_findings() -> None:
     assert [(severity, path) for severity, path, _ in told(cleaned)] == known
 
 
-MISSPELLED = (
-    HEAD
-    + """\
+MISSPELLED = below_spec(
+    """\
 defaults: {fabric: b}
 fabrics:
 - name: a
@@ -142,10 +141,10 @@ fabrics:
 @pytest.mark.parametrize(
     ("right", "wrong", "path"),
     [
-        ("{gpuProducts: [A]}", "{gpuProduct: [A]}", "fabrics[0].match.gpuProduct"),
-        ("  match: {gpuProducts: [A]}", "  gpuProducts: [A]", "fabrics[0].gpuProducts"),
-        ("hcas: [mlx5_0]", "hca: [mlx5_0]", "fabrics[0].hca"),
-        ("resources: [{name: rdma/a}]", "resource: []", "fabrics[0].resource"),
+        ("{gpuProducts: [A]}", "{gpuProduct: [A]}", "spec.fabrics[0].match.gpuProduct"),
+        ("  match: {gpuProducts: [A]}", "  gpuProducts: [A]", "spec.fabrics[0].gpuProducts"),
+        ("hcas: [mlx5_0]", "hca: [mlx5_0]", "spec.fabrics[0].hca"),
+        ("resources: [{name: rdma/a}]", "resource: []", "spec.fabrics[0].resource"),
     ],
 )
 def test_a_misspelled_field_is_the_only_finding(right: str, wrong: str, path: str) -> None:
@@ -157,20 +156,20 @@ def test_a_misspelled_field_is_the_only_finding(right: str, wrong: str, path: st
 @pytest.mark.parametrize(
     ("wrong", "path"),
     [
-        ("defaults: {fabrc: b}", "defaults.fabrc"),
-        ("default: {fabric: b}", "default"),
-        ("defaults: {fabric: bb}", "defaults.fabric"),
-        ("defaults: {fabric: []}", "defaults.fabric"),
-        ("defaults: b", "defaults"),
-        ("fabric: b", "fabric"),
+        ("defaults: {fabrc: b}", "spec.defaults.fabrc"),
+        ("default: {fabric: b}", "spec.default"),
+        ("defaults: {fabric: bb}", "spec.defaults.fabric"),
+        ("defaults: {fabric: []}", "spec.defaults.fabric"),
+        ("defaults: b", "spec.defaults"),
+        ("fabric: b", "spec.fabric"),
     ],
 )
 def test_a_wrong_default_blames_no_fabric(wrong: str, path: str) -> None:
     """Where it is not known which fabric is the default, none is said to need one."""
     alike = (
-        MISSPELLED.replace("  match: {gpuProducts: [A]}\n", "")
-        .replace("  match: {gpuProducts: [B]}\n", "")
-        .replace("  match: {gpuProducts: [C]}\n", "  match: {gpuResources: [x.io/gpu]}\n")
+        MISSPELLED.replace("    match: {gpuProducts: [A]}\n", "")
+        .replace("    match: {gpuProducts: [B]}\n", "")
+        .replace("{gpuProducts: [C]}", "{gpuResources: [x.io/gpu]}")
     )
     assert parse_fabrics(alike, "f.yaml").findings == ()
     assert [one[:2] for one in told(alike.replace("defaults: {fabric: b}", wrong))] == [
@@ -181,34 +180,33 @@ def test_a_wrong_default_blames_no_fabric(wrong: str, path: str) -> None:
 def test_many_unknown_fields_are_not_compared() -> None:
     """Beyond a hundred, a fabric with an unknown field is taken for one with a misspelled field."""
     unknown = "".join(f"  zzz{number}: 1\n" for number in range(101))
-    written = HEAD + f"fabrics:\n- name: a\n{unknown}"
+    written = below_spec(f"fabrics:\n- name: a\n{unknown}")
     assert {severity for severity, _, _ in told(written)} == {"error"}
-    few = HEAD + "fabrics:\n- name: a\n  zzz: 1\n"
+    few = below_spec("fabrics:\n- name: a\n  zzz: 1\n")
     assert {severity for severity, _, _ in told(few)} == {"error", "warning"}
 
 
 def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> None:
     """If the same fabric has a wrong value too, only rules for single values are applied."""
     assert told(SEVERAL.replace("pin: always", "pin: true")) == [
-        ("error", "fabrics[0].rack", 5),
-        ("error", "fabrics[0].hcas[0]", 7),
-        ("error", "fabrics[0].pin", 8),
-        ("error", "fabrics[1].resources[0].rack", 18),
+        ("error", "spec.fabrics[0].rack", 6),
+        ("error", "spec.fabrics[0].hcas[0]", 8),
+        ("error", "spec.fabrics[0].pin", 9),
+        ("error", "spec.fabrics[1].resources[0].rack", 19),
     ]
 
 
 def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
     """The base manifests have `fabrics: []`, which gives no finding and no fabric."""
-    loaded = parse_fabrics(HEAD + "fabrics: []\n", "f.yaml")
+    loaded = parse_fabrics(below_spec("fabrics: []\n"), "f.yaml")
     assert (loaded.findings, dict(loaded.fabrics.fabrics)) == ((), {})
 
 
 def test_findings_stand_in_the_order_of_lines_and_paths() -> None:
     """Errors and warnings are sorted by line, and by path within a line."""
     devices = ", ".join(["ib0", *(f"mlx5_{number}" for number in range(1, 10)), "ib1", "MLX5_0-1"])
-    written = (
-        HEAD
-        + f"""\
+    written = below_spec(
+        f"""\
 fabrics:
 - name: ib
   hcas: [{devices}]
@@ -220,17 +218,17 @@ fabrics:
         parse_fabrics(written, "f.yaml")
     said = [found.text(found.severity).rpartition(": ")[0] for found in caught.value.findings]
     assert said == [
-        "warning:5: fabrics[0].hcas[0]: 'ib0' looks like a network interface",
-        "warning:5: fabrics[0].hcas[10]: 'ib1' looks like a network interface",
-        "error:5: fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
-        "warning:5: fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
+        "warning:6: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
+        "warning:6: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
+        "error:6: spec.fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
+        "warning:6: spec.fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
         (
-            "warning:6: fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
+            "warning:7: spec.fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a GPU "
             "(those belong in match.gpuResources)"
         ),
-        "error:7: fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
+        "error:8: spec.fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
         (
-            "warning:7: fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses "
+            "warning:8: spec.fabrics[0].env.NCCL_P2P_DISABLE: is for debugging, and NCCL chooses "
             "better by itself"
         ),
     ]
@@ -238,12 +236,12 @@ fabrics:
 
 def test_warnings_come_with_the_fabrics() -> None:
     """A file that has only warnings is used, and its warnings have lines too."""
-    written = HEAD + "fabrics:\n- name: ib\n  hcas: [mlx5_0]\n"
+    written = below_spec("fabrics:\n- name: ib\n  hcas: [mlx5_0]\n")
     assert parse_fabrics(written, "f.yaml").findings == (
         Finding(
             "warning",
-            "fabrics[0].resources",
-            4,
+            "spec.fabrics[0].resources",
+            5,
             "is empty, so no device gets into the pod: name the resource that the device "
             "plugin offers",
         ),
@@ -270,8 +268,8 @@ def test_warnings_come_with_the_fabrics() -> None:
         ("\n- a", "f.yaml:2: is a list, not a mapping"),
         ("fabrics", "f.yaml:1: is 'fabrics', not a mapping"),
         (
-            HEAD + "fabrics: []\n---\nx: 1",
-            "f.yaml:5: contains several documents: a fabrics file is one document",
+            below_spec("fabrics: []\n") + "---\nx: 1",
+            "f.yaml:6: contains several documents: a fabrics file is one document",
         ),
         (
             "fabrics: []",
@@ -295,25 +293,25 @@ def test_warnings_come_with_the_fabrics() -> None:
                 "rdma.lab/v1alpha1?)"
             ),
         ),
-        (HEAD, "f.yaml:1: fabrics: is missing: The fabrics; `[]` if there are none yet."),
+        (HEAD, "f.yaml:1: spec: is missing: write spec, with fabrics below it"),
         (
-            HEAD + "fabrics:\n",
-            ("f.yaml:3: fabrics: is missing: The fabrics; `[]` if there are none yet."),
+            below_spec("fabrics:\n"),
+            ("f.yaml:4: spec.fabrics: is missing: The fabrics; `[]` if there are none yet."),
         ),
         (
-            HEAD + "fabrics: {v100: {}}",
+            below_spec("fabrics: {v100: {}}"),
             (
-                "f.yaml:3: fabrics: a mapping must be a list, each item on "
+                "f.yaml:4: spec.fabrics: a mapping must be a list, each item on "
                 "a line that begins with `- `, or as [a, b]"
             ),
         ),
         (
-            HEAD + "fabrics: [v100]",
-            ("f.yaml:3: fabrics[0]: 'v100' must be a mapping of its fields"),
+            below_spec("fabrics: [v100]"),
+            ("f.yaml:4: spec.fabrics[0]: 'v100' must be a mapping of its fields"),
         ),
         (
-            HEAD + "fabrics: []\nfabrics: []",
-            ("f.yaml:4: 'fabrics' is here and on line 3: remove one"),
+            below_spec("fabrics: []\nfabrics: []"),
+            ("f.yaml:5: 'fabrics' is here and on line 4: remove one"),
         ),
     ],
 )
@@ -328,7 +326,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
         (
             {"name": ...},
             (
-                "fabrics[0].name",
+                "spec.fabrics[0].name",
                 (
                     "is missing: Name, as in the annotation "
                     "`rdma.lab/fabric`: lowercase letters, digits and `-`."
@@ -337,16 +335,16 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
         ),
         (
             {"gpuResources": []},
-            ("fabrics[0].gpuResources", "unknown field here: it belongs in fabrics[].match"),
+            ("spec.fabrics[0].gpuResources", "unknown field here: it belongs in fabrics[].match"),
         ),
         (
-            {"match": {"apiVersion": 1}},
-            ("fabrics[0].match.apiVersion", "unknown field here: it belongs in the top level"),
+            {"match": {"nvlink": 1}},
+            ("spec.fabrics[0].match.nvlink", "unknown field here: it belongs in spec"),
         ),
         (
             {"qos": {"zzz": None}},
             (
-                "fabrics[0].qos.zzz",
+                "spec.fabrics[0].qos.zzz",
                 (
                     "unknown field: the fields here are trafficClass, serviceLevel, "
                     "fifoTrafficClass, gidIndex, pkey"
@@ -356,83 +354,95 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
         (
             {"linkLayer": "RoCE"},
             (
-                "fabrics[0].linkLayer",
+                "spec.fabrics[0].linkLayer",
                 "'RoCE' must be InfiniBand or Ethernet (did you mean Ethernet?)",
             ),
         ),
         (
             {"mode": "sriov"},
             (
-                "fabrics[0].mode",
+                "spec.fabrics[0].mode",
                 (
                     "'sriov' must be one of shared-device, "
                     "host-network, sr-iov, host-device (did you mean sr-iov?)"
                 ),
             ),
         ),
-        ({"pin": True}, ("fabrics[0].pin", "true must be never or always")),
-        ({"injectResources": "yes"}, ("fabrics[0].injectResources", "'yes' must be true or false")),
+        ({"pin": True}, ("spec.fabrics[0].pin", "true must be never or always")),
+        (
+            {"injectResources": "yes"},
+            ("spec.fabrics[0].injectResources", "'yes' must be true or false"),
+        ),
         (
             {"hcas": "mlx5_0"},
             (
-                "fabrics[0].hcas",
+                "spec.fabrics[0].hcas",
                 "'mlx5_0' must be a list: write [mlx5_0]",
             ),
         ),
         (
             {"hcas": "mlx5_0, mlx5_1"},
-            ("fabrics[0].hcas", "'mlx5_0, mlx5_1' must be a list: write [mlx5_0, mlx5_1]"),
+            ("spec.fabrics[0].hcas", "'mlx5_0, mlx5_1' must be a list: write [mlx5_0, mlx5_1]"),
         ),
         (
             {"match": [{"gpuProducts": []}]},
             (
-                "fabrics[0].match",
+                "spec.fabrics[0].match",
                 "must be a mapping of its fields, not a list: leave out the dash",
             ),
         ),
         (
             {"env": ["A=1", "B=x=y"]},
-            ("fabrics[0].env", 'must be a mapping, not a list: write {A: "1", B: x=y}'),
+            ("spec.fabrics[0].env", 'must be a mapping, not a list: write {A: "1", B: x=y}'),
         ),
         (
             {"env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "A", "value": True}]},
             (
-                "fabrics[0].env",
+                "spec.fabrics[0].env",
                 'must be a mapping, not a list: write {NCCL_DEBUG: INFO, A: "true"}',
             ),
         ),
         (
             {"env": [{"A": 1}, {"B": None}, {"C": "x"}, {"D": "y"}, {"E": "z"}]},
             (
-                "fabrics[0].env",
+                "spec.fabrics[0].env",
                 'must be a mapping, not a list: write {A: "1", B: "", C: x, D: "y", ...}',
             ),
         ),
         (
             {"env": [{"name": "A", "valueFrom": {}}]},
-            ("fabrics[0].env", "a list must be a mapping of names to values"),
+            ("spec.fabrics[0].env", "a list must be a mapping of names to values"),
         ),
-        ({"env": [[]]}, ("fabrics[0].env", "a list must be a mapping of names to values")),
-        ({"env": [{"A": []}]}, ("fabrics[0].env", "a list must be a mapping of names to values")),
+        ({"env": [[]]}, ("spec.fabrics[0].env", "a list must be a mapping of names to values")),
+        (
+            {"env": [{"A": []}]},
+            ("spec.fabrics[0].env", "a list must be a mapping of names to values"),
+        ),
         (
             {"-mode": "sr-iov"},
-            ('fabrics[0]["-mode"]', "unknown field: a dash needs a space after it: write `- mode`"),
+            (
+                'spec.fabrics[0]["-mode"]',
+                "unknown field: a dash needs a space after it: write `- mode`",
+            ),
         ),
-        ({"env": {"A": None}}, ("fabrics[0].env.A", 'has no value: write "" for an empty string')),
-        ({"env": {"A": {}}}, ("fabrics[0].env.A", "a mapping must be a string")),
+        (
+            {"env": {"A": None}},
+            ("spec.fabrics[0].env.A", 'has no value: write "" for an empty string'),
+        ),
+        ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "a mapping must be a string")),
         (
             {"rateGbps": "100"},
-            ("fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
+            ("spec.fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
         ),
-        ({"rateGbps": 0}, ("fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
+        ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
         (
             {"qos": {"trafficClass": 256}},
-            ("fabrics[0].qos.trafficClass", "256 is too large: the maximum is 255"),
+            ("spec.fabrics[0].qos.trafficClass", "256 is too large: the maximum is 255"),
         ),
         (
             {"qos": {"pkey": "0x8000"}},
             (
-                "fabrics[0].qos.pkey",
+                "spec.fabrics[0].qos.pkey",
                 (
                     "'0x8000' is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff "
                     "with the membership bit"
@@ -442,14 +452,17 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
         (
             {"libraries": ["nvshm"]},
             (
-                "fabrics[0].libraries[0]",
+                "spec.fabrics[0].libraries[0]",
                 (
                     "'nvshm' must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi "
                     "(did you mean nvshmem?)"
                 ),
             ),
         ),
-        ({"hcas": [None]}, ("fabrics[0].hcas[0]", 'has no value: write "" for an empty string')),
+        (
+            {"hcas": [None]},
+            ("spec.fabrics[0].hcas[0]", 'has no value: write "" for an empty string'),
+        ),
     ],
 )
 def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple[str, str]) -> None:
@@ -462,7 +475,7 @@ def test_a_wrong_default_is_one_error() -> None:
     assert findings(text(fabric(), defaults={"memlock": "unlimted"})) == [
         (
             "error",
-            "defaults.memlock",
+            "spec.defaults.memlock",
             (
                 "'unlimted' must be one of unknown, limited, unlimited, nri, default (did you mean "
                 "unlimited?)"
@@ -483,9 +496,9 @@ def test_scalars_are_strings_where_strings_are_wanted() -> None:
 
 def test_null_is_as_absent() -> None:
     """`sharedMemory: null` and a key without a value count as unset."""
-    written = HEAD + "defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n"
+    written = below_spec("defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n")
     loaded = parse_fabrics(written, "f.yaml").fabrics
-    assert loaded == parse_fabrics(HEAD + "fabrics: [{name: ib}]", "f.yaml").fabrics
+    assert loaded == parse_fabrics(below_spec("fabrics: [{name: ib}]"), "f.yaml").fabrics
 
 
 def test_the_file_is_named_as_it_was_given(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def shape(field: dict[str, Any]) -> str:
 def field_table() -> str:
     """Write the table of all fields from the schema."""
     schema = json_schema()
-    found = {"": schema}
+    found = {"": schema["$defs"]["FabricConfigurationSpec"]}
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
     for row in rows():
         part = found[row.path.removesuffix(row.name).removesuffix(".")]

@@ -496,21 +496,21 @@ def test_rules_speak_of_what_pydantic_understood() -> None:
     )
 
     assert sorted((severity, path) for severity, path, _ in findings(written)) == [
-        ("error", "defaults.hcol"),
-        ("error", "fabrics[0].name"),
-        ("error", "fabrics[0].networks"),
-        ("error", "fabrics[0].socketInterface"),
-        ("error", "fabrics[1].hcas[0]"),
-        ("error", "fabrics[1].resources[0].count"),
-        ("error", "fabrics[1].resources[1].name"),
-        ("error", "fabrics[2].match.nodeLabel"),
-        ("error", "fabrics[2].pin"),
-        ("error", "fabrics[3].name"),
-        ("error", "fabrics[4]"),
-        ("error", "fabrics[5].hcas[0]"),
-        ("error", "fabrics[5].resources[0].name"),
-        ("error", "fabrics[6].pin"),
-        ("error", "nvlink.allowNamespaces"),
+        ("error", "spec.defaults.hcol"),
+        ("error", "spec.fabrics[0].name"),
+        ("error", "spec.fabrics[0].networks"),
+        ("error", "spec.fabrics[0].socketInterface"),
+        ("error", "spec.fabrics[1].hcas[0]"),
+        ("error", "spec.fabrics[1].resources[0].count"),
+        ("error", "spec.fabrics[1].resources[1].name"),
+        ("error", "spec.fabrics[2].match.nodeLabel"),
+        ("error", "spec.fabrics[2].pin"),
+        ("error", "spec.fabrics[3].name"),
+        ("error", "spec.fabrics[4]"),
+        ("error", "spec.fabrics[5].hcas[0]"),
+        ("error", "spec.fabrics[5].resources[0].name"),
+        ("error", "spec.fabrics[6].pin"),
+        ("error", "spec.nvlink.allowNamespaces"),
     ]
 
 

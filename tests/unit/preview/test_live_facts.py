@@ -22,7 +22,7 @@ LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 MAPS = "/api/v1/namespaces/rdma-webhook/configmaps/"
 SITE, SHIPPED = f"{MAPS}rdma-webhook-fabrics", f"{MAPS}rdma-webhook-fabrics-default"
-NO_FABRICS = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nfabrics: []\n"
+NO_FABRICS = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec: {fabrics: []}\n"
 INSTEAD = "used: the fabrics of mine.yaml"
 
 

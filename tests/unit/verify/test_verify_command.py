@@ -20,18 +20,19 @@ from webhook.verify.verify_json import verify_schema
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: v100-ib
-  match: {gpuResources: [nvidia.com/v100]}
-  resources: [{name: rdma/rdma_v100}]
-  linkLayer: InfiniBand
-  rateGbps: 100
-  hcas: ["mlx5_4:1", "mlx5_4:2"]
-- name: unknown-rate
-  match: {gpuResources: [nvidia.com/a100]}
-  resources: [{name: rdma/rdma_a100}]
-  linkLayer: InfiniBand
-  hcas: [mlx5_4, mlx5_5]
+spec:
+  fabrics:
+  - name: v100-ib
+    match: {gpuResources: [nvidia.com/v100]}
+    resources: [{name: rdma/rdma_v100}]
+    linkLayer: InfiniBand
+    rateGbps: 100
+    hcas: ["mlx5_4:1", "mlx5_4:2"]
+  - name: unknown-rate
+    match: {gpuResources: [nvidia.com/a100]}
+    resources: [{name: rdma/rdma_a100}]
+    linkLayer: InfiniBand
+    hcas: [mlx5_4, mlx5_5]
 """
 
 

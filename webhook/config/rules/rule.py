@@ -8,7 +8,7 @@ from functools import wraps
 from typing import NamedTuple
 
 from webhook.config.findings import Severity
-from webhook.config.model import FabricConfiguration, FabricEntry
+from webhook.config.model import FabricConfigurationSpec, FabricEntry
 from webhook.pod.path import Path
 
 
@@ -23,7 +23,7 @@ class Problem(NamedTuple):
 class Parts:
     """The parts of a file that could be read."""
 
-    model: FabricConfiguration
+    model: FabricConfigurationSpec
     #: The index in the file of each of the model's fabrics.
     positions: tuple[int, ...]
     #: The names of all fabrics of the file, including those that could not be read.

@@ -19,11 +19,12 @@ from webhook.decision.facts import Facts
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- name: ib
-  match: {gpuResources: [nvidia.com/gpu]}
-  resources: [{name: rdma/hca}]
-  hcas: [mlx5_0]
+spec:
+  fabrics:
+  - name: ib
+    match: {gpuResources: [nvidia.com/gpu]}
+    resources: [{name: rdma/hca}]
+    hcas: [mlx5_0]
 """
 POD = b"""\
 apiVersion: v1

@@ -31,8 +31,12 @@ from webhook.preview.worker.frames import HEAD_BYTES
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- {name: %s, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: rdma/hca}], hcas: [mlx5_0]}
+spec:
+  fabrics:
+  - name: %s
+    match: {gpuResources: [nvidia.com/gpu]}
+    resources: [{name: rdma/hca}]
+    hcas: [mlx5_0]
 """
 #: Reports that it is ready, accepts any configuration, and executes what each request says.
 PROGRAM = """\

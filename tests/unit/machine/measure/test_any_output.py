@@ -14,6 +14,7 @@ from tests.growth import FOURFOLD, fourfold
 from tests.unit.machine.measure import outputs
 from webhook.machine.log_lines import cause_lines
 from webhook.machine.measure.measurements import MeasuredRow, Measurement
+from webhook.machine.measure.output_lines import plain_text
 from webhook.machine.measure.read_output import read_output
 from webhook.machine.measure.throughput import printed_number, proven_throughput
 
@@ -63,7 +64,11 @@ def numbers(row: MeasuredRow) -> Iterator[float]:
 
 @given(mangled())
 def test_no_number_is_made_up(text: str) -> None:
-    """Every number is in the text; a rate is one of its numbers times a unit."""
+    """Every number is in the text; a rate is one of its numbers times a unit.
+
+    Colors are taken out of the text first: they may stand inside a number.
+    """
+    text = plain_text(text)
     printed = {float(one) for one in re.findall(r"\d+(?:\.\d+)?", text) if len(one) < 300}
     rates = {round(number * unit, 3) for number in printed for unit in UNITS}
     for run in read_output(text).measurements:

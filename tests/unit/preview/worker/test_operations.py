@@ -12,8 +12,12 @@ from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operat
 FABRICS = b"""\
 apiVersion: rdma.lab/v1alpha1
 kind: FabricConfiguration
-fabrics:
-- {name: ib, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: rdma/hca}], hcas: [mlx5_0]}
+spec:
+  fabrics:
+  - name: ib
+    match: {gpuResources: [nvidia.com/gpu]}
+    resources: [{name: rdma/hca}]
+    hcas: [mlx5_0]
 """
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n"
 SECRET = "hunter2"
