@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.case_names import case_name
-from webhook.machine.readers.notation import gid, hexadecimal, kernel_gid
+from webhook.machine.readers.notation import gid, hexadecimal, kernel_gid, kernel_port_state
 
 GID = "fe80:0000:0000:0000:a088:c203:0012:3456"
 
@@ -31,3 +31,21 @@ def test_a_short_gid_is_written_in_full() -> None:
 def test_ids_begin_with_0x(text: str, value: int | None) -> None:
     """A zero alone is the beginning of such a number."""
     assert hexadecimal(text) == value
+
+
+@pytest.mark.parametrize(
+    ("written", "state"),
+    [
+        ("1: DOWN", "Down"),
+        ("2: INIT", "Initializing"),
+        ("3: ARMED", "Armed"),
+        ("4: ACTIVE", "Active"),
+        ("5: ACTIVE_DEFER", None),
+        ("5: ACTIVE", None),
+        ("4: DOWN", None),
+        ("ACTIVE", None),
+    ],
+)
+def test_the_number_of_a_port_state_belongs_to_its_name(written: str, state: str | None) -> None:
+    """The beginning of ACTIVE_DEFER, where a text is cut, is another state's name."""
+    assert kernel_port_state(written) == state

@@ -13,8 +13,9 @@ from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Restore the handlers of signals."""
+    """Restore the handlers of signals; at first none is ignored, not even under nohup."""
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for one, handler in before.items():
         signal.signal(one, handler)

@@ -25,6 +25,14 @@ _PORT_STATES: dict[str, PortState] = {
     "ARMED": "Armed",
     "ACTIVE": "Active",
 }
+#: Number 5 is ACTIVE_DEFER, the beginning of which is another state. Source: Linux,
+#: include/rdma/ib_verbs.h, enum ib_port_state.
+_STATE_NUMBERS: dict[PortState, str] = {
+    "Down": "1",
+    "Initializing": "2",
+    "Armed": "3",
+    "Active": "4",
+}
 #: Without blanks and underscores. iproute2 rdma/link.c says ARMED for the state of number 4, and
 #: rdma-core's devinfo.c writes TRAINNING.
 _PHYSICAL_STATES: dict[str, PhysicalState] = {
@@ -60,8 +68,9 @@ def port_state(text: str) -> PortState | None:
 
 def kernel_port_state(text: str) -> PortState | None:
     """Return the state of a port as sysfs writes it: "4: ACTIVE"."""
-    named = _NAMED.fullmatch(text.strip())
-    return port_state(named[1]) if named else None
+    number, _, name = text.strip().partition(":")
+    state = port_state(name)
+    return state if state and _STATE_NUMBERS[state] == number else None
 
 
 def verbs_port_state(text: str) -> PortState | None:
