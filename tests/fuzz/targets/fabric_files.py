@@ -29,12 +29,14 @@ def build(dice: Dice, *, large: bool) -> Parts:
     value: Any = orjson.loads(dice.one(_values()))
     kind = dice.below(10)
     for _ in range(dice.few(6)):
-        _fill(dice, value)
+        _fill(dice, value["spec"])
     value = orjson.loads(orjson.dumps(value))  # fields are shared, and what follows edits in place
     if kind < 5 and not large:
         value = spoilt(dice, value)
     if large and dice.chance(1.5):
-        _many(dice, value, dice.one(_SIZES))
+        _many(dice, value["spec"], dice.one(_SIZES))
+    if dice.chance(4):
+        value = _flat(value)
     text = yaml_of(dice, value)
     if kind > 6:
         text = noisy(dice, text)
@@ -91,20 +93,28 @@ FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 
 
-def _fill(dice: Dice, value: dict[str, Any]) -> None:
-    fabric = dice.one(value["fabrics"])
+def _flat(value: Any) -> Any:
+    """Return a file in the form of the first version; one without a spec as it is."""
+    spec = value.get("spec") if isinstance(value, dict) else None
+    if not isinstance(spec, dict):
+        return value
+    return {key: one for key, one in value.items() if key != "spec"} | spec
+
+
+def _fill(dice: Dice, spec: dict[str, Any]) -> None:
+    fabric = dice.one(spec["fabrics"])
     key, values = dice.one(FIELDS)
     fabric[key] = dice.one(values)
 
 
-def _many(dice: Dice, value: dict[str, Any], size: int) -> None:
+def _many(dice: Dice, spec: dict[str, Any], size: int) -> None:
     """Repeat a whole fabric, each time with another name, or repeat one thing in it."""
     if dice.chance(2):
-        grown(dice, value, size)
+        grown(dice, spec, size)
         return
-    one = dice.one(value["fabrics"])
+    one = dice.one(spec["fabrics"])
     written = orjson.dumps(one)
-    value["fabrics"] += [
+    spec["fabrics"] += [
         {**orjson.loads(written), "name": f"f{number}"} for number in range(size // len(written))
     ]
 
