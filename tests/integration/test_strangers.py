@@ -30,12 +30,12 @@ LEVEL = {"pod-security.kubernetes.io/enforce": "baseline"}
 SECRET = "s3cr3t-of-a-tenant"
 #: A second fabric with the same GPUs, so that the namespace's annotation decides.
 SECOND = """\
-- name: other
-  match: {gpuResources: [nvidia.com/gpu]}
-  resources: [{name: rdma/other}]
-  linkLayer: InfiniBand
-  rateGbps: 100
-  hcas: [mlx5_1]
+  - name: other
+    match: {gpuResources: [nvidia.com/gpu]}
+    resources: [{name: rdma/other}]
+    linkLayer: InfiniBand
+    rateGbps: 100
+    hcas: [mlx5_1]
 """
 
 
@@ -53,7 +53,7 @@ def server(tls: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Itera
     cluster.put(LIMIT_RANGES, limit_range("sizes", "limited", max={"memory": "777Gi"}))
     cluster.put(QUOTAS, quota("team", "bounded", limits_memory="777Gi", requests_cpu="777"))
     with LiveApi(folder, cluster).serving() as api:
-        config = fabrics(folder, FABRICS + SECOND + "nvlink: {allowNamespaces: [plain]}\n")
+        config = fabrics(folder, FABRICS + SECOND + "  nvlink: {allowNamespaces: [plain]}\n")
         with Running(tls, config, kubeconfig=api.kubeconfig) as running:
             until(lambda: running.get("/readyz").status == 200)
             yield running
