@@ -15,6 +15,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.object_form import NAME, OF_OBJECTS, is_flat, object_form
 from webhook.config.yaml_file import parse_yaml
 from webhook.yamltext.edit.write import Style, json_lines, mapping_lines
+from webhook.yamltext.positions import LineIndex
 from webhook.yamltext.tree import TextLimits, roots_of
 
 _INDENT = "  "
@@ -80,7 +81,8 @@ def _moved(text: str, limits: TextLimits) -> str:
 def _parts(text: str, lines: list[str], limits: TextLimits) -> tuple[list[str], list[_Part]]:
     """Split a text into what is above its first key, and one part for each key."""
     (root,) = (one.node for one in roots_of(text, limits) if one.node.kind == "mapping")
-    keys = [(key.text, text.count("\n", 0, key.start)) for key, _ in root.pairs]
+    index = LineIndex(text)
+    keys = [(key.text, index.line(key.start) - 1) for key, _ in root.pairs]
     first = keys[0][1]
     starts = [first, *(_with_comment(lines, line) for _, line in keys[1:]), len(lines)]
     spans = zip(keys, pairwise(starts), strict=True)

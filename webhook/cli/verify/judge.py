@@ -6,18 +6,16 @@ import argparse
 from pathlib import Path
 
 from webhook.cli.common_options import CONFIG_VARIABLE, configured
-from webhook.cli.output import colour, say, unreadable, width, write, write_json
+from webhook.cli.output import say, unreadable
 from webhook.cli.stdin import read_stdin
 from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
+from webhook.cli.verify.judged_output import print_assessment
 from webhook.cli.verify.measured_fabric import fabric_named, given_rate, port_rate
+from webhook.cli.verify.run_options import add_result_options
 from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric
 from webhook.verify.assessment import JudgedFile, assess, judged_files
-from webhook.verify.judgement import Assessment
-from webhook.verify.verify_json import verify_form
-from webhook.verify.verify_junit import verify_junit
-from webhook.verify.verify_text import verify_text
 
 #: Bytes of a file that are read.
 _LARGEST = 64 << 20
@@ -38,14 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--rate", type=given_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
     add("-c", "--config", metavar="FABRICS", help="a fabrics file, with --fabric")
     add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
-    add("--strict", action="store_true", help="exit with 1 also for a warning")
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json", "junit"),
-        default="text",
-        help="for people, for programs, or as tests of a CI system (default: text)",
-    )
+    add_result_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not assessment.judgements:
         _say_nothing_found(files)
         return UNREADABLE
-    _print(assessment, arguments.output)
+    print_assessment(assessment, arguments.output)
     if len(read) < len(names):
         return UNREADABLE
     return exit_code(assessment.worst.verdict, strict=arguments.strict)
@@ -106,12 +97,3 @@ def _say_nothing_found(files: list[JudgedFile]) -> None:
             f"{file.name}: nothing in its {file.lines[1]} lines is known: give what perftest "
             "(ib_write_bw), nccl-tests, ucx_perftest or rping printed, or a log of NCCL",
         )
-
-
-def _print(assessment: Assessment, form: str) -> None:
-    if form == "json":
-        write_json(verify_form(assessment))
-    elif form == "junit":
-        write(verify_junit(assessment))
-    else:
-        write(verify_text(assessment, width=width(), colour=colour()))

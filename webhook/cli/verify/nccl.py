@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
-from webhook.cli.output import colour, say, width, write, write_json
+from webhook.cli.output import say
 from webhook.cli.verify.exit_codes import EXIT_CODES, UNREADABLE, exit_code
+from webhook.cli.verify.judged_output import print_assessment
 from webhook.cli.verify.nccl_session import NcclSession
 from webhook.cli.verify.pod_problems import pod_problems
 from webhook.cli.verify.run_choices import (
@@ -20,16 +21,18 @@ from webhook.cli.verify.run_choices import (
     fabric_source,
     gpu_tolerations,
 )
-from webhook.cli.verify.run_options import add_pod_options, node_names, whole_number
+from webhook.cli.verify.run_logs import make_folder, write_log
+from webhook.cli.verify.run_options import (
+    add_nodes_option,
+    add_pod_options,
+    add_result_options,
+    whole_number,
+)
 from webhook.cli.verify.run_signals import RunSignals
 from webhook.errors import DocumentError
-from webhook.verify.judgement import Assessment
 from webhook.verify.nccl.nccl_plan import NcclPlan
 from webhook.verify.nccl.nccl_run import NcclSite
 from webhook.verify.runs.run_cluster import RunSite
-from webhook.verify.verify_json import verify_form
-from webhook.verify.verify_junit import verify_junit
-from webhook.verify.verify_text import verify_text
 
 if TYPE_CHECKING:
     from webhook.fabric.records import Fabric
@@ -64,27 +67,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
     add("-c", "--config", metavar="FABRICS", help="the fabrics file (default: the cluster's)")
-    add(
-        "--nodes",
-        action="extend",
-        default=[],
-        type=node_names,
-        metavar="A,B,...",
-        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
-    )
+    add_nodes_option(command)
     add("--test", default="all_reduce_perf", metavar="PROGRAM", help="(default: %(default)s)")
     add("--largest", type=_size, default="1G", metavar="SIZE", help="of a message (default: 1G)")
     add_pod_options(command)
     add("--logs", type=Path, metavar="DIR", help="keep what the launcher prints")
-    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add_result_options(command)
     add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json", "junit"),
-        default="text",
-        help="for people, for programs, or as tests of a CI system (default: text)",
-    )
     add_cluster_options(command)
 
 
@@ -105,12 +94,12 @@ def run(arguments: argparse.Namespace) -> int:
     client, namespace = cluster_client(arguments)
     plan = _plan(arguments, ApiReads(client))
     if arguments.logs is not None:
-        _make_folder(arguments.logs)
+        make_folder(arguments.logs)
     with RunSignals() as signals:
         place = _place(arguments, plan, client, namespace, signals)
         assessment, well = NcclSession(plan, namespace, place, signals).complete()
     if assessment is not None:
-        _print(assessment, arguments.output)
+        print_assessment(assessment, arguments.output)
     if signals.exit_code is not None:
         return signals.exit_code
     if assessment is None or not well:
@@ -147,13 +136,6 @@ def _gpu_resource(fabric: Fabric) -> str:
     return names[0] if names else _ANY_GPU
 
 
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
-
-
 def _place(
     arguments: argparse.Namespace,
     plan: NcclPlan,
@@ -172,7 +154,7 @@ def _place(
 
     def keep(text: str) -> None:
         if arguments.logs is not None:
-            _write_log(arguments.logs / f"{plan.name}.txt", text)
+            write_log(arguments.logs / f"{plan.name}.txt", text)
 
     site = RunSite(
         pods=LabelledPods(client, namespace),
@@ -183,19 +165,3 @@ def _place(
         now=time.monotonic,
     )
     return NcclSite(site, MpiJobs(client, namespace), tell, keep)
-
-
-def _write_log(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        say("error", f"{path}: cannot be written: {error.strerror}")
-
-
-def _print(assessment: Assessment, form: str) -> None:
-    if form == "json":
-        write_json(verify_form(assessment))
-    elif form == "junit":
-        write(verify_junit(assessment))
-    else:
-        write(verify_text(assessment, width=width(), colour=colour()))

@@ -22,11 +22,16 @@ from webhook.cli.verify.run_choices import (
     fabric_source,
     gpu_tolerations,
 )
-from webhook.cli.verify.run_options import add_pod_options, node_names, whole_number
+from webhook.cli.verify.run_logs import make_folder, write_log
+from webhook.cli.verify.run_options import (
+    add_nodes_option,
+    add_pod_options,
+    add_result_options,
+    whole_number,
+)
 from webhook.cli.verify.run_output import check_page, print_report, write_page
 from webhook.cli.verify.run_session import RunSession
 from webhook.cli.verify.run_signals import RunSignals
-from webhook.errors import DocumentError
 from webhook.verify.run_report import NodePair
 from webhook.verify.runs.pair_judging import pair_name
 from webhook.verify.runs.run_cluster import RunSite
@@ -70,15 +75,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--rate", type=given_rate, metavar="GBPS", help="the ports' rate (default: rateGbps)")
     add("--logs", type=Path, metavar="DIR", help="keep what the pods print, a file for each pair")
     add("--html", type=Path, metavar="FILE", help="write a page with the matrix as heat maps, too")
-    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add_result_options(command)
     add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json", "junit"),
-        default="text",
-        help="for people, for programs, or as tests of a CI system (default: text)",
-    )
     add_cluster_options(command)
 
 
@@ -87,14 +85,7 @@ def _add_what(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
     add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
-    add(
-        "--nodes",
-        action="extend",
-        default=[],
-        type=node_names,
-        metavar="A,B,...",
-        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
-    )
+    add_nodes_option(command)
     pairs = command.add_mutually_exclusive_group()
     pairs.add_argument("--ring", action="store_true", help="each node with the next one (default)")
     pairs.add_argument("--all-pairs", action="store_true", help="each node with every other one")
@@ -123,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     client, namespace = cluster_client(arguments)
     plan = _plan(arguments, ApiReads(client))
     if arguments.logs is not None:
-        _make_folder(arguments.logs)
+        make_folder(arguments.logs)
     if arguments.html is not None:
         check_page(arguments.html)
     with RunSignals() as signals:
@@ -159,13 +150,6 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
     )
 
 
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be made: {error.strerror}") from None
-
-
 def _site(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
 ) -> RunSite:
@@ -179,7 +163,7 @@ def _site(
 
     def keep(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:
-            _write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
+            write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
 
     return RunSite(
         pods=LabelledPods(client, namespace),
@@ -189,10 +173,3 @@ def _site(
         pause=signals.pause,
         now=time.monotonic,
     )
-
-
-def _write_log(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        say("error", f"{path}: cannot be written: {error.strerror}")

@@ -1,4 +1,4 @@
-"""The options that the runs of several benchmarks have in common."""
+"""The options that the commands of `verify` have in common."""
 
 from __future__ import annotations
 
@@ -45,6 +45,31 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
         default=300.0,
         metavar="TIME",
         help="the longest that a pod may take to start (default: 5m)",
+    )
+
+
+def add_nodes_option(command: argparse.ArgumentParser) -> None:
+    """Add the option for the nodes of a run."""
+    command.add_argument(
+        "--nodes",
+        action="extend",
+        default=[],
+        type=node_names,
+        metavar="A,B,...",
+        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
+    )
+
+
+def add_result_options(command: argparse.ArgumentParser) -> None:
+    """Add the options for the exit code and the form of what was judged."""
+    add = command.add_argument
+    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add(
+        "-o",
+        "--output",
+        choices=("text", "json", "junit"),
+        default="text",
+        help="for people, for programs, or as tests of a CI system (default: text)",
     )
 
 
