@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from webhook.kube.kinds import KINDS, Kind
 from webhook.kube.reflector import Change, Reflector
@@ -20,6 +20,7 @@ class Feed:
         connect: Callable[[], Reads],
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
+        kinds: Iterable[Kind] = KINDS,
     ) -> None:
         """Prepare; `connect`, which may be slow, is called in a thread until it succeeds once."""
         self._connect = connect
@@ -30,7 +31,7 @@ class Feed:
         self._wake: Callable[[], None] = _nobody
         self.clock = clock
         self.reflectors = tuple(
-            Reflector(kind, self._connected, self._deliver, pauses, clock) for kind in KINDS
+            Reflector(kind, self._connected, self._deliver, pauses, clock) for kind in kinds
         )
 
     def start(self, wake: Callable[[], None]) -> None:

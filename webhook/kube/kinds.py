@@ -39,14 +39,31 @@ class Kind:
 
     #: The name in the path, in RBAC and in the metrics.
     resource: str
-    part: Part
+    #: The API group; "" for the core.
+    group: str = ""
+    version: str = "v1"
+    #: The part of the facts; None if the kind provides none.
+    part: Part | None = None
     #: Returns what is kept of an object; falsy if decisions do not depend on the object.
     project: Callable[[Item], Any]
+    #: Which objects: a field selector, such as `metadata.name=default`; "" for all.
+    selector: str = ""
+    #: Objects per page of a list. 500 namespaces are half a megabyte.
+    page: int = 500
+    #: Whether the webhook also works without it: a list that is refused because the kind does not
+    #: exist (404) or may not be read (403) counts as an empty one.
+    optional: bool = False
 
     @property
     def path(self) -> str:
         """The path of the list of all objects."""
-        return f"/api/v1/{self.resource}"
+        api = f"/apis/{self.group}" if self.group else "/api"
+        return f"{api}/{self.version}/{self.resource}"
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of every list and watch."""
+        return {"fieldSelector": self.selector} if self.selector else {}
 
 
 def _namespace(item: Item) -> NamespaceFacts:

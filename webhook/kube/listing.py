@@ -8,9 +8,6 @@ from webhook.decision.facts import key_of
 from webhook.kube.kinds import Kind
 from webhook.kube.requests import Reads
 
-#: Objects per page: half a megabyte of namespaces.
-PAGE = 500
-
 #: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]
 
@@ -29,7 +26,7 @@ def read_list(reads: Reads, kind: Kind) -> Listing:
     last page was read.
     """
     held: dict[Key, Any] = {}
-    query = {"limit": str(PAGE)}
+    first = query = {**kind.query, "limit": str(kind.page)}
     while True:
         page = reads.get(kind.path, query)
         for item in page.get("items") or ():
@@ -38,4 +35,4 @@ def read_list(reads: Reads, kind: Kind) -> Listing:
         after = page.get("metadata") or {}
         if not after.get("continue"):
             return Listing(held, str(after["resourceVersion"]))
-        query = {"limit": str(PAGE), "continue": after["continue"]}
+        query = {**first, "continue": after["continue"]}

@@ -7,6 +7,7 @@ listed. The code needed around it would be longer than this module.
 
     a watch ends, as it does every few minutes    watch again from the last version
     the API server has dropped the version (410)  list again at once: it was restarted
+    an optional kind is refused (403, 404)        as an empty list, and list again after a pause
     anything goes wrong                           list again, after a pause
 
 The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
@@ -28,7 +29,7 @@ from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
 from webhook.kube.api_status import message_of
 from webhook.kube.kinds import Kind
-from webhook.kube.listing import Key, read_list
+from webhook.kube.listing import Key, Listing, read_list
 from webhook.kube.requests import Events, Reads, RefusedError
 
 #: The API server sends a bookmark each minute if there is no event: a watch that is silent
@@ -150,7 +151,20 @@ class Reflector:
         self.problem, self.defect = "", None
 
     def _list(self, reads: Reads) -> None:
-        listing = read_list(reads, self.kind)
+        try:
+            self._use(read_list(reads, self.kind))
+        except RefusedError as error:
+            if self._without(error):
+                self._use(Listing({}, ""))
+            raise
+
+    def _without(self, error: RefusedError) -> bool:
+        """Whether the webhook works on without this kind: objects that it has, it keeps on 403."""
+        gone = error.code == HTTPStatus.NOT_FOUND
+        denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
+        return self.kind.optional and (gone or denied)
+
+    def _use(self, listing: Listing) -> None:
         changes = [
             *(Change(key, None) for key in self._held.keys() - listing.held.keys()),
             *(
@@ -166,6 +180,7 @@ class Reflector:
 
     def _watch(self, reads: Reads) -> None:
         query = {
+            **self.kind.query,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,

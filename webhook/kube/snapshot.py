@@ -49,6 +49,8 @@ class Assembly:
             case Part.RULE:
                 self._rule(space, (kind.resource, name), kept)
                 return space
+            case None:
+                raise LookupError(f"{kind.resource} are not part of the facts")
             case unknown:
                 assert_never(unknown)
 

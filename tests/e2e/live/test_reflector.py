@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Self
 
 import pytest
@@ -13,7 +14,6 @@ from certs.backoff import delays
 from tests.cluster.cluster import Cluster
 from tests.e2e.asking import apply, namespace
 from tests.waiting import until
-from webhook.kube import listing
 from webhook.kube.client import Client
 from webhook.kube.kinds import NAMESPACES, Kind
 from webhook.kube.listing import read_list
@@ -55,14 +55,11 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
     cluster.kubectl("delete", "namespace", "--wait=false", "--ignore-not-found", *NAMES)
 
 
-def test_pages_are_one_list(
-    cluster: Cluster, names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_one_list(cluster: Cluster, names: list[str]) -> None:
     """Every namespace is in the list, however small its pages are."""
     reads = ApiReads(Client(cluster.kubeconfig))
     whole = read_list(reads, NAMESPACES)
-    monkeypatch.setattr(listing, "PAGE", 2)
-    paged = read_list(reads, NAMESPACES)
+    paged = read_list(reads, replace(NAMESPACES, page=2))
     assert paged.held == whole.held
     assert {("", name) for name in names} <= paged.held.keys()
 

@@ -12,6 +12,7 @@ from tests.unit.kube.cluster import (
 )
 from tests.waiting import until
 from webhook.errors import ClusterError
+from webhook.kube import kinds
 from webhook.kube.feed import Feed
 from webhook.kube.requests import Reads
 
@@ -80,3 +81,9 @@ def test_without_a_connection_it_tries_again() -> None:
         running.until(3)
     assert running.connections == 3
     assert sum(one.failures for one in running.feed.reflectors) == 2
+
+
+def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
+    """Other kinds have a feed of their own, whose lists nobody else waits for."""
+    feed = Feed(Cluster, lambda: iter(()), kinds=(kinds.QUOTAS,))
+    assert [one.kind for one in feed.reflectors] == [kinds.QUOTAS]

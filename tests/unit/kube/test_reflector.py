@@ -20,7 +20,6 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import kinds
 from webhook.kube.kinds import Kind
-from webhook.kube.listing import PAGE
 from webhook.kube.reflector import SILENCE, STEADY, Change, Reflector
 
 MAX: Any = {"max": {"memory": "1Gi"}}
@@ -92,7 +91,7 @@ def test_a_long_list_is_read_in_pages() -> None:
     (delivered,) = watching.attempt()
     assert names(delivered) == dict.fromkeys("abcde", True)
     lists = [query for _, query in cluster.asked[:-1]]
-    limit = str(PAGE)
+    limit = str(kinds.NAMESPACES.page)
     assert lists == [
         {"limit": limit},
         {"limit": limit, "continue": "2"},
@@ -215,6 +214,63 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
     watching.cluster.failures += [refused(410)]
     assert watching.attempt() == []
     assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+
+
+FABRICS = Kind(
+    resource="fabricconfigurations",
+    group="rdma.lab",
+    version="v1alpha1",
+    project=lambda item: item["metadata"]["name"],
+    selector="metadata.name=default",
+    page=50,
+    optional=True,
+)
+
+
+def test_a_kind_says_which_objects_it_reads() -> None:
+    """Its selector is in lists and watches, its page in lists; its group is in the path."""
+    cluster = Cluster(page=1)
+    assert FABRICS.path == "/apis/rdma.lab/v1alpha1/fabricconfigurations"
+    cluster.put(FABRICS.path, namespace("default"), namespace("more"))
+    watching = Watching(cluster, FABRICS)
+    watching.attempt()
+    first, second, watch = [query for _, query in cluster.asked]
+    assert first == {"fieldSelector": "metadata.name=default", "limit": "50"}
+    assert second == {**first, "continue": "1"}
+    assert watch["fieldSelector"] == "metadata.name=default"
+    assert "limit" not in watch
+
+
+@pytest.mark.parametrize("code", [404, 403])
+def test_an_optional_kind_may_be_missing(code: int) -> None:
+    """It counts as an empty list, so that nobody waits for it; the problem is told."""
+    watching = Watching(Cluster(), FABRICS)
+    watching.cluster.failures.append(refused(code))
+    assert watching.attempt() == [[]]
+    assert watching.reflector.problem == f"the API server answered {code}: no"
+    assert watching.reflector.lists == 1
+    watching.cluster.put(FABRICS.path, namespace("default"))
+    assert [names(one) for one in watching.attempt()] == [{"default": True}]
+    assert watching.reflector.problem == ""
+
+
+def test_a_kind_that_is_removed_takes_its_objects_along() -> None:
+    """Objects whose kind does not exist any more are gone; those that may not be read are kept."""
+    watching = Watching(Cluster(), FABRICS)
+    watching.cluster.put(FABRICS.path, namespace("default"))
+    watching.attempt(gone(500))
+    watching.cluster.failures.append(refused(403))
+    assert watching.attempt() == []
+    watching.cluster.failures.append(refused(404))
+    assert [names(one) for one in watching.attempt()] == [{"default": False}]
+
+
+def test_a_kind_that_is_needed_must_be_there() -> None:
+    """Without the namespaces, nothing is delivered: decisions wait for them."""
+    watching = Watching(Cluster())
+    watching.cluster.failures += [refused(403), refused(404)]
+    assert watching.attempt() == watching.attempt() == []
+    assert watching.reflector.lists == 0
 
 
 def test_problems_are_told_until_they_are_over() -> None:

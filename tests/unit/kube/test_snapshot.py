@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,13 @@ def gone(kind: Kind, *items: dict[str, Any]) -> Batch:
 def test_before_anything_came_every_namespace_is_unknown() -> None:
     """There is a source of facts, which has delivered nothing yet."""
     assert Assembly().facts.namespace("lab") == NamespaceFacts(name="lab", known=False)
+
+
+def test_a_kind_that_is_no_part_of_the_facts_is_an_error() -> None:
+    """It is not taken for one that is."""
+    alien = Kind(resource="pods", project=lambda item: item)
+    with pytest.raises(LookupError, match="pods are not part of the facts"):
+        Assembly().take([put(alien, namespace("lab"))])
 
 
 def test_rules_and_namespaces_come_in_any_order() -> None:
