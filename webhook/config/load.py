@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as File
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ from webhook.config.findings import (
     foremost,
     refused,
 )
+from webhook.config.json_data import JsonData
 from webhook.config.model import (
     API_VERSION,
     KIND,
@@ -31,6 +32,7 @@ from webhook.config.model import (
 from webhook.config.object_form import CONVERT, Misplaced, ObjectForm, foreign, object_form
 from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
+from webhook.decision.facts import key_of
 from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
 from webhook.yamltext.tree import TextLimits
@@ -48,6 +50,8 @@ _FLAT = (
     f"`{CONVERT} FILE` puts them below spec"
 )
 _Entry = TypeVar("_Entry", bound=Entry)
+#: A fabrics file as text, with lines, or as an object of the API server, without.
+_Document = LocatedData | JsonData
 
 
 class _Told(NamedTuple):
@@ -92,7 +96,24 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
     held, document = _fabrics_document(text, name)
-    name, form = held.name, object_form(document.data)
+    return _loaded(document, text, held.name)
+
+
+def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
+    """Load fabrics from an object as the API server writes it; messages give name and path.
+
+    What the API server adds to an object is not read: `status`, and all metadata but the name.
+    """
+    own = {key: item[key] for key in ("apiVersion", "kind", "spec") if key in item}
+    document = JsonData({**own, "metadata": {"name": key_of(item)[1]}}, name, LIMITS)
+    told = [*_misplaced(foreign(document.data))]
+    if told:
+        raise InvalidConfiguration(name, *_in_order(document, told))
+    return _loaded(document, document.text, name)
+
+
+def _loaded(document: _Document, text: str, name: str) -> Loaded:
+    form = object_form(document.data)
     told = [*_misplaced(form.errors)]
     if form.spec is None:
         raise InvalidConfiguration(name, *_in_order(document, told))
@@ -107,7 +128,7 @@ def parse_fabrics(text: str, name: str) -> Loaded:
     return Loaded(compile_fabrics(readings.sound.model), findings, text, more, name)
 
 
-def _refuse_too_many(form: ObjectForm, document: LocatedData, name: str) -> None:
+def _refuse_too_many(form: ObjectForm, document: _Document, name: str) -> None:
     """Refuse a file whose check would take longer than a second."""
     listed = form.spec.get("fabrics") if form.spec else None
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
@@ -281,9 +302,9 @@ def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
     return below
 
 
-def _in_order(document: LocatedData, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
+def _in_order(document: _Document, told: Iterable[_Told]) -> tuple[tuple[Finding, ...], More]:
     """Return findings in the order of their lines; on one line, in the order of their paths."""
-    placed = sorted(told, key=lambda one: (document.line(one.path), _steps(one.path)))
+    placed = sorted(told, key=lambda one: (document.line(one.path) or 0, _steps(one.path)))
     chosen, more = foremost(placed)
     found = (
         Finding(severity, _dotted(path), document.line(path), brief(_sentence(said), _LONGEST))

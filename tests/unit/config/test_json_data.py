@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.fabrics_file import HEAD
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import LIMITS, parse_fabrics, parse_object
+
+NAME = "fabricconfigurations/default"
+
+
+def configured(*fabrics: Any, **more: Any) -> dict[str, Any]:
+    """Make an object as the API server returns it."""
+    head = yaml.safe_load(HEAD)
+    metadata = {"name": "default", "uid": "1", "generation": 3, "managedFields": [{"x": 1}]}
+    return {**head, "metadata": metadata, "spec": {"fabrics": [*fabrics]}, "status": {}, **more}
+
+
+FABRIC = {
+    "name": "v100-ib",
+    "match": {"gpuResources": ["nvidia.com/v100"]},
+    "mode": "shared-device",
+    "resources": [{"name": "rdma/rdma_v100", "count": 1}],
+    "linkLayer": "InfiniBand",
+    "hcas": ["mlx5_0"],
+}
+
+
+def problems(item: dict[str, Any]) -> str:
+    """Return what an object is refused for."""
+    with pytest.raises(InvalidConfiguration) as refused:
+        parse_object(item, NAME)
+    return str(refused.value)
+
+
+def test_an_object_is_read_as_the_file_is() -> None:
+    """Fabrics, hash and warnings are those of the same object as a text, without its lines."""
+    item = configured(FABRIC)
+    loaded = parse_object(item, NAME)
+    file = parse_fabrics(yaml.safe_dump(item), "fabrics.yaml")
+    assert loaded.fabrics == file.fabrics
+    assert [one._replace(line=None) for one in file.findings] == [*loaded.findings]
+    assert parse_object(yaml.safe_load(loaded.text), NAME) == loaded
+
+
+def test_findings_of_an_object_have_paths_and_no_lines() -> None:
+    """The path begins at spec, as in `kubectl explain`; errors come in the order of paths."""
+    wrong = {**FABRIC, "name": "b", "mode": "shared", "linkLayer": "Infiniband"}
+    first, second = problems(configured(FABRIC, wrong)).splitlines()
+    assert first.startswith(f"{NAME}: spec.fabrics[1].linkLayer: ")
+    assert second.startswith(f"{NAME}: spec.fabrics[1].mode: ")
+
+
+def test_another_kind_is_refused() -> None:
+    """The kind and its version must be those that this program knows."""
+    assert "apiVersion: must be rdma.lab/v1alpha1" in problems(
+        configured(FABRIC, apiVersion="rdma.lab/v1")
+    )
+
+
+def test_an_object_of_another_name_is_refused() -> None:
+    """The webhook reads only the one called default."""
+    assert "metadata.name" in problems(configured(FABRIC, metadata={"name": "other"}))
+
+
+def nested(levels: int) -> Any:
+    """Make a value of this many levels."""
+    value: Any = 1
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
+        ({"x": [1] * LIMITS.nodes}, "contains more than 35,000 values, the maximum"),
+        ({"x": "a" * LIMITS.octets}, "is larger than 1,048,576 characters, the maximum"),
+    ],
+    ids=["depth", "values", "characters"],
+)
+def test_the_limits_of_a_file_hold_for_an_object(spec: Any, said: str) -> None:
+    """An object in etcd may have 1.5 MiB of any shape: it is refused before it is checked."""
+    assert problems(configured(spec=spec)) == f"{NAME}: {said}"
+
+
+def test_the_limits_are_reached_only_beyond_them() -> None:
+    """An object of exactly the greatest depth is read: only its unknown field is refused."""
+    deepest = nested(LIMITS.depth - 2)
+    assert "spec.x: unknown field" in problems(configured(spec={"fabrics": [], "x": deepest}))
+    assert "deeper" in problems(configured(spec={"fabrics": [], "x": nested(LIMITS.depth - 1)}))
