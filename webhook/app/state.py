@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from webhook.app.former import Former
 from webhook.app.namespace_waits import Arrivals
 from webhook.decision.facts import Facts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
+from webhook.pipeline.status_text import configuration_named_in
+from webhook.pod.manifest import PodManifest
 
 
 class Check(NamedTuple):
@@ -56,9 +60,10 @@ class Snapshot:
 class State:
     """The state of one server; only the event loop's thread writes it."""
 
-    def __init__(self) -> None:
-        #: None until the first valid configuration.
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        #: None without a valid configuration.
         self.snapshot: Snapshot | None = None
+        self._former = Former[Snapshot](clock)
         #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
         self.arrivals: Arrivals | None = None
         self._facts = Facts()
@@ -67,8 +72,35 @@ class State:
         self.probes: list[Callable[[], Check]] = []
 
     def configure(self, fabrics: Fabrics, source: str = "") -> None:
-        """Use other fabrics from now on; `source`: the text that they were read from."""
-        self.snapshot = Snapshot.of(fabrics, self._facts, source)
+        """Use other fabrics from now on; `source`: the text that they were read from.
+
+        Those in use so far are kept for a minute, for second calls.
+        """
+        self._replace(Snapshot.of(fabrics, self._facts, source))
+
+    def unconfigure(self) -> None:
+        """Use no configuration from now on, but for second calls."""
+        self._replace(None)
+
+    def _replace(self, snapshot: Snapshot | None) -> None:
+        if self.snapshot is not None:
+            self._former.replaced(self.snapshot)
+        self.snapshot = snapshot
+
+    def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
+        """Return what a decision on a pod depends on; None without a configuration.
+
+        A pod whose status names a configuration that was replaced in the last minute is decided
+        with that one.
+        """
+        used = now = self.snapshot
+        named = configuration_named_in(pod)
+        if named and (now is None or named != now.fabrics.config_hash):
+            used = self._former.get(named) or now
+        if used is None:
+            return None
+        facts = now.facts if now else self._facts
+        return Context(used.fabrics, facts.namespace(namespace), used.inventory)
 
     def learn(self, facts: Facts) -> None:
         """Use other facts from now on."""

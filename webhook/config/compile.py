@@ -17,6 +17,7 @@ from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
 from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
+from webhook.pipeline.decide import VERSION
 
 _HASH_DIGITS = 12
 
@@ -34,7 +35,9 @@ def compile_fabrics(model: FabricConfigurationSpec) -> Fabrics:
 
 
 def config_hash(model: FabricConfigurationSpec) -> str:
-    """Hash the meaning of the file, without comments and whatever the order of its keys.
+    """Hash the meaning of the file for this release's decisions.
+
+    Comments and the order of keys do not matter.
 
     What equals a default is left out, so that a version with a new field hashes old files alike.
     `socketInterface` is always hashed where it has an effect, since it once had no default, and
@@ -47,8 +50,9 @@ def config_hash(model: FabricConfigurationSpec) -> str:
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
             written["socketInterface"] = fabric.socket_interface
-    # The first version had these two in the model.
-    meaning = json.dumps({"apiVersion": API_VERSION, "kind": KIND, **meant}, sort_keys=True)
+    # The first version had the first two in the model.
+    whole = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **meant}
+    meaning = json.dumps(whole, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 
 

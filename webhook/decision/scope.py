@@ -56,6 +56,23 @@ class Needs(IntEnum):
     FABRIC = 2
 
 
+class EarlierCall(NamedTuple):
+    """What the status of a pod says about the call that wrote it.
+
+    The API server calls again if another plugin changed the pod after us; and a user may create
+    a pod from the manifest of one that exists.
+    """
+
+    #: The hash of its configuration; "" if there was no call.
+    config: str = ""
+    #: The fabric that it chose.
+    fabric: str | None = None
+
+
+#: For a pod that nobody was called for yet.
+NO_CALL = EarlierCall()
+
+
 class Context(NamedTuple):
     """Everything that a decision depends on besides the pod."""
 
@@ -85,6 +102,8 @@ class Scope(NamedTuple):
     env: Environments
     host_network: bool
     annotations: Mapping[str, Any]
+    #: Whether an earlier call equipped the pod under a configuration that is not this one.
+    other_configuration: bool = False
 
     @property
     def has_gpu(self) -> bool:

@@ -15,6 +15,7 @@ from webhook.pipeline.examine import Examined, Ineligible
 from webhook.pipeline.reasons import (
     ALREADY_PATCHED,
     MUTATION_FAILED,
+    OTHER_CONFIGURATION,
     PATCHED,
     PIPELINE_REASONS,
     VERDICT_REASONS,
@@ -30,6 +31,7 @@ KNOWN = Known(
     mutations=_CODES,
     codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
+    lasting=frozenset({OTHER_CONFIGURATION.code}),
 )
 _STATUS_PATH = ("metadata", "annotations", STATUS)
 

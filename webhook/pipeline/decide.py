@@ -24,13 +24,19 @@ from webhook.pipeline.reasons import (
     INVALID_POD,
     NAMESPACE_FABRIC,
     NOT_OPTED_IN,
+    OTHER_CONFIGURATION,
     OTHER_INJECTOR,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
 )
+from webhook.pipeline.status_text import earlier_call
 from webhook.pipeline.surroundings import note_surroundings
 from webhook.pod.manifest import PodManifest, describe, mapping
 
+#: Grows with a release in which `decide` makes something else of a pod than the release before.
+#: It is part of the configuration's hash, so that two releases at work do not finish each other's
+#: pods as if they were their own.
+VERSION = 1
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 
 
@@ -60,7 +66,8 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     if apart is not None:
         return left_alone(pod, annotations, apart, context)
     bounds.check(pod, annotations)
-    examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context)
+    earlier = earlier_call(annotations)
+    examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context, earlier)
     draft = Draft(pod)
     _note_request(draft, examined.scope, examined.standing)
     for sentence in examined.misdirected:
@@ -75,6 +82,8 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     _note_launchers(draft, scope, standing)
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
+    if scope.other_configuration:
+        draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.when)
     if not scope.namespace.known:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
     named = scope.namespace.annotations.get(FABRIC)

@@ -81,6 +81,10 @@ NAMESPACE_FABRIC = Reason(
 OTHER_INJECTOR = Reason(
     "OtherInjector", "The pod also asks another webhook for RDMA, so resources may be added twice."
 )
+OTHER_CONFIGURATION = Reason(
+    "OtherConfiguration",
+    "The pod's rdma.lab/status names another configuration: all that the pod has counts as yours.",
+)
 SKIPPED_BY_USER = Reason("SkippedByUser", "The pod lists the mutation in rdma.lab/skip.")
 #: The reasons that explain a verdict. No other reason decides one.
 VERDICT_REASONS = tuple(
@@ -109,6 +113,7 @@ PIPELINE_REASONS = (
     FACTS_UNKNOWN,
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
+    OTHER_CONFIGURATION,
     SELECTOR_UNKNOWN,
     *SURROUNDINGS,
 )

@@ -10,8 +10,7 @@ The API server calls us twice if another plugin changed the pod after us. The se
 done what the first call applied, so the names of those mutations, and their warnings, carry over
 from a status with the same config hash. A user may write such a status, and the hash is not
 secret. Therefore a status counts only if we could have written it, byte for byte, and a mutation
-in it only if this call finds it done. No decision depends on a status; one that the user set is
-replaced.
+in it only if this call finds it done. One that the user set is replaced.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import orjson
 
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
 from webhook.decision.outcome import Outcome, Reason, Verdict
+from webhook.pipeline.status_text import COUNTED, ORDER, written_by_us
 
 
 class Whole(NamedTuple):
@@ -45,6 +45,8 @@ class Known(NamedTuple):
     codes: tuple[str, ...]
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]
+    #: The codes that hold for every later call, too.
+    lasting: frozenset[str] = frozenset()
 
 
 def render(
@@ -94,6 +96,7 @@ def _said(outcomes: Iterable[Outcome], before: _Previous, known: Known) -> _Said
     for name in done.intersection(before.applied):
         said.applied.add(name)
         said.warned.update(known.mutations[name].intersection(before.warned))
+    said.warned.update(known.lasting.intersection(before.warned))
     return said
 
 
@@ -120,15 +123,13 @@ def _within(body: dict[str, Any], room: int, before: Mapping[str, int]) -> str:
         counts = {key: len(value) for key, value in body.items() if isinstance(value, (list, dict))}
         most = {key: max(count, counts.get(key, count)) for key, count in before.items()}
         shortened = body | counts | most
-        written = orjson.dumps({key: shortened[key] for key in _ORDER if key in shortened})
+        written = orjson.dumps({key: shortened[key] for key in ORDER if key in shortened})
     return written.decode()
 
 
 _LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
 _UTF8 = 4
-_COUNTED = ("applied", "skipped", "warned")
-_WIDEST = dict.fromkeys(_COUNTED, 99)
-_ORDER = ("rdma", "because", "fabric", "reason", *_COUNTED, "config")
+_WIDEST = dict.fromkeys(COUNTED, 99)
 
 
 class _Previous(NamedTuple):
@@ -154,12 +155,12 @@ def _previous(
     Counts instead of lists are accepted only if the annotations are `crowded`: otherwise there
     would have been room, since a status with all existing reasons has 3 KiB.
     """
-    body = _written_by_us(annotations.get(STATUS))
+    body = written_by_us(annotations)
     if body.get("config") != config_hash or "applied" not in body:
         return _NOTHING
     if known.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
         return _NOTHING
-    found = {key: body[key] for key in _COUNTED if key in body}
+    found = {key: body[key] for key in COUNTED if key in body}
     if all(_counts(count, key, known) for key, count in found.items()):
         return _Previous(counts=found) if crowded else _NOTHING
     if not _are(found.pop("applied"), known.mutations):
@@ -173,18 +174,6 @@ def _counts(count: Any, key: str, known: Known) -> bool:
     """Return whether a value can be the count of mutations, or of one or more reason codes."""
     least, most = (0, len(known.mutations)) if key == "applied" else (1, len(known.codes))
     return type(count) is int and least <= count <= most  # `isinstance` would take true for 1
-
-
-def _written_by_us(written: Any) -> dict[str, Any]:
-    """Read a JSON object with our fields in our order and format; return {} for anything else."""
-    if not isinstance(written, str) or len(written) > LONGEST_STATUS:
-        return {}
-    try:
-        body = orjson.loads(written)
-    except orjson.JSONDecodeError:
-        return {}
-    ours = isinstance(body, dict) and list(body) == [key for key in _ORDER if key in body]
-    return body if ours and orjson.dumps(body).decode() == written else {}
 
 
 def _are(found: Any, known: Iterable[str]) -> bool:

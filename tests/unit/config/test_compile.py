@@ -13,6 +13,7 @@ from webhook.config.load import parse_fabrics
 from webhook.config.model import FabricEntry
 from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
+from webhook.pipeline.decide import VERSION
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 
@@ -314,25 +315,42 @@ def hash_of(**fields: Any) -> str:
     return parse_fabrics(text(fabric(**fields)), "f").fabrics.config_hash
 
 
-def test_the_hash_of_a_file_that_names_its_interface_is_that_of_older_versions() -> None:
+#: The release of the decisions for which the hashes below are written down.
+RELEASE = "webhook.config.compile.VERSION"
+
+
+def test_the_hash_of_a_file_that_names_its_interface_is_that_of_older_versions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """`socketInterface` had no default once: a file that has `eth0` still hashes alike."""
-    assert hash_of(socketInterface="eth0") == "d436e2511644"
+    monkeypatch.setattr(RELEASE, 1)
+    assert hash_of(socketInterface="eth0") == "af7987eb94dd"
     assert hash_of() == hash_of(socketInterface="eth0")
     assert hash_of(socketInterface="") != hash_of()
-    assert hash_of(mode="host-network") == "7a073b2d1ce4"
+    assert hash_of(mode="host-network") == "eef57d9b9020"
 
 
-def test_the_former_name_of_a_setting_hashes_as_today_s() -> None:
+def test_the_former_name_of_a_setting_hashes_as_today_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """`memlock: default` is `unknown`; the hashes of older files stay the same."""
+    monkeypatch.setattr(RELEASE, 1)
     one = fabric(socketInterface="eth0")
     for written, meant, expected in (
-        ("default", "unknown", "d436e2511644"),
-        ("unknown", "unknown", "d436e2511644"),
-        ("unlimited", "unlimited", "344141563022"),
+        ("default", "unknown", "af7987eb94dd"),
+        ("unknown", "unknown", "af7987eb94dd"),
+        ("unlimited", "unlimited", "7db75087a28b"),
     ):
         loaded = parse_fabrics(text(one, defaults={"memlock": written}), "f").fabrics
         assert loaded.config_hash == expected
         assert loaded.defaults.memlock == meant
+
+
+def test_each_release_of_the_decisions_has_hashes_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So a release does not finish a pod as its own that another one has begun."""
+    before = hash_of()
+    monkeypatch.setattr(RELEASE, VERSION + 1)
+    assert hash_of() != before
 
 
 def test_a_gpu_may_have_several_devices() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import amounts, container, context, fabric, pod
 from tests.case_names import case_name
-from webhook.decision.annotations import Requests
+from webhook.decision.annotations import FABRIC, Requests
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
@@ -41,12 +41,16 @@ ALL = (NORTH, SOUTH, EAST)
 
 
 def resolved(
-    manifest: PodManifest, where: Context | None = None, *, own: str | None = None
+    manifest: PodManifest,
+    where: Context | None = None,
+    *,
+    own: str | None = None,
+    earlier: str | None = None,
 ) -> Resolution:
     """Resolve a pod all of whose containers are targets."""
     at = where or context(*ALL)
     pairs = [(one, usage_of(one.manifest, one.path, at.fabrics)) for one in containers_of(manifest)]
-    return resolve(manifest, pairs, Requests(fabric=own), at)
+    return resolve(manifest, pairs, Requests(fabric=own), at, earlier)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:
@@ -385,3 +389,29 @@ def test_a_default_that_does_not_fit_is_not_used() -> None:
     """It is not evidence, so it cannot contradict anything either."""
     where = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
     assert resolved(using("nvidia.com/gpu"), where).why is FABRIC_AMBIGUOUS
+
+
+def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
+    """Where the pod leaves it a choice, nodes and namespace are not asked again."""
+    at = context(*ALL, inventory=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"}))
+    says = "annotation rdma.lab/status of an earlier call"
+    assert resolved(using("nvidia.com/gpu"), at, earlier="south") == Resolution(SOUTH, says)
+    assert resolved(using("nvidia.com/gpu", nodeName="n1"), at, earlier="north").fabric is NORTH
+    assert resolved(using(), at, earlier="east") == Resolution(EAST, says)
+
+
+def test_what_the_pod_says_counts_more_than_an_earlier_call() -> None:
+    """Its evidence is named if it suffices; a fabric that it excludes is not taken."""
+    at = context(*ALL, inventory=NODE)
+    found = resolved(using("rdma/north"), at, earlier="north")
+    assert found == Resolution(NORTH, "rdma/north in container trainer")
+    assert resolved(using("rdma/north"), at, earlier="south").fabric is NORTH
+    assert resolved(using("nvidia.com/l40"), at, earlier="gone") == Resolution(
+        EAST, "nvidia.com/l40 in container trainer"
+    )
+
+
+def test_an_earlier_call_does_not_make_peace() -> None:
+    """Two parts of the pod that contradict each other are a conflict as before."""
+    with pytest.raises(Denial):
+        resolved(using("rdma/north", "nvidia.com/l40"), earlier="north")

@@ -130,6 +130,16 @@ def test_what_the_first_pass_applied_carries_over() -> None:
     }
 
 
+def test_a_code_that_holds_for_every_call_carries_over() -> None:
+    """Also if the mutation that said it has nothing to do, since none did."""
+    known = KNOWN._replace(lasting=frozenset({"Request"}))
+    whole = Whole(Verdict.of(FINE, "so"), "north", None, "hash")
+    before = {STATUS: orjson.dumps(PREVIOUS).decode()}
+    assert orjson.loads(render(before, (), whole, known))["warned"] == ["Request"]
+    before = {STATUS: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
+    assert "warned" not in orjson.loads(render(before, (), whole, known))
+
+
 def test_what_is_not_found_done_does_not_carry_over() -> None:
     """Who writes a status into a pod cannot have it say what is not there."""
     assert after(PREVIOUS, outcome("third", "already"), outcome("first", "skipped", "A")) == {

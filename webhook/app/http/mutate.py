@@ -163,11 +163,11 @@ class Mutate:
         if request.ignored:
             left = orjson.dumps(leave(request.uid, request.ignored))
             return Answer(200, left, request=request, problem=request.ignored)
-        snapshot = self._state.snapshot
-        if snapshot is None:
+        context = self._state.context_for(request.namespace, request.pod)
+        if context is None:
             refusal = orjson.dumps(failure(503, NOT_CONFIGURED))
             return Answer(503, refusal, request=request, problem=NOT_CONFIGURED)
-        decision = self._decide(request.pod, snapshot.context_for(request.namespace))
+        decision = self._decide(request.pod, context)
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)
 

@@ -45,6 +45,9 @@ LEFT_OUT = Reason("LeftOut", "Containers differ in a variable, or its value is n
 DIFFERS = Reason(
     "AnnotationDiffers", f"The pod's own {NCCL_CONF} differs from what the webhook writes."
 )
+KEPT = Reason(
+    "AnnotationKept", f"The pod has {NCCL_CONF} from another configuration, which is kept."
+)
 UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
 
 
@@ -94,7 +97,9 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     own, obstacle = text(draft.pod, ANNOTATION), _obstacle(draft, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
-    if not obstacle and own not in (None, conf):
+    if not obstacle and own not in (None, conf) and scope.other_configuration:
+        draft.skipped("", KEPT, f"annotation {NCCL_CONF} is kept as another configuration wrote it")
+    elif not obstacle and own not in (None, conf):
         must = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")
     elif not obstacle and carry(draft, conf):
@@ -126,7 +131,7 @@ MUTATION = Mutation(
     needs=Needs.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOTHING, USER_MOUNT, MENTIONED),
-        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, UNUSED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, KEPT, UNUSED),
     ),
     mutate=mutate,
 )

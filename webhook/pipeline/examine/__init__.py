@@ -8,7 +8,7 @@ from webhook.decision.annotations import Requests
 from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, usage_of
-from webhook.decision.scope import Context, Needs, Scope
+from webhook.decision.scope import NO_CALL, Context, EarlierCall, Needs, Scope
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
@@ -95,7 +95,11 @@ def ineligible(pod: PodManifest, annotations: dict[str, Any]) -> Ineligible | No
 
 
 def examine(
-    pod: PodManifest, annotations: dict[str, Any], requests: Requests, context: Context
+    pod: PodManifest,
+    annotations: dict[str, Any],
+    requests: Requests,
+    context: Context,
+    earlier: EarlierCall = NO_CALL,
 ) -> Examined:
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = context.fabrics
@@ -105,7 +109,9 @@ def examine(
     commands = Commands(pod)
     selection = select(pod, pairs, requests, commands, fabrics)
     # All containers count: a GPU of any container determines the pod's node.
-    resolution = Resolution() if selection.why else resolve(pod, pairs, requests, context)
+    other = earlier.config not in ("", fabrics.config_hash)
+    before = None if other else earlier.fabric
+    resolution = Resolution() if selection.why else resolve(pod, pairs, requests, context, before)
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -119,6 +125,7 @@ def examine(
         env=Environments(pod),
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
+        other_configuration=other,
     )
     foreign = foreign_nic(scope, pairs)
     denies = fabrics.defaults.on_ambiguous == "deny"

@@ -5,13 +5,18 @@ resource, the GPU resource, nodeSelector, required node affinity, the node inven
 that leaves exactly one candidate wins. The rest is still examined, to find contradictions: two
 pieces that contradict each other are a Denial that names both. The namespace's annotation and
 the default only choose among the candidates that are left.
+
+The nodes and the namespace may change between two calls for the same pod, or another replica may
+know less of them. So they are not asked again if an earlier call has chosen one of the candidates
+that the pod itself leaves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from webhook.decision.annotations import FABRIC, INVALID_ANNOTATION, Requests
+from webhook.decision.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Requests
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage
 from webhook.decision.scope import Context
@@ -39,6 +44,9 @@ FABRIC_CONFLICT = Reason(
     "FabricConflict", "Two parts of the pod name different fabrics.", rdma="no"
 )
 
+#: The evidence of a second call, if it needs any.
+EARLIER = f"annotation {STATUS} of an earlier call"
+
 
 class Resolution(NamedTuple):
     """The fabric and the evidence for it; or why there is none, and a sentence that says so."""
@@ -49,6 +57,32 @@ class Resolution(NamedTuple):
     message: str = ""
     #: Whether several fabrics fit; a site may configure that such a pod is denied.
     ambiguous: bool = False
+
+
+class _Search:
+    """The candidates that are left, and the evidence so far."""
+
+    def __init__(self, fabrics: Fabrics) -> None:
+        self.candidates = frozenset(fabrics.fabrics)
+        self.naming: list[_Evidence] = []
+        self.winner: _Evidence | None = None
+
+    def narrow(self, found: list[_Evidence]) -> Resolution | None:
+        """Narrow the candidates; return why there is no fabric if none is left."""
+        for evidence in found:
+            left = evidence.narrowing.of(self.candidates)
+            if not left:
+                if self.naming and evidence.narrowing.named:
+                    raise _conflict(self.naming, evidence)
+                if self.naming and self.naming[0].explicit:
+                    continue
+                return _unknown(f"no fabric matches {evidence.says}")
+            self.candidates = left
+            if evidence.narrowing.named:
+                self.naming.append(evidence)
+            if self.winner is None and self.naming and len(left) == 1:
+                self.winner = evidence
+        return None
 
 
 class _Evidence(NamedTuple):
@@ -63,29 +97,28 @@ def resolve(
     pairs: list[tuple[Container, Usage]],
     requests: Requests,
     context: Context,
+    earlier: str | None = None,
 ) -> Resolution:
-    """Find the fabric of a pod; `pairs` are its containers and what each requests."""
+    """Find the fabric of a pod; `pairs` are its containers and what each requests.
+
+    `earlier`: the fabric that an earlier call chose under the same configuration.
+    """
     fabrics = context.fabrics
-    candidates = frozenset(fabrics.fabrics)
-    naming: list[_Evidence] = []
-    winner: _Evidence | None = None
-    for evidence in _evidences(pod, pairs, requests, context):
-        left = evidence.narrowing.of(candidates)
-        if not left:
-            if naming and evidence.narrowing.named:
-                raise _conflict(naming, evidence)
-            if naming and naming[0].explicit:
-                continue
-            return _unknown(f"no fabric matches {evidence.says}")
-        candidates = left
-        if evidence.narrowing.named:
-            naming.append(evidence)
-        if winner is None and naming and len(candidates) == 1:
-            winner = evidence
-    if winner is not None:
-        (name,) = candidates
-        return Resolution(fabrics.fabrics[name], winner.says)
-    return _by_default(candidates, naming, context, pairs)
+    search = _Search(fabrics)
+    gpus = _claimed_gpus(pairs, fabrics)
+    nothing = search.narrow(_of_pod(pod, pairs, requests, gpus, fabrics))
+    if nothing is not None:
+        return nothing
+    if earlier is not None and earlier in search.candidates:
+        says = search.winner.says if search.winner else EARLIER
+        return Resolution(fabrics.fabrics[earlier], says)
+    nothing = search.narrow(_of_inventory(pod, gpus, context))
+    if nothing is not None:
+        return nothing
+    if search.winner is not None:
+        (name,) = search.candidates
+        return Resolution(fabrics.fabrics[name], search.winner.says)
+    return _by_default(search.candidates, search.naming, context, pairs)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -96,32 +129,32 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
         raise Denial(INVALID_ANNOTATION, msg)
 
 
-def _evidences(
+def _of_pod(
     pod: PodManifest,
     pairs: list[tuple[Container, Usage]],
     requests: Requests,
-    context: Context,
+    gpus: dict[str, str],
+    fabrics: Fabrics,
 ) -> list[_Evidence]:
-    fabrics = context.fabrics
     found = [] if requests.fabric is None else [_annotated(requests.fabric)]
     found += _resources(pairs, fabrics)
-    gpus = _claimed_gpus(pairs, fabrics)
     for gpu, container in gpus.items():
         says = f"{gpu} in container {container}"
         found.append(_Evidence(says, Narrowing(fabrics.by_gpu[gpu])))
-    return found + [_Evidence(*one) for one in _of_nodes(pod, list(gpus), context)]
-
-
-def _of_nodes(pod: PodManifest, gpus: list[str], context: Context) -> list[tuple[str, Narrowing]]:
-    spec, fabrics = pod["spec"], context.fabrics
-    found = [*from_selector(pod, fabrics)] if "nodeSelector" in spec else []
-    if "affinity" in spec:
-        affinity = from_affinity(pod, fabrics)
-        if affinity is not None:
-            found.append(("the required node affinity", affinity))
-    if context.inventory.by_node:
-        found += from_inventory(pod, gpus, fabrics, context.inventory)
+    spec = pod["spec"]
+    if "nodeSelector" in spec:
+        found += [_Evidence(*one) for one in from_selector(pod, fabrics)]
+    affinity = from_affinity(pod, fabrics) if "affinity" in spec else None
+    if affinity is not None:
+        found.append(_Evidence("the required node affinity", affinity))
     return found
+
+
+def _of_inventory(pod: PodManifest, gpus: Iterable[str], context: Context) -> list[_Evidence]:
+    if not context.inventory.by_node:
+        return []
+    known = from_inventory(pod, gpus, context.fabrics, context.inventory)
+    return [_Evidence(*one) for one in known]
 
 
 def _claimed_gpus(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> dict[str, str]:

@@ -67,7 +67,7 @@ def from_affinity(pod: PodManifest, fabrics: Fabrics) -> Narrowing | None:
 
 
 def from_inventory(
-    pod: PodManifest, gpus: list[str], fabrics: Fabrics, inventory: NodeInventory
+    pod: PodManifest, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
 ) -> Iterator[tuple[str, Narrowing]]:
     """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
 
