@@ -135,7 +135,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
     [
         (
             [],
-            "name a command: serve, preview, why, discover, verify, check-config, certs, schema, ",
+            "name a command: serve, preview, why, discover, verify, check-config, diff-config, ",
         ),
         (["previw"], "(did you mean preview?)"),
         (
@@ -743,7 +743,7 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
     """All schemas are valid; the schema of the fabrics file is the default."""
     for arguments in (
         ["schema"],
-        *(["schema", what] for what in ("form", "why", "verify", "verify-run")),
+        *(["schema", what] for what in ("form", "why", "verify", "verify-run", "diff-config")),
     ):
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
@@ -790,3 +790,30 @@ def test_a_defect_is_one_line_unless_asked_for_more(
         patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
         with pytest.raises(AttributeError):
             main(["schema", "form"])
+
+
+def test_what_a_new_file_would_change(shell: Shell) -> None:
+    """Exit codes are those of diff: 0 nothing, 1 something, 2 an input that cannot be read."""
+    shell.file("new.yaml", FABRICS.replace("mlx5_0", "mlx5_7"))
+    against = ("-c", "fabrics.yaml", "-f", "pod.yaml")
+    assert shell("diff-config", "fabrics.yaml", *against).code == 0
+    found = shell("diff-config", "new.yaml", *against)
+    assert found.code == 1
+    assert "mlx5_7" in found.out
+    told = json.loads(shell("diff-config", "new.yaml", *against, "-o", "json").out)
+    assert [one["name"] for one in told["changes"]] == ["trainer"]
+    for words in (("missing.yaml", *against), ("new.yaml", "-c", "missing.yaml", "-f", "pod.yaml")):
+        answer = shell("diff-config", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert "missing.yaml: there is no such file" in answer.err
+    some = shell(
+        "diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "pod.yaml", "-f", "gone.yaml"
+    )
+    assert some.code == 2
+    assert "mlx5_7" in some.out
+    assert "gone.yaml" in some.err
+    shell.file("empty.yaml", "")
+    assert (
+        "contains no documents"
+        in shell("diff-config", "new.yaml", "-c", "fabrics.yaml", "-f", "empty.yaml").err
+    )

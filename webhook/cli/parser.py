@@ -23,6 +23,7 @@ COMMANDS = {
     "discover": "find the fabrics of nodes in what tools printed there",
     "verify": "measure the network between nodes, and judge what benchmarks printed",
     "check-config": "check a fabrics file",
+    "diff-config": "say which decisions a new fabrics file would change",
     "certs": "check the webhook's certificates, or rotate its CA",
     "schema": "print a JSON Schema",
     "completion": "print a completion script for a shell",

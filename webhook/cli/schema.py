@@ -7,6 +7,7 @@ import argparse
 from webhook.cli.output import write
 from webhook.config.schema import schema_text
 from webhook.discover.discover_json import discover_schema
+from webhook.preview.changes.changes_json import changes_schema
 from webhook.render.json_form import form_schema
 from webhook.verify.matrix.matrix_json import matrix_schema
 from webhook.verify.verify_json import verify_schema
@@ -19,6 +20,7 @@ _SCHEMAS = {
     "discover": discover_schema,
     "verify": verify_schema,
     "verify-run": matrix_schema,
+    "diff-config": changes_schema,
 }
 
 
@@ -30,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         choices=tuple(_SCHEMAS),
         default="fabrics",
         help="fabrics: the fabrics file (default); form: the output of preview -o json; why, "
-        "discover, verify (judge), verify-run: that of the command with -o json",
+        "discover, verify (judge), verify-run, diff-config: that of the command with -o json",
     )
 
 

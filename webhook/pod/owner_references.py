@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from webhook.pod.manifest import PodManifest, at
 
 _HASH = ("metadata", "labels", "pod-template-hash")
 _JOBSET = ("metadata", "labels", "jobset.sigs.k8s.io/jobset-name")
+
+#: Owners above each other: a pod of a CronJob has two, one of a TrainJob three.
+MOST_OWNERS = 5
 
 
 class OwnerReference(NamedTuple):
@@ -35,13 +38,19 @@ def owners_of(pod: PodManifest) -> tuple[OwnerReference, ...]:
     return (controller, above) if above else (controller,)
 
 
-def _controller(pod: PodManifest) -> OwnerReference | None:
-    references = at(pod, ("metadata", "ownerReferences"))
+def controller_reference(item: Any) -> dict[str, Any] | None:
+    """Return the reference to an object's controller, as it is written; None without one."""
+    references = at(item, ("metadata", "ownerReferences"))
     for one in references if isinstance(references, list) else ():
-        found = [at(one, (key,)) for key in ("apiVersion", "kind", "name", "uid")]
-        if at(one, ("controller",)) is True and all(isinstance(word, str) for word in found):
-            return OwnerReference(*found)
+        if isinstance(one, dict) and one.get("controller") is True:
+            return one
     return None
+
+
+def _controller(pod: PodManifest) -> OwnerReference | None:
+    one = controller_reference(pod)
+    found = [at(one, (key,)) for key in ("apiVersion", "kind", "name", "uid")]
+    return OwnerReference(*found) if all(isinstance(word, str) for word in found) else None
 
 
 def _above(pod: PodManifest, controller: OwnerReference) -> OwnerReference | None:

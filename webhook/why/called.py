@@ -10,6 +10,7 @@ from webhook.decision.annotations import ENABLE, STATUS, opted_in
 from webhook.decision.facts import LABEL
 from webhook.decision.outcome import Denial
 from webhook.pod.manifest import at
+from webhook.pod.owner_references import controller_reference
 from webhook.pod.path import Path
 from webhook.why.explanation import Sentence
 from webhook.why.gathered import Gathered, Item, items_at, strings_at, title, word_at
@@ -109,12 +110,6 @@ def _of_template(gathered: Gathered) -> str:
         kind, name = word_at(reference, ("kind",)), word_at(reference, ("name",))
         return f"the pod template of {kind} {name}"
     return "the pod"
-
-
-def controller_reference(item: Item) -> Item | None:
-    """Return the owner reference of an object's controller; None without one."""
-    found = items_at(item, ("metadata", "ownerReferences"))
-    return next((one for one in found if one.get("controller") is True), None)
 
 
 def _template(gathered: Gathered) -> str:

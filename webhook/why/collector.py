@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from webhook.admission.registration import WebhookSetup, webhooks_in
 from webhook.errors import ClusterError, WebhookError
 from webhook.fabric.records import Fabrics
+from webhook.kube.owner_chain import OwnerChain
 from webhook.kube.permitted_reads import (
     FORBIDDEN,
     NOT_FOUND,
@@ -23,8 +24,7 @@ from webhook.kube.permitted_reads import (
 from webhook.kube.requests import Query, RefusedError
 from webhook.machine.log_lines import read_log
 from webhook.pod.manifest import at
-from webhook.why.called import controller_reference
-from webhook.why.from_objects import MOST_OWNERS, in_order
+from webhook.why.from_objects import in_order
 from webhook.why.gathered import (
     ContainerLog,
     ContainerProcesses,
@@ -94,7 +94,7 @@ class Collector:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
         self._permitted = PermittedReads(self._reads)
         pod = self._pod(namespace, name)
-        owners = self._owners(pod, namespace)
+        owners = OwnerChain(self._permitted, namespace).of(pod)
         bare = Gathered(pod=pod)
         seen = bare.status is not None
         wanted = self._wanted
@@ -135,31 +135,6 @@ class Collector:
                 kind = word_at(event, ("involvedObject", "kind"))
                 return f"{told}; {kind} {owner} could not create a pod: {event.get('message')}"
         return f"{told}; to list its pods: kubectl get pods -n {namespace}"
-
-    def _owners(self, pod: Item, namespace: str) -> tuple[Item, ...]:
-        found: list[Item] = []
-        item = pod
-        while len(found) < MOST_OWNERS and (reference := controller_reference(item)):
-            owner = self._owner(reference, namespace)
-            if owner is None:
-                break
-            found.append(owner)
-            item = owner
-        return tuple(found)
-
-    def _owner(self, reference: Item, namespace: str) -> Item | None:
-        version, kind = word_at(reference, ("apiVersion",)), word_at(reference, ("kind",))
-        name = word_at(reference, ("name",))
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        known = self._permitted.get(root, f"the kinds of {version}")
-        for resource in items_at(known, ("resources",)):
-            if resource.get("kind") == kind and "/" not in word_at(resource, ("name",)):
-                if not resource.get("namespaced"):
-                    return None  # the Node of a mirror pod
-                path = f"{root}/namespaces/{namespace}/{resource.get('name')}/{name}"
-                found = self._permitted.get(path, f"{kind} {name}")
-                return found and {**found, "apiVersion": version, "kind": kind}
-        return None
 
     def _namespace(self, namespace: str) -> Item | None:
         return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")

@@ -8,11 +8,8 @@ from typing import Any
 from webhook.admission.registration import webhooks_in
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import at
-from webhook.why.called import controller_reference
+from webhook.pod.owner_references import MOST_OWNERS, controller_reference
 from webhook.why.gathered import Gathered, Item, items_at, word_at
-
-#: A pod, its Job, its JobSet; no more are followed.
-MOST_OWNERS = 5
 
 
 def objects_of(value: Any) -> Iterator[Item]:

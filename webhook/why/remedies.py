@@ -155,6 +155,10 @@ REMEDIES: dict[str, str] = {
     "UnknownAnnotation": "Correct the key, or remove it: docs/annotations.md lists all keys.",
     "NamespaceUnknown": "Create the pod again, now that its namespace is known.",
     "NamespaceFabric": "Correct the namespace's annotation rdma.lab/fabric, or remove it.",
+    "OtherConfiguration": (
+        "If the pod was created from the manifest of an older one, remove rdma.lab/status and what "
+        "the webhook had added from that manifest. Otherwise there is nothing to do."
+    ),
     "OtherInjector": "Remove the annotation that asks the other webhook for RDMA.",
     "TakenForLauncher": (
         "If the container's own ranks use RDMA, name it in rdma.lab/containers. Otherwise "
@@ -258,6 +262,10 @@ REMEDIES: dict[str, str] = {
         "processes."
     ),
     "AnnotationDiffers": "Remove the annotation rdma.lab/nccl-conf: the webhook writes it.",
+    "AnnotationKept": (
+        "If the pod was created from the manifest of an older one, remove the annotation "
+        "rdma.lab/nccl-conf from that manifest. Otherwise there is nothing to do."
+    ),
     "AnnotationUnused": "Remove the annotation rdma.lab/nccl-conf.",
     # hcoll
     "AddedInCase": "",

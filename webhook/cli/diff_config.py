@@ -1,0 +1,146 @@
+"""`rdma-webhook diff-config`: say which decisions a new fabrics file would change."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from webhook.cli import argument_types as types
+from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
+from webhook.cli.common_options import FACTS_HELP, add_form, given_files
+from webhook.cli.manifest_files import ManifestFiles
+from webhook.cli.output import colour, width, write, write_json
+from webhook.config.facts_file import load_facts
+from webhook.config.load import load_fabrics
+from webhook.errors import ConfigError, DocumentError
+from webhook.fabric.records import Fabrics
+from webhook.preview.changes.changes_json import changes_form
+from webhook.preview.changes.changes_text import changes_text
+from webhook.preview.changes.compared import Comparison, compared
+from webhook.preview.changes.live_templates import live_templates
+from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.input_facts import LiveFacts
+from webhook.preview.live_facts import read_live
+from webhook.yamltext.documents import Document
+
+_SAME, _DIFFERENT, _UNREADABLE = 0, 1, 2
+_EXAMPLES = """examples:
+  rdma-webhook diff-config new.yaml                  against the fabrics of the cluster
+  rdma-webhook diff-config new.yaml -n lab           the same, for the pods of one namespace
+  rdma-webhook diff-config new.yaml -c old.yaml      against a file, for the pods of the cluster
+  rdma-webhook diff-config new.yaml -c old.yaml -f workloads.yaml      without a cluster
+
+The pods of a workload are decided on as its template says, with both configurations. A pod that
+lives already keeps what it has; a change is for the pods that are created after it.
+
+exit codes: 0 no decision changes, 1 at least one does, 2 wrong usage, or something cannot be read
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `diff-config`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("new", metavar="NEW", help="the new fabrics file")
+    add("-c", "--config", metavar="OLD", help="the fabrics file in use (default: the cluster's)")
+    add(
+        "-f",
+        "--filename",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="FILE",
+        help="workloads, instead of those in the cluster: a file, a directory, or -; may be "
+        "repeated",
+    )
+    add(
+        "-n",
+        "--namespace",
+        type=types.namespace,
+        help="the namespace to read (default: all that have the label rdma.lab/enable=true), or "
+        "with -f, that of objects that name none",
+    )
+    add("--facts", metavar="FILE", help=FACTS_HELP)
+    add_form(command)
+    add_cluster_options(command)
+
+
+class _Subject(NamedTuple):
+    """What is decided on, and what is known about it."""
+
+    documents: Sequence[Document]
+    live: LiveFacts
+    #: Of the cluster; None if they were given, or could not be read.
+    fabrics: Fabrics | None = None
+    unreadable: bool = False
+    notes: Sequence[str] = ()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare, and return the exit code."""
+    new = load_fabrics(Path(arguments.new)).fabrics
+    old = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
+    apart = arguments.more and arguments.config and not names_cluster(arguments)
+    subject = _files(arguments) if apart else _cluster(arguments)
+    before = old or subject.fabrics
+    if before is None:
+        raise ConfigError("\n".join((*subject.notes, "give the fabrics in use with -c OLD")))
+    found = _compared(arguments, subject, before, new)
+    if arguments.output == "json":
+        write_json(changes_form(found))
+    else:
+        write(changes_text(found, width=width(), colour=colour()))
+    if subject.unreadable:
+        return _UNREADABLE
+    return _DIFFERENT if found.changes else _SAME
+
+
+def _compared(
+    arguments: argparse.Namespace, subject: _Subject, before: Fabrics, after: Fabrics
+) -> Comparison:
+    options = PreviewOptions(
+        fabrics=before,
+        facts=load_facts(Path(arguments.facts)) if arguments.facts else None,
+        live=subject.live,
+        namespace=arguments.namespace or "default",
+    )
+    today = preview_documents(subject.documents, options)
+    then = preview_documents(subject.documents, replace(options, fabrics=after))
+    return compared(today, then, subject.notes)
+
+
+def _files(arguments: argparse.Namespace) -> _Subject:
+    """Read the workloads from files."""
+    arguments.files = []
+    found = ManifestFiles(given_files(arguments, "rdma-webhook diff-config"))
+    if not found.documents and not found.unreadable:
+        raise DocumentError(found.nothing)
+    return _Subject(found.documents, LiveFacts(), unreadable=bool(found.unreadable))
+
+
+def _cluster(arguments: argparse.Namespace) -> _Subject:
+    """Read the cluster: what its pods depend on, its fabrics, and its workloads without files."""
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+
+    wanted = arguments.namespace or ""
+    client, usual = cluster_client(arguments)
+    reads = ApiReads(client)
+    given = _files(arguments) if arguments.more else None
+    templates = live_templates(reads, wanted) if given is None else None
+    spaces = templates.namespaces if templates else [usual]
+    reading = read_live(
+        reads, spaces, fabrics_instead="" if arguments.config else "give them with -c"
+    )
+    arguments.namespace = usual
+    fabrics = reading.fabrics.loaded.fabrics if reading.fabrics else None
+    if given is not None:
+        return given._replace(live=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
+    assert templates is not None
+    documents = [
+        Document(name="the cluster", index=place, value=one, line=0, text="", syntax="json")
+        for place, one in enumerate(templates.objects)
+    ]
+    return _Subject(documents, reading.facts, fabrics, notes=templates.notes)
