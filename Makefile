@@ -33,6 +33,7 @@ PURE_FILES := $(subst $() ,$(comma),$(PURE:%=webhook/%/*))
 SCRIPTS := .ci/run $(shell find webhook certs tests -name '*.sh')
 
 SCHEMA := webhook/config/fabrics.schema.json
+DEFINITION := manifests/crd/fabricconfigurations.yaml
 SCHEMA_COMMAND = $(BIN)/rdma-webhook schema
 
 # `make lock` resolves with this version of uv; it is installed into its own venv.
@@ -195,10 +196,12 @@ bench: $(DEV)  ## print the table of ratios
 bench-cluster: $(DEV)  ## print what admission costs through an API server, side by side (root)
 	$(BIN)/python -m tests.benchmarks.cluster
 
-schema: $(RUNTIME)  ## rewrite the JSON Schema of the configuration
+schema: $(RUNTIME)  ## rewrite the JSON Schema of the configuration, and its CustomResourceDefinition
 	@mkdir -p .cache
 	$(SCHEMA_COMMAND) > .cache/schema.json
 	mv .cache/schema.json $(SCHEMA)
+	$(SCHEMA_COMMAND) crd > .cache/definition.yaml
+	mv .cache/definition.yaml $(DEFINITION)
 
 lock: $(LOCK_VENV)/.uv-$(UV_VERSION)  ## resolve both locks again (UPGRADE=--upgrade also raises indirect ones)
 	$(COMPILE) $(UPGRADE) --group build --output-file requirements.lock

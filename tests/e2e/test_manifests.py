@@ -19,7 +19,7 @@ from tests.cluster.kinds import bring
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
-SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring")
+SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring", "crd")
 EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
 

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from webhook import __version__
 from webhook.cli import main
 from webhook.cli import preview as preview_command
+from webhook.config.custom_resource import definition_text
 from webhook.yamltext.documents import read_documents
 
 FABRICS = """\
@@ -748,6 +749,7 @@ def test_schemas_are_json_schemas(shell: Shell) -> None:
         answer = shell(*arguments)
         Draft202012Validator.check_schema(json.loads(answer.out))
     assert shell("schema") == shell("schema", "fabrics")
+    assert shell("schema", "crd").out == definition_text()
 
 
 def test_serving_needs_a_certificate(shell: Shell) -> None:

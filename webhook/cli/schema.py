@@ -1,10 +1,11 @@
-"""`rdma-webhook schema`: print the JSON Schema of the fabrics file, or of a JSON output."""
+"""`rdma-webhook schema`: print the schema of the fabrics file, or of a JSON output."""
 
 from __future__ import annotations
 
 import argparse
 
 from webhook.cli.output import write
+from webhook.config.custom_resource import definition_text
 from webhook.config.schema import schema_text
 from webhook.discover.discover_json import discover_schema
 from webhook.preview.changes.changes_json import changes_schema
@@ -15,6 +16,7 @@ from webhook.why.why_json import why_schema
 
 _SCHEMAS = {
     "fabrics": schema_text,
+    "crd": definition_text,
     "form": form_schema,
     "why": why_schema,
     "discover": discover_schema,
@@ -31,7 +33,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
-        help="fabrics: the fabrics file (default); form: the output of preview -o json; why, "
+        help="fabrics: the fabrics file (default), as a JSON Schema; crd: the same as a "
+        "CustomResourceDefinition; form: the output of preview -o json; why, "
         "discover, verify (judge), verify-run, diff-config: that of the command with -o json",
     )
 

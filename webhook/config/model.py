@@ -59,6 +59,11 @@ def _partition_key(value: object) -> int:
     )
 
 
+def _false_is_off(value: object) -> object:
+    """Take false for `off`: kubectl reads YAML 1.1, where an unquoted off is false."""
+    return "off" if value is False else value
+
+
 def _list_of_one(value: object) -> object:
     return [value] if isinstance(value, (str, int)) else value
 
@@ -121,10 +126,10 @@ class Entry(BaseModel):
 
 
 class DefaultsEntry(Entry):
-    """What holds for every pod that opted in."""
+    """What applies to every pod that opted in."""
 
     fabric: Text | None = None
-    """Name of the fabric for pods that give no evidence of theirs. null: such pods are
+    """Name of the fabric for pods that give no evidence of theirs. Without it, such pods are
     ambiguous."""
 
     memory_limit: MemoryPolicy = "drop"
@@ -133,7 +138,7 @@ class DefaultsEntry(Entry):
     leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` takes
     precedence."""
 
-    hcoll: Literal["auto", "env", "off"] = "auto"
+    hcoll: Annotated[Literal["auto", "env", "off"], BeforeValidator(_false_is_off)] = "auto"
     """How Open MPI's hcoll is switched off: `env` sets `OMPI_MCA_coll_hcoll_enable=0`; `auto` also
     adds `-mca coll_hcoll_enable 0` after a launcher that is provably Open MPI's; `off` leaves hcoll
     as it is."""
@@ -159,8 +164,8 @@ class DefaultsEntry(Entry):
     and `podSecurity: deny` rejects none. `default` is the former name of `unknown`."""
 
     nodes: Nodes = "elastic"
-    """Whether nodes come and go. What no node offers now is `unsure` where they do (`elastic`), and
-    no RDMA where they do not (`static`)."""
+    """Whether nodes come and go: `elastic` if they do, `static` if they do not. The verdict on pods
+    that need what no node offers now is then `unsure` or `no`."""
 
     non_root_images: list[Text] = _always([])
     """Globs of images that do not run as root, e.g. `rayproject/ray*`. A container without
@@ -169,20 +174,20 @@ class DefaultsEntry(Entry):
 
 
 class NvlinkEntry(Entry):
-    """NVLink between pods on one node, `rdma.lab/nvlink: share`."""
+    """NVLink between pods on one node, which they request by `rdma.lab/nvlink: share`."""
 
     allow_namespaces: list[Text] = _always([])
     """Namespaces whose privileged pods may share NVLink; pods elsewhere may not."""
 
 
 class ForeignNicsEntry(Entry):
-    """NICs that no fabric uses, besides the built-in list: their pods get no device from us."""
+    """NICs that no fabric uses, besides those of the built-in list."""
 
     resources: list[Text] = _always([])
     """Globs of extended resource names that stand for such a NIC, e.g. `example.com/efa*`."""
 
     annotations: list[Text] = _always([])
-    """Globs of pod annotation keys that attach such a NIC."""
+    """Globs of the keys of pod annotations that attach such a NIC, e.g. `example.com/networks`."""
 
 
 class MatchEntry(Entry):
@@ -192,22 +197,23 @@ class MatchEntry(Entry):
     """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
 
     gpu_products: list[Text] = _always([])
-    """Globs of GPU products; shorthand for `nodeLabels` with the key `nvidia.com/gpu.product`.
-    `-SHARED` and `-MIG-...` are cut off the node's value before it is compared."""
+    """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
+    `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are cut off the node's value before it is
+    compared."""
 
     node_labels: dict[str, Globs] = _always({})
-    """Globs for each node label key: the node's value must match one of them, for all keys. Case
-    matters."""
+    """Lists of globs by the key of a node label. For every key, the node's value must match one of
+    the globs. Case matters."""
 
 
 class ResourceEntry(Entry):
     """One extended resource that a pod on the fabric requests."""
 
     name: Text
-    """Extended resource that the device plugin offers, e.g. `rdma/rdma_v100`."""
+    """Name of the extended resource, as the device plugin offers it, e.g. `rdma/rdma_v100`."""
 
     count: Count = 1
-    """Devices per container: a whole number, or `per-gpu` for as many as its GPUs need."""
+    """Devices per container: an integer, or `per-gpu` for as many as its GPUs need."""
 
     gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
     """With `per-gpu`: how many GPUs share one device. The number of devices is rounded up."""
@@ -220,15 +226,16 @@ class ResourceEntry(Entry):
     """With `per-gpu`: the most devices per container."""
 
     aliases: list[Text] = _always([])
-    """Other names that users or tools write for this resource, e.g. `rdma/hca`. In a pod, they are
-    replaced by `name`."""
+    """Other names that users or tools write for this resource, e.g. `rdma/hca`. In a pod, `name`
+    replaces them."""
 
     network: Text | None = None
-    """Multus network `[namespace/]name[@interface]`, appended once per device."""
+    """Multus network `[namespace/]name[@interface]`, appended to the pod's networks once per
+    device."""
 
 
 class QosEntry(Entry):
-    """Quality of service, as the switches are set up; an absent field writes no variable."""
+    """Quality of service, as the switches are set up. An unset field writes no variable."""
 
     traffic_class: Annotated[int | None, Field(ge=0, le=255)] = None
     """IP traffic class of RoCE packets (DSCP times 4): NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS,
@@ -268,11 +275,11 @@ class FabricEntry(Entry):
     """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
 
     inject_resources: bool = True
-    """`false`: another webhook or the user requests the resources; here they only show which pods
-    belong to the fabric."""
+    """Whether to request `resources` for pods. `false`: another webhook or the user requests them,
+    and here they only show which pods belong to the fabric."""
 
     link_layer: LinkLayer = "InfiniBand"
-    """`InfiniBand`, or `Ethernet` for RoCE."""
+    """Link layer of the fabric's devices: `InfiniBand`, or `Ethernet` for RoCE."""
 
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
     """Rate of one device in Gb/s, which `rdma-webhook verify` expects. It is not written into
@@ -296,11 +303,11 @@ class FabricEntry(Entry):
     written, and the libraries choose by themselves."""
 
     host_socket_interface: Text | None = None
-    """The same for pods with hostNetwork: an interface of the node. Without it, such pods get none
-    of these variables."""
+    """Instead of `socketInterface` for pods with hostNetwork: an interface of the node. Without it,
+    such pods get none of the variables that `socketInterface` sets."""
 
     networks: list[Text] = _always([])
-    """Multus networks `[namespace/]name[@interface]` to append to every pod."""
+    """Multus networks `[namespace/]name[@interface]` to append to the networks of every pod."""
 
     libraries: list[Library] = _always(["nccl", "ucx", "gloo"])
     """Libraries whose variables are written. With `openmpi`, Open MPI's own TCP connections use
@@ -316,24 +323,26 @@ class FabricEntry(Entry):
     """`always` adds `nodeSelector` to pods, except for keys that a pod already selects on."""
 
     node_selector: dict[str, Scalar] = _always({})
-    """Node labels that `pin: always` adds."""
+    """Node labels that `pin: always` adds to the pod's nodeSelector."""
 
     env: dict[str, Scalar] = _always({})
-    """Other variables for every target. A variable that is set here replaces the one from the
-    fields above."""
+    """Other environment variables for every target. A variable that is set here replaces the one
+    that another field makes. In a cluster, values are strings: quote numbers, and words such as
+    `true` and `off`."""
 
 
 class FabricConfigurationSpec(Entry):
-    """The fabrics of a cluster, and how pods get at them."""
+    """The fabrics of a cluster, and how pods get access to them."""
 
     defaults: DefaultsEntry = _always(DefaultsEntry())
-    """What holds for all pods, whatever their fabric."""
+    """What applies to all pods that opted in, whatever their fabric."""
 
     nvlink: NvlinkEntry = _always(NvlinkEntry())
     """NVLink between pods on one node."""
 
     foreign_nics: ForeignNicsEntry = _always(ForeignNicsEntry())
-    """NICs that no fabric uses, besides the built-in list."""
+    """NICs that no fabric uses, besides those of the built-in list. A pod that has one gets no
+    device of a fabric."""
 
     fabrics: list[FabricEntry]
     """The fabrics; `[]` if there are none yet."""
@@ -352,7 +361,7 @@ class FabricConfiguration(Entry):
     """As of every Kubernetes object. The name is `default`; a file may leave it out."""
 
     spec: FabricConfigurationSpec
-    """What the webhook is to know of the cluster's fabrics."""
+    """The fabrics of the cluster, and how pods get access to them."""
 
     status: dict[str, Any] = _always({})
     """Written by the cluster, and ignored in a file."""

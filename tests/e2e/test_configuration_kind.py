@@ -1,0 +1,240 @@
+"""The kind FabricConfiguration on a real API server, through the real kubectl.
+
+Objects are stored under a second definition with the same schema and another name, so that no
+webhook that runs in the cluster takes them for its configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.cluster import Cluster, KubectlError
+from tests.e2e.test_manifests import MANIFESTS
+from tests.waiting import until
+from webhook.config import EXAMPLE
+from webhook.config.custom_resource import definition
+from webhook.config.explain import rows
+
+EXAMPLES = sorted(EXAMPLE.parent.glob("*.yaml"))
+#: The second definition, and the short name of its kind.
+GROUP, STORED = "kind.test", "storedfabrics"
+
+
+@pytest.fixture(scope="module")
+def kind(cluster: Cluster) -> Iterator[Cluster]:
+    """Apply manifests/crd as the documentation says, and the second definition beside it."""
+    cluster.need("CustomResourceDefinitions of its own")
+    cluster.kubectl("apply", "-k", str(MANIFESTS / "crd"))
+    second = definition()
+    second["metadata"]["name"] = f"fabricconfigurations.{GROUP}"
+    second["spec"]["group"] = GROUP
+    second["spec"]["names"]["shortNames"] = [STORED]
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(second))
+    names = [f"crd/fabricconfigurations.{group}" for group in ("rdma.lab", GROUP)]
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=300s", *names)
+    # The API server publishes the schemas a moment later.
+    for name in ("fabrics", STORED):
+        until(lambda name=name: "FIELDS" in cluster.kubectl("explain", name, check=False))  # type: ignore[misc]
+    yield cluster
+    cluster.kubectl("delete", "--wait=false", names[1])
+
+
+@pytest.fixture
+def stored(kind: Cluster) -> Iterator[Cluster]:
+    """Remove the object after the test."""
+    yield kind
+    kind.kubectl("delete", STORED, "--all")
+
+
+def configuration(group: str = GROUP, name: str = "default", **spec: Any) -> str:
+    """Write an object."""
+    return yaml.safe_dump(
+        {
+            "apiVersion": f"{group}/v1alpha1",
+            "kind": "FabricConfiguration",
+            "metadata": {"name": name},
+            "spec": {"fabrics": [{"name": "ib"}], **spec},
+        }
+    )
+
+
+def apply(cluster: Cluster, text: str, *options: str) -> None:
+    """Apply a text."""
+    cluster.kubectl("apply", "--filename=-", *options, input=text)
+
+
+def refused(cluster: Cluster, text: str) -> str:
+    """Apply a text that the API server rejects, and return what kubectl says."""
+    with pytest.raises(KubectlError) as error:
+        apply(cluster, text)
+    return str(error.value)
+
+
+def spec(cluster: Cluster) -> dict[str, Any]:
+    """Return the spec of the stored object."""
+    return get(cluster)["spec"]  # type: ignore[no-any-return]
+
+
+def get(cluster: Cluster) -> dict[str, Any]:
+    """Return the stored object."""
+    return json.loads(cluster.kubectl("get", STORED, "default", "--output=json"))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("of", ["", "fabrics", "fabrics[].resources[]", "fabrics[].qos"])
+def test_kubectl_explains_every_field(kind: Cluster, of: str) -> None:
+    """By the short name, `kubectl explain` shows the fields with their meaning, range, default."""
+    path = ".".join(part for part in ("fabrics.spec", of.replace("[]", "")) if part)
+    shown = " ".join(kind.kubectl("explain", path).split())
+    below = [
+        row
+        for row in rows()
+        if row.path.rpartition(".")[0].removesuffix("[]") == of.removesuffix("[]")
+    ]
+    assert len(below) >= 4
+    assert [row for row in below if f"{row.name} <" not in shown] == []
+    assert [row for row in below if row.description not in shown] == []
+
+
+def test_kubectl_explains_a_choice(kind: Cluster) -> None:
+    """A choice shows its words and its default."""
+    shown = kind.kubectl("explain", "fabrics.spec.fabrics.mode")
+    assert "shared-device" in shown.partition("DESCRIPTION")[0]
+    assert "Defaults to\n    `shared-device`" in shown or "Defaults to `shared-device`" in shown
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_an_example_can_be_applied(kind: Cluster, file: Path) -> None:
+    """A server-side dry run takes each example as it ships, without a warning."""
+    said = kind.kubectl("apply", "--dry-run=server", "--filename", str(file), check=False)
+    assert said.startswith("fabricconfiguration.rdma.lab/default ")
+    assert said.endswith("(server dry run)\n")
+    assert "Warning" not in said
+
+
+def test_kubectl_diff_shows_what_an_apply_would_change(stored: Cluster) -> None:
+    """It is empty after the apply."""
+    text = configuration()
+    apply(stored, text)
+    assert stored.kubectl("diff", "--filename=-", input=text) == ""
+    changed = configuration(fabrics=[{"name": "ib", "rateGbps": 400}])
+    shown = stored.kubectl("diff", "--filename=-", input=changed, check=False)
+    assert "+  - name: ib" in shown or "+    rateGbps: 400" in shown
+
+
+def test_two_managers_each_apply_their_fabrics(stored: Cluster) -> None:
+    """Fabrics are merged by name; a manager removes its own, and cannot change the other's."""
+    first = configuration(fabrics=[{"name": "ib", "rateGbps": 100}])
+    second = configuration(fabrics=[{"name": "roce", "linkLayer": "Ethernet"}])
+    for manager, text in (("first", first), ("second", second)):
+        apply(stored, text, "--server-side", f"--field-manager={manager}")
+    assert [one["name"] for one in spec(stored)["fabrics"]] == ["ib", "roce"]
+
+    other = configuration(fabrics=[{"name": "ib", "rateGbps": 200}])
+    with pytest.raises(KubectlError, match=r'\.spec\.fabrics\[name="ib"\]\.rateGbps'):
+        apply(stored, other, "--server-side", "--field-manager=second")
+
+    apply(stored, configuration(fabrics=[]), "--server-side", "--field-manager=first")
+    assert [one["name"] for one in spec(stored)["fabrics"]] == ["roce"]
+
+
+def test_the_table_shows_what_the_status_says(stored: Cluster) -> None:
+    """The status is a subresource: it changes no generation, and an apply does not change it."""
+    apply(stored, configuration())
+    condition = {
+        "type": "Valid",
+        "status": "True",
+        "reason": "Valid",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    status = {
+        "observedGeneration": 1,
+        "fabricNames": "ib",
+        "nodes": 3,
+        "conditions": [condition],
+        "fabrics": [{"name": "ib", "nodes": 3, "gpus": 24, "problems": ["none"]}],
+    }
+    patch = ("--type=merge", f"--patch={json.dumps({'status': status})}")
+    stored.kubectl("patch", STORED, "default", *patch)
+    assert "status" not in get(stored)
+    stored.kubectl("patch", STORED, "default", "--subresource=status", *patch)
+    apply(stored, configuration())
+    found = get(stored)
+    assert (found["status"], found["metadata"]["generation"]) == (status, 1)
+    header, line = (row.split() for row in stored.kubectl("get", STORED).splitlines())
+    assert header == ["NAME", "FABRICS", "NODES", "VALID", "AGE"]
+    assert line[:4] == ["default", "ib", "3", "True"]
+
+
+def test_unknown_fields_survive(stored: Cluster) -> None:
+    """The webhook can then name the right one; the API server would drop them without a word."""
+    fabric = {"name": "ib", "hcass": ["mlx5_0"], "qos": {"trafficclass": 1}, "match": {"gpus": 1}}
+    given: dict[str, Any] = {
+        "fabrics": [fabric],
+        "default": {},
+        "defaults": {"hcol": "auto"},
+        "nvlink": {"a": 1},
+    }
+    apply(stored, configuration(**given))
+    assert spec(stored) == given
+
+
+def test_null_is_accepted(stored: Cluster) -> None:
+    """A field may be null in a server-side apply; a choice may be null in others only."""
+    fabric = {"name": "ib", "sharedMemory": None, "hcas": None, "env": {"NCCL_DEBUG": None}}
+    given: dict[str, Any] = {"fabrics": [fabric], "defaults": {"fabric": None}}
+    apply(stored, configuration(**given), "--server-side")
+    assert spec(stored) == given
+    apply(stored, configuration(**given | {"defaults": {"memoryLimit": None}}))
+
+
+def test_an_unquoted_off_is_accepted(stored: Cluster) -> None:
+    """Read as false by kubectl, it is taken for `off` by the schema and the webhook."""
+    text = configuration().replace("spec:\n", "spec:\n  defaults: {hcoll: off}\n")
+    apply(stored, text)
+    assert spec(stored)["defaults"] == {"hcoll": False}
+
+
+def test_wrong_types_are_refused_at_their_paths(kind: Cluster) -> None:
+    """The API server names each place, and a number or a boolean in `env` needs quotes."""
+    fabric = {
+        "name": "ib",
+        "rateGbps": "fast",
+        "hcas": "mlx5_0",
+        "mode": "sriov",
+        "env": {"NCCL_CROSS_NIC": 1, "NCCL_IB_DISABLE": False},
+        "resources": [{"name": "rdma/ib", "count": 1.5}],
+    }
+    said = refused(kind, configuration("rdma.lab", fabrics=[fabric, {"name": "ib"}]))
+    for place in (
+        "rateGbps: Invalid value",
+        "hcas: Invalid value",
+        'mode: Unsupported value: "sriov"',
+        "env.NCCL_CROSS_NIC: Invalid value",
+        "env.NCCL_IB_DISABLE: Invalid value",
+        "resources[0].count: Invalid value",
+    ):
+        assert f"spec.fabrics[0].{place}" in said
+    assert "spec.fabrics[1]: Duplicate value" in said
+
+
+def test_only_one_name_is_accepted(kind: Cluster) -> None:
+    """An object of another name would have no effect."""
+    said = refused(kind, configuration("rdma.lab", name="lab"))
+    assert "metadata.name: Invalid value: " in said
+    assert "must be default" in said
+
+
+def test_the_form_of_the_first_version_is_refused(kind: Cluster) -> None:
+    """Where the fields stand at the top level, the message says how to rewrite the file."""
+    document = yaml.safe_load(configuration("rdma.lab"))
+    document |= document.pop("spec")
+    said = refused(kind, json.dumps(document))
+    assert "spec: Required value: " in said
+    assert "`rdma-webhook check-config --convert FILE`" in said
