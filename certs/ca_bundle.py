@@ -15,11 +15,8 @@ from dataclasses import dataclass
 
 from certs.certs_error import ApiError, CertificateError
 from certs.clock import Clock
-from certs.installation import Api, Installation, Object
+from certs.installation import ADMISSION, Api, Object, WebhookConfiguration
 from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
-
-API_VERSION = "admissionregistration.k8s.io/v1"
-KIND = "MutatingWebhookConfiguration"
 
 #: Seconds between two writes: at first, and at most.
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -41,6 +38,8 @@ class Published:
     generation: str = ""
     #: Why there is no content, or what is wrong with it; "" if nothing is.
     problem: str = ""
+    #: The problem is that the field could not be read or written.
+    failed: bool = False
 
     @property
     def edition(self) -> str:
@@ -53,29 +52,27 @@ class Published:
 
 
 class CaBundle:
-    """The `caBundle` of one webhook of a MutatingWebhookConfiguration."""
+    """The `caBundle` of one webhook of a webhook configuration."""
 
-    def __init__(self, api: Api, installation: Installation, clock: Clock) -> None:
+    def __init__(self, api: Api, configuration: WebhookConfiguration, clock: Clock) -> None:
         self._api = api
-        self._configuration = installation.configuration
-        self._webhook = installation.webhook
-        self._path = f"/apis/{API_VERSION}/mutatingwebhookconfigurations/{self._configuration}"
+        self._configuration = configuration
         self._limit = WriteLimit(clock)
 
     def __str__(self) -> str:
-        return f"caBundle of {KIND} {self._configuration}"
+        return f"caBundle of {self._configuration}"
 
     def read(self) -> Published:
         """Return the content; ApiError if the API server does not answer."""
-        what = f"{KIND} {self._configuration}"
-        found = self._api.read(self._path)
+        configuration = self._configuration
+        found = self._api.read(configuration.path)
         if found is None:
-            return Published(problem=f"{what} does not exist yet")
+            return Published(problem=f"{configuration} does not exist yet")
         for webhook in found.get("webhooks") or ():
-            if webhook.get("name") == self._webhook:
+            if webhook.get("name") == configuration.webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
                 return parse_ca_bundle(str(bundle), found["metadata"])
-        return Published(problem=f"{what} has no webhook {self._webhook} yet")
+        return Published(problem=f"{configuration} has no webhook {configuration.webhook} yet")
 
     def publish(self, wanted: Iterable[bytes], found: Published) -> Published:
         """Have the API server trust exactly these CAs (PEM, one each); return the new content.
@@ -90,8 +87,8 @@ class CaBundle:
             return found
         if self._limit.pause:
             raise ApiError(f"somebody else keeps changing {self}")
+        self._api.apply(self._configuration.path, self._fields(b"".join(pems), found))
         self._limit.record_write()
-        self._api.apply(self._path, self._fields(b"".join(pems), found))
         again = self.read()  # another replica may have written the same first
         if not all(again.holds(one) for one in pems):
             raise ApiError(
@@ -102,14 +99,14 @@ class CaBundle:
     def _fields(self, pem: bytes, found: Published) -> Object:
         client = {"caBundle": b64encode(pem).decode()}
         return {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
+            "apiVersion": ADMISSION,
+            "kind": self._configuration.kind,
             "metadata": {
-                "name": self._configuration,
+                "name": self._configuration.name,
                 "uid": found.uid,
                 "resourceVersion": found.version,
             },
-            "webhooks": [{"name": self._webhook, "clientConfig": client}],
+            "webhooks": [{"name": self._configuration.webhook, "clientConfig": client}],
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,8 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from certs.authorities import Authorities
-from certs.ca_bundle import CaBundle, Published
+from certs.ca_bundle import Published
+from certs.ca_bundles import CaBundles, PublishedSet
 from certs.certs_error import ApiError
 from certs.clock import Clock
 from certs.installation import Api, Installation
@@ -31,7 +32,18 @@ class Authority:
     fingerprint: str
     not_before: datetime
     not_after: datetime
+    #: Whether `caBundle` of any configuration has it.
     in_bundle: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectedBundle:
+    """The `caBundle` of one webhook configuration."""
+
+    #: Its kind and name.
+    configuration: str
+    #: What is wrong with it; "" if nothing is.
+    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +65,9 @@ class Inspection:
 
     #: settled, publishing or draining; "" if there is no usable CA.
     phase: str
-    #: What is wrong with the Secret and with `caBundle`; "" if nothing is.
+    #: What is wrong with the Secret; "" if nothing is.
     secret_problem: str
-    bundle_problem: str
+    bundles: tuple[InspectedBundle, ...]
     #: The previous CA stays until then.
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
@@ -71,7 +83,8 @@ class Inspection:
     @property
     def good(self) -> bool:
         """Whether nobody needs to do anything."""
-        return self.served and not self.secret_problem and not self.bundle_problem
+        sound = not any(one.problem for one in self.bundles)
+        return self.served and sound and not self.secret_problem
 
 
 def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ()) -> Inspection:
@@ -80,7 +93,7 @@ def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ())
     `addresses`: HOST:PORT of replicas, instead of those that the cluster knows.
     """
     clock = Clock()
-    published = CaBundle(api, installation, clock).read()
+    published = CaBundles(api, installation, clock).read()
     secret = CaSecret(api, installation)
     found = secret.read(clock.now())
     known = found.authorities
@@ -89,7 +102,10 @@ def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ())
     return Inspection(
         phase=known.phase if known else "",
         secret_problem=_secret_problem(secret, found),
-        bundle_problem=_bundle_problem(authorities, published),
+        bundles=tuple(
+            InspectedBundle(configuration=str(where), problem=_bundle_problem(authorities, one))
+            for where, one in zip(installation.configurations, published.each, strict=True)
+        ),
         retire_after=known.retire_after if known else None,
         asked=(known.requested or "") if known else "",
         authorities=authorities,
@@ -102,7 +118,7 @@ def verify(
 ) -> tuple[Handshake, ...]:
     """Do the handshakes only; works for any certificates, and without access to the Secret."""
     clock = Clock()
-    published = CaBundle(api, installation, clock).read()
+    published = CaBundles(api, installation, clock).read()
     try:
         known = CaSecret(api, installation).read(clock.now()).authorities
     except ApiError:
@@ -111,7 +127,7 @@ def verify(
     return _handshakes(api, installation, addresses, published, roles)
 
 
-def _roles(known: Authorities | None, published: Published) -> _Roles:
+def _roles(known: Authorities | None, published: PublishedSet) -> _Roles:
     """Return every known CA, those of the Secret first."""
     pems: list[tuple[str, bytes]] = []
     if known is not None:
@@ -121,17 +137,18 @@ def _roles(known: Authorities | None, published: Published) -> _Roles:
     found = [(role, one) for role, pem in pems for one in load_certificates(pem)]
     in_secret = {fingerprint(one) for _, one in found}
     trusted = load_certificates(published.pem) if published.pem else []
-    return found + [("unknown", one) for one in trusted if fingerprint(one) not in in_secret]
+    others = {fingerprint(one): one for one in trusted if fingerprint(one) not in in_secret}
+    return found + [("unknown", one) for one in others.values()]
 
 
-def _authority(role: str, certificate: x509.Certificate, published: Published) -> Authority:
+def _authority(role: str, certificate: x509.Certificate, published: PublishedSet) -> Authority:
     mark = fingerprint(certificate)
     return Authority(
         role=role,
         fingerprint=mark,
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
-        in_bundle=mark in published.fingerprints,
+        in_bundle=any(mark in one.fingerprints for one in published.each),
     )
 
 
@@ -144,10 +161,11 @@ def _secret_problem(secret: CaSecret, found: SecretContent) -> str:
 def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:
     if published.problem:
         return published.problem
-    missing = [one.role for one in authorities if not one.in_bundle]
+    held = [one for one in authorities if one.fingerprint in published.fingerprints]
+    missing = [one.role for one in authorities if one.role != "unknown" and one not in held]
     if missing:
         return f"it lacks the {' and the '.join(missing)} CA"
-    unknown = sum(one.role == "unknown" for one in authorities)
+    unknown = sum(one.role == "unknown" for one in held)
     return (
         f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret does not have"
         if unknown
@@ -159,12 +177,18 @@ def _handshakes(
     api: Api,
     installation: Installation,
     addresses: Sequence[str],
-    published: Published,
+    published: PublishedSet,
     roles: _Roles,
 ) -> tuple[Handshake, ...]:
     name = installation.server_name
     found = addresses or endpoints(api, installation)
-    return tuple(_handshake(probe(one, name, published.pem), roles) for one in found)
+    return tuple(_handshake(_worst(one, name, published.roots), roles) for one in found)
+
+
+def _worst(address: str, name: str, roots: Iterable[bytes]) -> ProbeResult:
+    """Do a handshake for each set of trusted CAs; return one that failed, if there is one."""
+    results = [probe(address, name, one) for one in roots]
+    return next((one for one in results if one.problem), results[0])
 
 
 def _handshake(result: ProbeResult, roles: _Roles) -> Handshake:

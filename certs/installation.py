@@ -28,6 +28,29 @@ class Api(Protocol):
         """
 
 
+#: The API group of webhook configurations.
+ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookConfiguration:
+    """A webhook configuration, and the webhook in it, whose `caBundle` is managed."""
+
+    #: MutatingWebhookConfiguration or ValidatingWebhookConfiguration.
+    kind: str
+    name: str
+    #: The name of the webhook in it.
+    webhook: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def path(self) -> str:
+        """The path of the object."""
+        return f"/apis/{ADMISSION}/{self.kind.lower()}s/{self.name}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
     """The names of the objects that certificates depend on."""
@@ -36,9 +59,8 @@ class Installation:
     service: str
     #: The Secret of the CAs, in that namespace.
     ca_secret: str
-    #: The MutatingWebhookConfiguration, and the webhook in it, whose `caBundle` is managed.
-    configuration: str
-    webhook: str
+    #: The configurations by which API servers call the Service: first the one that pods depend on.
+    configurations: tuple[WebhookConfiguration, ...]
 
     @property
     def server_name(self) -> str:

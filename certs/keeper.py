@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
-from certs.ca_bundle import CaBundle, Published
+from certs.ca_bundles import CaBundles, PublishedSet
 from certs.certs_error import ApiError, CertificateError
 from certs.clock import Clock, SeenSince
 from certs.installation import Api, Installation
@@ -41,7 +41,7 @@ class Keeper:
         self._lifetimes = lifetimes
         self._clock = clock
         self._secret = CaSecret(api, installation)
-        self._bundle = CaBundle(api, installation, clock)
+        self._bundles = CaBundles(api, installation, clock)
         gap = lifetimes.drain
         self._published, self._draining = SeenSince(clock, gap), SeenSince(clock, gap)
         self.served = ServedLeaf(installation, serving, lifetimes, clock)
@@ -49,37 +49,35 @@ class Keeper:
         self.authorities: Authorities | None = None
         #: What a person should do although everything is trusted; "" if nothing.
         self.warning = ""
+        #: Why one of the configurations has not got the CAs, so that the next round tries again.
+        self.failure = ""
         #: What was done, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
     def round(self) -> None:
         """Do whatever is missing; CertificateError or ApiError if that is impossible.
 
-        When it returns, the API server trusts the leaf that is served.
+        When it returns, the API server trusts the leaf that is served, at least when it calls
+        through the first of the configurations that exist; `failure` and `warning` say more.
         """
         self.served.renew()  # before anything that needs the API server
         authorities, published = self._update_secret()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
-        published = self._publish(authorities, published)
+        published = self._bundles.publish(authorities.trusted, published, self.notes.append)
+        self.failure, self.warning = published.failure, self.warning or published.missing
         self._published.observe(published.fingerprints, published.edition)
         self.served.follow(authorities.current, published, self._published)
 
-    def _publish(self, authorities: Authorities, before: Published) -> Published:
-        after = self._bundle.publish(authorities.trusted, before)
-        if after is not before:
-            self.notes.append(f"wrote {self._bundle}: {before.problem or 'it had other CAs'}")
-        return after
-
-    def _update_secret(self) -> tuple[Authorities, Published]:
+    def _update_secret(self) -> tuple[Authorities, PublishedSet]:
         """Bring the Secret up to date; return its CAs, and `caBundle` as read before."""
         for _ in range(_ATTEMPTS):
-            published = self._bundle.read()
+            published = self._bundles.read()
             self._published.observe(published.fingerprints, published.edition)
             found = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if found.immutable else ""
             authorities = self._wanted(found, published)
-            if self.warning:  # go on issuing from, trusting and publishing what it contains
+            if found.immutable:  # go on issuing from, trusting and publishing what it contains
                 self.authorities = authorities
                 return authorities, published
             if self._secret.write(authorities, found):
@@ -87,7 +85,7 @@ class Keeper:
                 return authorities, published
         raise ApiError(f"somebody else keeps changing {self._secret}")
 
-    def _wanted(self, found: SecretContent, published: Published) -> Authorities:
+    def _wanted(self, found: SecretContent, published: PublishedSet) -> Authorities:
         authorities = adopt(self._known(found), *self._missing_cas(found, published))
         if found.immutable:
             return authorities
@@ -116,7 +114,7 @@ class Keeper:
             raise CertificateError(self.warning)
         return Authorities(current=new_ca(self._view))
 
-    def _missing_cas(self, found: SecretContent, published: Published) -> list[bytes]:
+    def _missing_cas(self, found: SecretContent, published: PublishedSet) -> list[bytes]:
         """Return CAs in `caBundle` that a replica may serve, although the Secret may lack them.
 
         A replica that has just started, or that restores the Secret, cannot know what was there
@@ -125,7 +123,7 @@ class Keeper:
         if self.authorities is None or found.authorities is None:
             return unexpired_cas(published.pem, self._clock.now()) if published.pem else []
         issuer = self.served.issuer
-        return [issuer.certificate] if issuer and published.holds(issuer.certificate) else []
+        return [issuer.certificate] if issuer and published.mentions(issuer.certificate) else []
 
     def _remember(self, found: SecretContent, authorities: Authorities) -> None:
         if found.authorities is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certs.ca_bundle import Published
+from certs.ca_bundles import PublishedSet
 from certs.clock import Clock, SeenSince
 from certs.installation import Installation
 from certs.issue import expiry, issue_leaf, renewal_due
@@ -42,7 +42,7 @@ class ServedLeaf:
         if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
-    def follow(self, current: KeyPair, published: Published, seen: SeenSince) -> None:
+    def follow(self, current: KeyPair, published: PublishedSet, seen: SeenSince) -> None:
         """Change to the CA that issues now, as soon as every API server trusts it.
 
         Changes at once if waiting would not help: the CA of the served leaf has expired, or
@@ -56,7 +56,7 @@ class ServedLeaf:
                 return
         self.serve(current)
 
-    def _issuer_is_trusted(self, published: Published) -> bool:
+    def _issuer_is_trusted(self, published: PublishedSet) -> bool:
         assert self.issuer is not None
         valid = expiry(self.issuer) > self._clock.now()
         return valid and published.holds(self.issuer.certificate)

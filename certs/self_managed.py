@@ -82,7 +82,7 @@ class SelfManaged:
             problem = f"internal error, please report it: {type(error).__name__}"
             defect = error
         else:
-            trusted = True
+            trusted, problem = True, self._keeper.failure if self._keeper else ""
         warning = self._keeper.warning if self._keeper else ""
         self.status = self._status(problem or warning, trusted, defect)
         return not problem

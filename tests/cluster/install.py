@@ -37,6 +37,7 @@ OVERLAY = "self-managed"
 NAME = "rdma-webhook"
 DEPLOYMENT = f"deployment/{NAME}"
 CONFIGURATION = f"mutatingwebhookconfiguration/zz-{NAME}"
+VALIDATION = f"validatingwebhookconfiguration/{NAME}"
 #: A labeled namespace, otherwise without LimitRange, quota and the like.
 LAB = "lab"
 #: The GPU types of the fabrics file, with the RDMA resource of each: enough for many pods.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.images import webhook_image
 from tests.cluster.kinds import bring
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
+from tests.e2e.renderings import MANIFESTS, elsewhere, with_namespace, wrapped
 
-MANIFESTS = Path(__file__).parents[2] / "manifests"
 SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring", "crd")
 EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
@@ -96,19 +96,6 @@ def build(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(folder))))
 
 
-def elsewhere(folder: str, scratch: Path) -> Path:
-    """Write a site's own kustomization, as docs/installation.md shows it, and return its folder."""
-    # Paths of kustomize are relative, and it follows links.
-    up = "/".join([".."] * (len(scratch.resolve().parts) - 1))
-    site = {
-        "namespace": "elsewhere",
-        "resources": [f"{up}{MANIFESTS}/{folder}", f"{up}{MANIFESTS}/monitoring"],
-        "transformers": [f"{up}{MANIFESTS}/namespace"],
-    }
-    (scratch / "kustomization.yaml").write_text(yaml.safe_dump(site), encoding="utf-8")
-    return scratch
-
-
 def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield every string of a document with its path."""
     if isinstance(node, dict):
@@ -128,10 +115,10 @@ NAMES = {
     *("message", "fabrics.yaml"),
 }
 #: Names that may stay: that of our account in any namespace, names of objects together with the
-#: new namespace, and those of our webhook configuration and Secret.
+#: new namespace, and those of our webhook configurations and Secret.
 NAMED = re.compile(
     r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
-    r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'"
+    r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'|metadata\.name == 'rdma-webhook'"
 )
 
 
@@ -223,21 +210,49 @@ def test_the_namespace_has_one_source(cluster: Cluster, tmp_path: Path, folder: 
 
 def test_a_name_left_behind_is_found(cluster: Cluster, tmp_path: Path) -> None:
     """The check above can fail: without the transformer the policies keep the old namespace."""
-    folder = elsewhere("overlays/self-managed", tmp_path)
-    file = folder / "kustomization.yaml"
-    site = yaml.safe_load(file.read_text(encoding="utf-8"))
-    del site["transformers"]
-    file.write_text(yaml.safe_dump(site), encoding="utf-8")
+    folder = wrapped("overlays/self-managed", tmp_path)
     values = [
         text for one in build(cluster, folder) for path, text in texts(one) if "values" in path
     ]
     assert "rdma-webhook" in values
 
 
+@pytest.mark.parametrize("how", [elsewhere, wrapped, with_namespace])
+@pytest.mark.parametrize("folder", ["overlays/self-managed", "overlays/cert-manager"])
+def test_the_guards_hold_in_another_namespace(
+    cluster: Cluster, tmp_path: Path, how: Callable[[str, Path], Path], folder: str
+) -> None:
+    """However a site sets the namespace, the guards are the shipped ones, and name no namespace.
+
+    The account has its rights there, and the API server calls the Service there.
+    """
+    found = by_name(build(cluster, how(folder, tmp_path)))
+    shipped = by_name(build(cluster, MANIFESTS / folder))
+    guards = {key for key in shipped if key[1].startswith("rdma-webhook-guard")}
+    assert len(guards) == 6  # three policies, each with its binding
+    for key in guards:
+        assert found[key]["spec"] == shipped[key]["spec"]
+        assert "namespace" not in json.dumps(found[key]["spec"].get("matchConditions", []))
+    assert found["ServiceAccount", "rdma-webhook"]["metadata"]["namespace"] == "elsewhere"
+    bound = [one["subjects"] for one in found.values() if one["kind"].endswith("RoleBinding")]
+    account = {"kind": "ServiceAccount", "name": "rdma-webhook", "namespace": "elsewhere"}
+    assert bound == [[account]] * len(bound)
+    for (kind, _), one in found.items():
+        if kind.endswith("WebhookConfiguration"):
+            (hook,) = one["webhooks"]
+            assert hook["clientConfig"]["service"]["namespace"] == "elsewhere"
+
+
+def by_name(documents: Documents) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return documents by kind and name."""
+    return {(one["kind"], one["metadata"]["name"]): one for one in documents}
+
+
 def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
     """Cluster-scoped objects have no namespace, which some GitOps tools cannot handle."""
     scoped = {
-        *("Namespace", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
+        *("Namespace", "ClusterRole", "ClusterRoleBinding"),
+        *("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     }
     for folder in (MANIFESTS / "overlays/self-managed", elsewhere(SHIPPED[0], tmp_path)):

@@ -23,6 +23,7 @@ from tests.e2e.asking import (
     told,
     workload,
 )
+from tests.e2e.renderings import with_namespace
 from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.admission.match import called as previewed
@@ -34,7 +35,16 @@ from webhook.mutations import MUTATIONS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"
-CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+VALIDATION = "validatingwebhookconfiguration/rdma-webhook"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+CONFIGURATIONS = f"{_ADMISSION}/mutatingwebhookconfigurations"
+VALIDATIONS = f"{_ADMISSION}/validatingwebhookconfigurations"
+#: The two objects whose `caBundle` our ServiceAccount may change.
+GUARDED = {
+    "mutating": f"{CONFIGURATIONS}/zz-rdma-webhook",
+    "validating": f"{VALIDATIONS}/rdma-webhook",
+}
+each_guarded = pytest.mark.parametrize("kind", GUARDED)
 ACCOUNT = "system:serviceaccount:rdma-webhook:rdma-webhook"
 #: Namespaces, with the value of their label.
 LABELS = {
@@ -63,7 +73,11 @@ def shipped(cluster: Cluster) -> Installation:
 @pytest.fixture(scope="module", autouse=True)
 def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
     """Install everything except the webhook, and make namespaces with different labels."""
-    parts = [one for one in shipped.values() if not one["kind"].startswith(("Mutating", "Deploy"))]
+    parts = [
+        one
+        for one in shipped.values()
+        if not one["kind"].endswith(("WebhookConfiguration", "Deployment"))
+    ]
     apply(cluster, *parts)
     apply(cluster, *(namespace(name, value) for name, value in LABELS.items()))
     # Wait until the API server has the policies, and the controller made the ServiceAccounts.
@@ -363,6 +377,10 @@ def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
     cases = {
         ("get", CONFIGURATION): True,
         ("patch", CONFIGURATION): True,
+        ("get", VALIDATION): True,
+        ("patch", VALIDATION): True,
+        ("update", VALIDATION): False,
+        ("patch", "validatingwebhookconfiguration/other"): False,
         ("update", CONFIGURATION): False,
         ("delete", CONFIGURATION): False,
         ("patch", "mutatingwebhookconfiguration/other"): False,
@@ -400,8 +418,20 @@ def may(cluster: Cluster, who: str, verb: str, what: str, where: str = "rdma-web
 
 
 @pytest.fixture(scope="module")
-def mighty(cluster: Cluster, deaf: Deaf) -> Iterator[Cluster]:
+def validation(cluster: Cluster, shipped: Installation) -> Iterator[None]:
+    """Install the ValidatingWebhookConfiguration, if no installation has done so."""
+    found = cluster.kubectl("get", VALIDATION, "--ignore-not-found", "--output=name")
+    if not found:
+        apply(cluster, shipped["ValidatingWebhookConfiguration", "rdma-webhook"])
+    yield
+    if not found:
+        cluster.kubectl("delete", VALIDATION)
+
+
+@pytest.fixture(scope="module")
+def mighty(cluster: Cluster, deaf: Deaf, validation: None) -> Iterator[Cluster]:
     """Grant our ServiceAccount everything by RBAC, so that only the guard can reject a request."""
+    assert validation is None
     deaf("Ignore")
     accounts = ("rdma-webhook:rdma-webhook", "elsewhere:rdma-webhook")
     role = ("--clusterrole=cluster-admin", *(f"--serviceaccount={one}" for one in accounts))
@@ -410,24 +440,27 @@ def mighty(cluster: Cluster, deaf: Deaf) -> Iterator[Cluster]:
     cluster.kubectl("delete", "clusterrolebinding", "policies-mighty")
 
 
-FORBIDDEN = "rdma-webhook may change nothing of zz-rdma-webhook but caBundle"
+FORBIDDEN = "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
 BUNDLE = "Y2VydGlmaWNhdGU="
 
 
-def patch(cluster: Cluster, operations: object, user: str = ACCOUNT) -> str:
-    """Dry-run a patch of the webhook configuration as our ServiceAccount; return the rejection."""
-    path = f"{CONFIGURATIONS}/zz-rdma-webhook"
-    content_type = "application/json-patch+json"
-    return send(cluster, "PATCH", f"{path}?dryRun=All", operations, content_type, user=user).refusal
+def patch(cluster: Cluster, kind: str, operations: object, token: str = "") -> str:
+    """Dry-run a patch of a webhook configuration as our ServiceAccount; return the rejection."""
+    who = {"token": token} if token else {"user": ACCOUNT}
+    path, content_type = f"{GUARDED[kind]}?dryRun=All", "application/json-patch+json"
+    return send(cluster, "PATCH", path, operations, content_type, **who).refusal
 
 
-def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
+@each_guarded
+def test_the_account_may_publish_the_ca(mighty: Cluster, shipped: Installation, kind: str) -> None:
     """It may change `caBundle`, by server-side apply of that field like `serve`, or by a patch."""
+    name = GUARDED[kind].rpartition("/")[2]
+    (shown,) = shipped[f"{kind.capitalize()}WebhookConfiguration", name]["webhooks"]
     document = {
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "zz-rdma-webhook"},
-        "webhooks": [{"name": "pods.rdma.lab", "clientConfig": {"caBundle": BUNDLE}}],
+        "kind": f"{kind.capitalize()}WebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [{"name": shown["name"], "clientConfig": {"caBundle": BUNDLE}}],
     }
     said = mighty.kubectl(
         *("apply", "--server-side", "--force-conflicts", "--field-manager=rdma-webhook"),
@@ -436,9 +469,10 @@ def test_the_account_may_publish_the_ca(mighty: Cluster) -> None:
     )
     (hook,) = json.loads(said)["webhooks"]
     assert hook["clientConfig"]["caBundle"] == BUNDLE
-    assert hook["clientConfig"]["service"]["path"] == "/mutate"
+    path = shown["clientConfig"]["service"]["path"]
+    assert hook["clientConfig"]["service"]["path"] == path
     add = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}]
-    assert not patch(mighty, add)
+    assert not patch(mighty, kind, add)
 
 
 SECOND = {
@@ -487,19 +521,42 @@ CHANGES: dict[str, list[Document]] = {
 }
 
 
+#: The same of the other configuration, where that differs: other values, fields that it lacks.
+OTHERS: dict[str, list[Document]] = {
+    "failurePolicy": [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
+    "namespaceSelector": [
+        {"op": "add", "path": "/webhooks/0/namespaceSelector", "value": {"matchLabels": {"a": "b"}}}
+    ],
+    "sideEffects": [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "NoneOnDryRun"}],
+    "matchConditions": [
+        {
+            "op": "add",
+            "path": "/webhooks/0/matchConditions",
+            "value": [{"name": "never", "expression": "false"}],
+        }
+    ],
+    "reinvocationPolicy": [],
+}
+
+
+@each_guarded
 @pytest.mark.parametrize("field", CHANGES)
-def test_the_account_may_change_nothing_else(mighty: Cluster, field: str) -> None:
+def test_the_account_may_change_nothing_else(mighty: Cluster, field: str, kind: str) -> None:
     """The guard denies every other change, with `caBundle` or without."""
+    changes = CHANGES[field] if kind == "mutating" else OTHERS.get(field, CHANGES[field])
+    if not changes:
+        return  # it has no such field
     bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}
-    assert FORBIDDEN in patch(mighty, CHANGES[field])
+    assert FORBIDDEN in patch(mighty, kind, changes)
     if field != "one less":
-        assert FORBIDDEN in patch(mighty, [bundle, *CHANGES[field]])
+        assert FORBIDDEN in patch(mighty, kind, [bundle, *changes])
 
 
 def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> None:
-    """It may not delete our configuration, create one, or write another."""
+    """It may not delete our configurations, create one, or write another."""
     asked = (f"--as={ACCOUNT}", "--dry-run=server")
-    assert FORBIDDEN in mighty.kubectl("delete", CONFIGURATION, *asked, check=False)
+    for ours in (CONFIGURATION, VALIDATION):
+        assert FORBIDDEN in mighty.kubectl("delete", ours, *asked, check=False)
     other = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
@@ -513,10 +570,38 @@ def test_the_account_may_not_make_or_remove_configurations(mighty: Cluster) -> N
         )
 
 
-def test_another_namespace_keeps_the_guard(mighty: Cluster) -> None:
+@pytest.fixture(scope="module")
+def stolen(mighty: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Install account and policies in another namespace, by `namespace:` alone; steal a token.
+
+    This is how Argo CD (kustomize.namespace) and Flux (targetNamespace) do it.
+    """
+    folder = with_namespace("overlays/self-managed", tmp_path_factory.mktemp("elsewhere"))
+    found = list(yaml.safe_load_all(mighty.kubectl("kustomize", str(folder))))
+    kinds = ("Namespace", "ServiceAccount", "Policy", "PolicyBinding")
+    apply(mighty, *(one for one in found if one["kind"].endswith(kinds)))
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = "/api/v1/namespaces/elsewhere/serviceaccounts/rdma-webhook/token"
+    yield str(send(mighty, "POST", path, asked).object["status"]["token"])
+    mighty.kubectl("delete", "namespace", "elsewhere", "--wait=false")
+
+
+@each_guarded
+def test_another_namespace_keeps_the_guard(mighty: Cluster, stolen: str, kind: str) -> None:
     """If a site installs us in another namespace, the guard applies to our account there."""
-    elsewhere = "system:serviceaccount:elsewhere:rdma-webhook"
-    assert FORBIDDEN in patch(mighty, CHANGES["rules"], elsewhere)
+    assert FORBIDDEN in patch(mighty, kind, CHANGES["rules"], stolen)
+    add = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": BUNDLE}]
+    assert not patch(mighty, kind, add, stolen)
+
+
+def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: str) -> None:
+    """There the account may write its Secret, and none in the namespace of another installation."""
+    made = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "rdma-webhook-ca"}}
+    told = "rdma-webhook may write no Secret but rdma-webhook-ca in its namespace"
+    for space, refused in (("elsewhere", False), ("default", True)):
+        path = f"/api/v1/namespaces/{space}/secrets?dryRun=All"
+        said = send(mighty, "POST", path, {**made, "type": "Opaque"}, token=stolen)
+        assert (told in said.refusal) == refused, said.refusal
 
 
 def test_the_account_may_tell_no_event_by_the_core_api(mighty: Cluster) -> None:
@@ -571,12 +656,17 @@ def test_the_guard_knows_every_field(cluster: Cluster, shipped: Installation) ->
     raw = cluster.kubectl("get", "--raw", "/openapi/v3/apis/admissionregistration.k8s.io/v1")
     schemas = json.loads(raw)["components"]["schemas"]
     prefix = "io.k8s.api.admissionregistration.v1."
-    fields = set(schemas[f"{prefix}MutatingWebhook"]["properties"]) - {"clientConfig"}
+    fields = {
+        field
+        for kind in ("MutatingWebhook", "ValidatingWebhook")
+        for field in schemas[prefix + kind]["properties"]
+    } - {"clientConfig"}
     client = set(schemas[f"{prefix}WebhookClientConfig"]["properties"]) - {"caBundle"}
     fields |= {f"clientConfig.{name}" for name in client}
-    assert set(schemas[f"{prefix}MutatingWebhookConfiguration"]["properties"]) == {
-        *("apiVersion", "kind", "metadata", "webhooks")
-    }
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert set(schemas[prefix + kind]["properties"]) == {
+            *("apiVersion", "kind", "metadata", "webhooks")
+        }
     assert fields <= set(CHANGES)
     guard = shipped["ValidatingAdmissionPolicy", "rdma-webhook-guard"]
     kept = guard["spec"]["variables"][0]["expression"]

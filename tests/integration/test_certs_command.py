@@ -17,7 +17,7 @@ import pytest
 from certs.issue import issue_ca
 from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
-from tests.unit.certs.objects import SECRET
+from tests.unit.certs.objects import MUTATING, SECRET, VALIDATING
 from tests.waiting import until
 from webhook.cli import main
 
@@ -68,9 +68,10 @@ def test_all_is_well(certs: Command) -> None:
     assert code == 0, out
     lines = out.splitlines()
     assert lines[0] == "✔ Secret    settled: one CA; no rotation is in progress"
-    assert lines[1] == "✔ caBundle  has exactly the CAs of the Secret"
-    assert lines[2].split()[0] == "current"
-    assert lines[2].endswith("in caBundle")
+    same = "it has exactly the CAs of the Secret"
+    assert lines[1:3] == [f"✔ caBundle  {one}: {same}" for one in (MUTATING, VALIDATING)]
+    assert lines[3].split()[0] == "current"
+    assert lines[3].endswith("in caBundle")
     assert lines[-1].startswith(f"✔ {certs.address} ")
     assert lines[-1].endswith("by the current CA")
 
@@ -106,10 +107,20 @@ def test_a_bundle_of_another_ca(certs: Command) -> None:
     certs.api.objects.configure(before)
 
     assert code == 1
-    assert "✘ caBundle  it lacks the current CA" in out
+    assert f"✘ caBundle  {MUTATING}: it lacks the current CA" in out
     assert "unknown" in out
     assert f"✘ {certs.address} " in out
     assert out.rstrip().endswith("by the current CA")
+
+
+def test_one_configuration_trusts_another_ca(certs: Command) -> None:
+    """A handshake counts as failed if API servers would not call through one of them."""
+    before = certs.api.objects.bundle
+    certs.api.objects.install(VALIDATING, b64encode(issue_ca().certificate).decode())
+    code, out, _ = certs("verify")
+    certs.api.objects.configure(before)
+
+    assert (code, out.split()[0]) == (1, "✘")
 
 
 def test_an_empty_bundle(certs: Command) -> None:

@@ -26,7 +26,7 @@ from certs.pem import pem_fingerprint
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
+from tests.unit.certs.objects import INSTALLATION, SECRET, VALIDATING, VALIDATION, Objects
 
 TIMES = Lifetimes(
     ca=timedelta(hours=1),
@@ -72,6 +72,8 @@ class Interleaved(Objects):
 
     def apply(self, path: str, body: dict[str, Any]) -> bool:
         """Apply the fields, but sometimes lose the answer."""
+        if path == VALIDATION and self._world.refusing and not self._world.calm:
+            raise ApiError("the second configuration may not be written")
         return self._lossy(super().apply(path, body))
 
     def _lossy(self, done: bool) -> bool:
@@ -109,9 +111,13 @@ class World:
         self.api = Interleaved(self)
         self.api.configure()
         self.passed = 0
+        #: Seconds for which the second configuration cannot be written.
+        self.refusing = 0
         self.replicas: list[Replica] = []
         #: The content of `caBundle`, second by second.
         self.trusted: list[frozenset[str]] = []
+        #: The same of the second configuration, since it was last made.
+        self.also: list[frozenset[str]] = []
         #: CAs that were published before they issued, and CAs that were not.
         self.announced: set[str] = set()
         self.sudden: set[str] = set()
@@ -128,6 +134,7 @@ class World:
         """Let time pass, second by second; each replica does a round every five."""
         for _ in range(seconds):
             self.passed += 1
+            self.refusing = max(0, self.refusing - 1)
             for number, replica in enumerate(self.replicas):
                 replica.clock.tick(1)
                 replica.away, replica.rests = max(0, replica.away - 1), max(0, replica.rests - 1)
@@ -144,12 +151,22 @@ class World:
         self.announced |= self._in_secret("next.crt")
         self.sudden |= self._in_secret("ca.crt") - self.announced
         self.trusted.append(now)
+        self._look_also()
         for issuer in {one.issuer for one in self.replicas} - {""}:
             assert issuer in now, self.passed
-            behind = [one for one in self.trusted[-20:] if one]
-            if issuer in self.sudden:
-                behind = list(dropwhile(lambda one: issuer not in one, behind))  # noqa: B023
-            assert all(issuer in one for one in behind), self.passed
+            for contents in (self.trusted, self.also):
+                behind = [one for one in contents[-20:] if one]
+                if issuer in self.sudden:
+                    behind = list(dropwhile(lambda one: issuer not in one, behind))  # noqa: B023
+                assert all(issuer in one for one in behind), self.passed
+
+    def _look_also(self) -> None:
+        """Look at the second configuration; one that is made anew is empty at first."""
+        if VALIDATION in self.api.stored:
+            found = parse_ca_bundle(self.api.trusted(VALIDATING), {}).fingerprints
+            self.also.append(found)
+        else:
+            self.also.clear()
 
     def _in_secret(self, key: str) -> set[str]:
         data = self.api.stored.get(SECRET, {}).get("data", {})
@@ -168,11 +185,20 @@ class World:
             }
             metadata["resourceVersion"] += "'"
 
+    def lose(self) -> None:
+        """Delete the Secret."""
+        self.api.stored.pop(SECRET, None)
+
     def overwrite(self) -> None:
         """Write garbage into the Secret."""
         if SECRET in self.api.stored:
             self.api.stored[SECRET]["data"] = {"ca.crt": "Z2FyYmFnZQ=="}
             self.api.stored[SECRET]["metadata"]["resourceVersion"] += "'"
+
+    def toggle(self) -> None:
+        """Delete the second configuration, or install it as it was at first."""
+        if self.api.stored.pop(VALIDATION, None) is None:
+            self.api.install(VALIDATING)
 
     def repair(self) -> None:
         """Delete a Secret that no replica could restore, as the error says."""
@@ -185,8 +211,9 @@ ACTIONS = st.one_of(
     st.tuples(st.just("start"), WRONG),
     st.tuples(st.just("stop"), st.integers(0, 5)),
     st.tuples(st.just("away"), st.integers(0, 5)),
+    st.tuples(st.just("refuse"), st.integers(1, 60)),
     st.tuples(st.just("ask"), st.sampled_from(RotationRequest)),
-    st.tuples(st.sampled_from(["lose", "overwrite"]), st.none()),
+    st.tuples(st.sampled_from(["lose", "overwrite", "toggle"]), st.none()),
 )
 
 
@@ -203,10 +230,10 @@ def _act(world: World, what: str, value: Any) -> None:
             replica.away, replica.rests = 20, 80
         case "ask":
             world.annotate(value)
-        case "lose":
-            world.api.stored.pop(SECRET, None)
-        case "overwrite":
-            world.overwrite()
+        case "refuse":
+            world.refusing = value
+        case "lose" | "overwrite" | "toggle":
+            getattr(world, what)()
         case _:  # there is no replica to start, to stop or to send away
             pass
 
@@ -224,11 +251,14 @@ def test_whom_replicas_serve_is_trusted(
         _act(world, what, value)
         world.pass_time(1)
     world.calm = True
+    if VALIDATION not in world.api.stored:
+        world.toggle()
     world.pass_time(60)
     world.repair()
     world.pass_time(QUIET)
 
     (only,) = world.trusted[-1]
+    assert world.also[-1] == {only}
     assert {replica.issuer for replica in world.replicas} == {only}
     assert all(not replica.managed.status.problem for replica in world.replicas)
     assert {replica.managed.status.phase for replica in world.replicas} == {"settled"}

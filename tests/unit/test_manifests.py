@@ -23,11 +23,12 @@ from webhook.admission.registration import (
     SHIPPED,
     WebhookSetup,
 )
-from webhook.app.options import ServeOptions
+from webhook.app.options import ServeOptions, configurations
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
 from webhook.config import INSTALLED
 from webhook.config.load import LIMITS, load_fabrics
+from webhook.config.model import API_VERSION, KIND
 from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
@@ -232,6 +233,39 @@ def test_how_the_api_server_calls() -> None:
     assert WEBHOOK["failurePolicy"] == "Fail"
 
 
+def test_when_the_api_server_asks_about_fabrics() -> None:
+    """For changes of our own kind alone, not for its status; without an answer it rejects them."""
+    (document,) = documents("base/admission/validation.yaml")
+    (hook,) = document["webhooks"]
+    configuration = configurations("", document["metadata"]["name"])[1]
+    assert (configuration.kind, hook["name"]) == (document["kind"], configuration.webhook)
+    assert document["metadata"]["name"] == ServeOptions().validating_webhook_configuration
+    group, _, version = API_VERSION.partition("/")
+    (rule,) = hook["rules"]
+    assert rule == {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [f"{KIND.lower()}s"],
+        "scope": "Cluster",
+    }
+    assert hook["failurePolicy"] == "Fail"
+    assert hook["sideEffects"] == "None"
+    service = WEBHOOK["clientConfig"]["service"]
+    assert hook["clientConfig"] == {"service": {**service, "path": "/validate"}}
+
+
+def test_the_guard_knows_both_configurations() -> None:
+    """It names each kind with its object; any other object is out of the account's reach."""
+    names = ServeOptions()
+    (validation,) = documents("base/guard.yaml")[0]["spec"]["validations"]
+    assert (
+        "(request.resource.resource == 'mutatingwebhookconfigurations' ?"
+        f" object.metadata.name == '{names.webhook_configuration}' :"
+        f" object.metadata.name == '{names.validating_webhook_configuration}')"
+    ) in validation["expression"]
+
+
 def test_ports_agree() -> None:
     """Container, Service and the server's defaults use the same ports."""
     options = ServeOptions()
@@ -325,6 +359,11 @@ def test_certificates_may_be_looked_after() -> None:
         (["secrets"], None, ["create"]),
         (["secrets"], [names.ca_secret], ["get", "update"]),
         (["mutatingwebhookconfigurations"], [names.webhook_configuration], ["get", "patch"]),
+        (
+            ["validatingwebhookconfigurations"],
+            [names.validating_webhook_configuration],
+            ["get", "patch"],
+        ),
     ]
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from certs.installation import WebhookConfiguration
 from certs.lifetimes import Lifetimes
 from webhook.config import EXAMPLE, INSTALLED
 
-#: The name of the webhook in its MutatingWebhookConfiguration; never changed, because server-side
-#: apply finds its entry by it.
-WEBHOOK = "pods.rdma.lab"
+#: The names of the webhooks in their configurations, `/mutate` and `/validate`; never changed,
+#: because server-side apply finds an entry by its name.
+PODS, FABRICS = "pods.rdma.lab", "fabrics.rdma.lab"
 _LIFETIMES = Lifetimes()
 
 
@@ -37,6 +38,7 @@ class ServeOptions:
     service: str = "rdma-webhook"
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
     webhook_configuration: str = "zz-rdma-webhook"
+    validating_webhook_configuration: str = "rdma-webhook"
     lifetimes: Lifetimes = _LIFETIMES
     #: None: the pod's service account.
     kubeconfig: Path | None = None
@@ -67,6 +69,16 @@ class ServeOptions:
     def fabrics(self) -> Path:
         """The fabrics file to read."""
         return self.config or (EXAMPLE if self.dev else INSTALLED)
+
+
+def configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:
+    """Return the configurations with these names, by which API servers call the webhook."""
+    return (
+        WebhookConfiguration(kind="MutatingWebhookConfiguration", name=mutating, webhook=PODS),
+        WebhookConfiguration(
+            kind="ValidatingWebhookConfiguration", name=validating, webhook=FABRICS
+        ),
+    )
 
 
 #: The defaults, which the options of the command line use too.

@@ -10,7 +10,7 @@ from certs.certs_error import CertsError
 from certs.inspection import inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
-from webhook.app.options import WEBHOOK
+from webhook.app.options import configurations
 from webhook.app.sources.certificate_api import connect
 from webhook.cli.certs_text import handshakes_text, inspection_text, told
 from webhook.cli.cluster_options import add_cluster_options, cluster_access
@@ -111,6 +111,7 @@ def _installation(arguments: argparse.Namespace) -> Installation:
         namespace=arguments.namespace or own_namespace(os.environ) or _NAMESPACE,
         service=arguments.service,
         ca_secret=arguments.ca_secret,
-        configuration=arguments.webhook_configuration,
-        webhook=WEBHOOK,
+        configurations=configurations(
+            arguments.webhook_configuration, arguments.validating_webhook_configuration
+        ),
     )

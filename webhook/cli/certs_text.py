@@ -7,9 +7,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from certs.inspection import Authority, Handshake, Inspection
+from certs.inspection import Authority, Handshake, InspectedBundle, Inspection
 
 _SHORT = 16  # hex digits of a fingerprint; enough to distinguish a few CAs
+_SAME = "it has exactly the CAs of the Secret"
 _PHASES = {
     "settled": "one CA; no rotation is in progress",
     "publishing": (
@@ -31,7 +32,7 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
     return "\n".join([*_lines(handshakes), ""])
 
 
-def told(record: Inspection | Authority | Handshake) -> dict[str, Any]:
+def told(record: Inspection | Authority | Handshake | InspectedBundle) -> dict[str, Any]:
     """Return a record in JSON's types, with names as Kubernetes writes them."""
     return {_camel(one.name): _plain(getattr(record, one.name)) for one in fields(record)}
 
@@ -41,10 +42,10 @@ def _state(inspection: Inspection) -> Iterator[str]:
         yield f"✘ Secret    {inspection.secret_problem}"
     else:
         yield f"✔ Secret    {inspection.phase}: {_PHASES[inspection.phase]}"
-    if inspection.bundle_problem:
-        yield f"✘ caBundle  {inspection.bundle_problem}"
-    else:
-        yield "✔ caBundle  has exactly the CAs of the Secret"
+    for bundle in inspection.bundles:
+        where, problem = bundle.configuration, bundle.problem
+        what = problem if problem.startswith(where) else f"{where}: {problem or _SAME}"
+        yield f"{'✘' if problem else '✔'} caBundle  {what}"
     for one in inspection.authorities:
         where = "in caBundle" if one.in_bundle else "not in caBundle"
         ends = _moment(one.not_after)
@@ -75,7 +76,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, (Inspection, Authority, Handshake)):
+    if isinstance(value, (Inspection, Authority, Handshake, InspectedBundle)):
         return told(value)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]

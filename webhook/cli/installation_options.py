@@ -20,6 +20,11 @@ _INSTALLED = (
         DEFAULTS.webhook_configuration,
         "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
     ),
+    (
+        "--validating-webhook-configuration",
+        DEFAULTS.validating_webhook_configuration,
+        "the ValidatingWebhookConfiguration whose caBundle the webhook maintains",
+    ),
 )
 
 

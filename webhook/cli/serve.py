@@ -121,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             service=arguments.service,
             ca_secret=arguments.ca_secret,
             webhook_configuration=arguments.webhook_configuration,
+            validating_webhook_configuration=arguments.validating_webhook_configuration,
             lifetimes=Lifetimes(
                 ca=arguments.ca_lifetime,
                 leaf=arguments.leaf_lifetime,

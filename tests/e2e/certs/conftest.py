@@ -43,7 +43,8 @@ def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
     """Return the installation; afterwards delete everything that a replica made or read."""
     assert account.is_file()
     yield Lab(cluster)
-    cluster.kubectl("delete", "mutatingwebhookconfigurations", CONFIGURATION, "--ignore-not-found")
+    for kind, name in (("mutating", CONFIGURATION), ("validating", NAME)):
+        cluster.kubectl("delete", f"{kind}webhookconfigurations", name, "--ignore-not-found")
     kinds = "services,endpointslices,secrets"
     cluster.kubectl("delete", kinds, "--all", "-n", NAME)
 

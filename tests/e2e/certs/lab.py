@@ -29,9 +29,12 @@ CONFIGURATION = f"zz-{NAME}"
 #: The options that tell `serve` and `certs` these names.
 FLAGS = (
     "--service", NAME, "--ca-secret", f"{NAME}-ca", "--webhook-configuration", CONFIGURATION,
+    "--validating-webhook-configuration", NAME,
 )  # fmt: skip
 
-_PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_PATH = f"{_ADMISSION}/mutatingwebhookconfigurations/{CONFIGURATION}"
+_VALIDATING = f"{_ADMISSION}/validatingwebhookconfigurations/{NAME}"
 _SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
 _PODS = f"/api/v1/namespaces/{NAME}-lab/pods"
 
@@ -46,7 +49,15 @@ class Lab:
     @property
     def bundle(self) -> str:
         """The CAs that the API server trusts; "" if none."""
-        found = self._api.read(_PATH)
+        return self._bundle(_PATH)
+
+    @property
+    def also(self) -> str:
+        """The CAs in the ValidatingWebhookConfiguration."""
+        return self._bundle(_VALIDATING)
+
+    def _bundle(self, path: str) -> str:
+        found = self._api.read(path)
         assert found is not None
         return str(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
 
@@ -56,18 +67,24 @@ class Lab:
         return self._api.read(_SECRET) or {}
 
     def configure(self) -> None:
-        """Install the MutatingWebhookConfiguration."""
-        self.apply(_configuration())
+        """Install both webhook configurations."""
+        self.apply(_configuration(), _validation())
+
+    def uncheck(self) -> None:
+        """Delete the ValidatingWebhookConfiguration."""
+        status, _ = self._api.send("DELETE", _VALIDATING)
+        assert status == 200
 
     def trust(self, pem: bytes | None) -> None:
-        """Replace `caBundle`; None removes it."""
-        found = self._api.read(_PATH)
-        assert found is not None
-        client = found["webhooks"][0]["clientConfig"]
-        client.pop("caBundle", None)
-        if pem is not None:
-            client["caBundle"] = b64encode(pem).decode()
-        assert self._api.replace(_PATH, found)
+        """Replace `caBundle` in both configurations; None removes it."""
+        for path in (_PATH, _VALIDATING):
+            found = self._api.read(path)
+            assert found is not None
+            client = found["webhooks"][0]["clientConfig"]
+            client.pop("caBundle", None)
+            if pem is not None:
+                client["caBundle"] = b64encode(pem).decode()
+            assert self._api.replace(path, found)
 
     def delete(self, what: str) -> None:
         """Delete the Secret or the configuration."""
@@ -135,6 +152,24 @@ def _endpoint(replica: Replica, host: str) -> Document:
         "addressType": "IPv4",
         "endpoints": [{"addresses": [host]}],
         "ports": [{"name": "https", "port": port}],
+    }
+
+
+def _validation() -> Document:
+    """Write a configuration for a kind that does not exist: it is there for its `caBundle`."""
+    rule = {"apiGroups": [NAME], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    webhook = {
+        "name": "fabrics.rdma.lab",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"service": {"name": NAME, "namespace": NAME, "path": "/validate"}},
+        "rules": [{**rule, "resources": ["nothing"]}],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": [webhook],
     }
 
 

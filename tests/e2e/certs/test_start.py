@@ -24,6 +24,7 @@ def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> 
     took = all_ready(replicas)
 
     bundle = lab.bundle
+    until(lambda: lab.also == bundle)
     assert bundle == lab.secret["data"]["ca.crt"]
     assert b64decode(bundle).count(b"BEGIN CERTIFICATE") == 1
     for replica in replicas:

@@ -7,7 +7,7 @@ from base64 import b64decode
 
 import pytest
 
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, site
+from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, VALIDATION, Webhook, site
 from tests.e2e.installed.calls import answers, calls
 from tests.e2e.installed.space import Space
 
@@ -40,7 +40,12 @@ def test_replicas_have_no_rights_on_their_node(webhook: Webhook) -> None:
 
 def test_the_process_published_its_own_ca(webhook: Webhook) -> None:
     """The CA in `caBundle` is that of the Secret, and no client that applied manifests wrote it."""
-    shown = webhook.kubectl("get", CONFIGURATION, "--output=json", "--show-managed-fields")
+    for one in (CONFIGURATION, VALIDATION):
+        _published(webhook, one)
+
+
+def _published(webhook: Webhook, name: str) -> None:
+    shown = webhook.kubectl("get", name, "--output=json", "--show-managed-fields")
     configuration = json.loads(shown)
     client = configuration["webhooks"][0]["clientConfig"]
     secret = json.loads(webhook.kubectl("get", "secret", f"{NAME}-ca", "--output=json"))

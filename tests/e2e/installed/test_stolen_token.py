@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
-from tests.e2e.wire import Said, send
+from tests.e2e.wire import JSON, Said, send
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
@@ -27,10 +27,10 @@ class Thief:
         self.pod = webhook.replicas()[0]
         self._token = webhook.kubectl("exec", self.pod, "--", "cat", TOKEN)
 
-    def send(self, method: str, path: str, document: Document | None = None) -> Said:
+    def send(self, method: str, path: str, document: object = None, kind: str = JSON) -> Said:
         """Dry-run a request."""
         dry = "" if method == "GET" else "?dryRun=All"
-        return send(self.webhook.cluster, method, path + dry, document, token=self._token)
+        return send(self.webhook.cluster, method, path + dry, document, kind, token=self._token)
 
     def secret(self) -> Document:
         """Read the Secret of the CA, as every replica may."""
@@ -43,6 +43,28 @@ class Thief:
 def thief(webhook: Webhook) -> Thief:
     """Steal a token."""
     return Thief(webhook)
+
+
+#: Ways to call another server, or for more objects.
+REDIRECTED = [
+    {"op": "replace", "path": "/webhooks/0/clientConfig/service/name", "value": "thief"},
+    {"op": "add", "path": "/webhooks/0/rules/0/resources/-", "value": "secrets"},
+    {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"},
+]
+
+
+@pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
+def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
+    """RBAC allows to patch both webhook configurations; the policy denies all but `caBundle`."""
+    kind, _, name = configuration.partition("/")
+    path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{name}"
+    told = "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
+    for change in REDIRECTED:
+        said = thief.send("PATCH", path, [change], "application/json-patch+json")
+        assert (said.code, told in said.refusal) == (403, True), said.refusal
+    bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "eA=="}
+    said = thief.send("PATCH", path, [bundle], "application/json-patch+json")
+    assert told not in said.refusal
 
 
 def _secret(name: str, **fields: object) -> Document:

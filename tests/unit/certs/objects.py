@@ -7,21 +7,26 @@ import threading
 from base64 import b64encode
 from typing import Any
 
-from certs.installation import Installation
+from certs.installation import Installation, WebhookConfiguration
 from certs.pem import KeyPair
 
+MUTATING = WebhookConfiguration(
+    kind="MutatingWebhookConfiguration", name="zz-rdma-webhook", webhook="pods.rdma.lab"
+)
+VALIDATING = WebhookConfiguration(
+    kind="ValidatingWebhookConfiguration", name="rdma-webhook", webhook="fabrics.rdma.lab"
+)
 INSTALLATION = Installation(
     namespace="rdma-webhook",
     service="rdma-webhook",
     ca_secret="rdma-webhook-ca",
-    configuration="zz-rdma-webhook",
-    webhook="pods.rdma.lab",
+    configurations=(MUTATING, VALIDATING),
 )
 SECRETS = "/api/v1/namespaces/rdma-webhook/secrets"
 SECRET = f"{SECRETS}/rdma-webhook-ca"
-CONFIGURATION = (
-    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-rdma-webhook"
-)
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+CONFIGURATION = f"{ADMISSION}/mutatingwebhookconfigurations/zz-rdma-webhook"
+VALIDATION = f"{ADMISSION}/validatingwebhookconfigurations/rdma-webhook"
 
 
 class Objects:
@@ -35,18 +40,27 @@ class Objects:
         #: The error of every request, if set.
         self.broken: Exception | None = None
 
-    def configure(self, bundle: str | None = None, name: str = "pods.rdma.lab") -> None:
-        """Install the MutatingWebhookConfiguration, as kubectl does."""
+    def configure(self, bundle: str | None = None) -> None:
+        """Install both webhook configurations, as kubectl does."""
+        self.install(MUTATING, bundle)
+        self.install(VALIDATING, bundle)
+
+    def install(self, which: WebhookConfiguration, bundle: str | None = None) -> None:
+        """Install one webhook configuration, or replace it."""
         client: dict[str, Any] = {"service": {"name": "rdma-webhook"}}
         if bundle is not None:
             client["caBundle"] = bundle
-        webhook = {"name": name, "clientConfig": client}
-        self._store(CONFIGURATION, {"metadata": {"uid": "7e57"}, "webhooks": [webhook]})
+        webhook = {"name": which.webhook, "clientConfig": client}
+        self._store(which.path, {"metadata": {"uid": "7e57"}, "webhooks": [webhook]})
 
     @property
     def bundle(self) -> str:
-        """Return the CAs that the API server trusts."""
-        webhook = self.stored[CONFIGURATION]["webhooks"][0]
+        """Return the CAs that the API server trusts when it calls for pods."""
+        return self.trusted(MUTATING)
+
+    def trusted(self, which: WebhookConfiguration) -> str:
+        """Return the CAs in a configuration; "" if there are none."""
+        webhook = self.stored[which.path]["webhooks"][0]
         return str(webhook["clientConfig"].get("caBundle", ""))
 
     def read(self, path: str) -> dict[str, Any] | None:

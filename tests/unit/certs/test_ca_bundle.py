@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from certs.certs_error import ApiError
 from certs.clock import Clock
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import CONFIGURATION, INSTALLATION, Objects
+from tests.unit.certs.objects import CONFIGURATION, MUTATING, Objects
 
 CA, OTHER = issue_ca().certificate, issue_ca().certificate
 
@@ -21,7 +22,7 @@ def _encoded(*pems: bytes) -> str:
 
 
 def _bundle(api: Objects, clock: Clock | None = None) -> CaBundle:
-    return CaBundle(api, INSTALLATION, clock or Ticking())
+    return CaBundle(api, MUTATING, clock or Ticking())
 
 
 def _publish(api: Objects, *pems: bytes) -> Published:
@@ -50,7 +51,7 @@ def _publish(api: Objects, *pems: bytes) -> Published:
 def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
     """A CA may be alone or among others; a bundle that does not parse as a whole holds none."""
     api = Objects()
-    api.configure(before)
+    api.install(MUTATING, before)
     found = _bundle(api).read()
 
     assert (found.holds(CA), found.problem, found.uid) == (held, problem, "7e57")
@@ -60,7 +61,7 @@ def test_what_is_trusted(before: str | None, held: bool, problem: str) -> None:
 def test_one_field_is_written(before: str | None) -> None:
     """Only caBundle is written, by the webhook's name, to the version that was read."""
     api = Objects()
-    api.configure(before)
+    api.install(MUTATING, before)
     assert _publish(api, CA).holds(CA)
 
     webhook = {"name": "pods.rdma.lab", "clientConfig": {"caBundle": _encoded(CA)}}
@@ -77,7 +78,7 @@ def test_one_field_is_written(before: str | None) -> None:
 def test_what_is_trusted_already_is_not_written(before: str) -> None:
     """The order does not matter, so that replicas that start later write nothing."""
     api = Objects()
-    api.configure(before)
+    api.install(MUTATING, before)
     _publish(api, CA, OTHER)
 
     assert api.writes == []
@@ -96,7 +97,7 @@ def test_a_configuration_that_is_not_there_is_not_made() -> None:
 def test_a_webhook_that_is_not_there_is_not_made() -> None:
     """The configuration's other entries belong to somebody else."""
     api = Objects()
-    api.configure(name="others.rdma.lab")
+    api.install(replace(MUTATING, webhook="others.rdma.lab"))
 
     told = "MutatingWebhookConfiguration zz-rdma-webhook has no webhook pods.rdma.lab yet"
     with pytest.raises(ApiError, match=f"^{re.escape(told)}$"):
@@ -107,10 +108,10 @@ def test_a_webhook_that_is_not_there_is_not_made() -> None:
 def test_another_replica_was_faster() -> None:
     """If it wrote the same, that is as good as our own write; anything else is an error."""
     api = Objects()
-    api.configure("")
+    api.install(MUTATING, "")
     bundle = _bundle(api)
     found = bundle.read()
-    api.configure(_encoded(CA))
+    api.install(MUTATING, _encoded(CA))
 
     assert bundle.publish([CA], found).holds(CA)
     with pytest.raises(ApiError, match="does not keep what is written to it"):
@@ -124,11 +125,11 @@ def test_a_write_that_somebody_undoes_is_told() -> None:
     class Undone(Objects):
         def apply(self, path: str, body: dict[str, Any]) -> bool:
             super().apply(path, body)
-            self.configure("")
+            self.install(MUTATING, "")
             return True
 
     api, clock = Undone(), Ticking()
-    api.configure()
+    api.install(MUTATING)
     bundle = _bundle(api, clock)
     what = "caBundle of MutatingWebhookConfiguration zz-rdma-webhook"
     for told in (f"{what} does not keep what is written", f"somebody else keeps changing {what}"):

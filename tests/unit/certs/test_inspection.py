@@ -7,7 +7,7 @@ from certs.authorities import Authorities
 from certs.inspection import inspect
 from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
-from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
+from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
 from webhook.cli.certs_text import inspection_text, told
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -21,10 +21,12 @@ def _api(authorities: Authorities | None, *trusted: bytes) -> Objects:
     if authorities is not None:
         secret = CaSecret(api, INSTALLATION)
         assert secret.write(authorities, secret.read(NOW))
-    api.configure()
-    webhook = api.stored[next(key for key in api.stored if "mutating" in key)]["webhooks"][0]
-    webhook["clientConfig"]["caBundle"] = b64encode(b"".join(trusted)).decode()
+    api.configure(_encoded(*trusted))
     return api
+
+
+def _encoded(*pems: bytes) -> str:
+    return b64encode(b"".join(pems)).decode()
 
 
 def test_each_ca_by_its_role() -> None:
@@ -41,7 +43,7 @@ def test_each_ca_by_its_role() -> None:
         ("unknown", True),
     ]
     assert (found.phase, found.retire_after) == ("publishing", NOW)
-    assert found.bundle_problem == "it lacks the next CA"
+    assert [one.problem for one in found.bundles] == ["it lacks the next CA"] * 2
     assert not found.good
     (handshake,) = found.handshakes
     assert handshake.problem.startswith("cannot connect: ")
@@ -53,8 +55,25 @@ def test_each_ca_by_its_role() -> None:
 def test_a_stranger_in_the_bundle_is_a_problem() -> None:
     """The API server would trust a server with a certificate of that CA."""
     api = _api(Authorities(current=CA), CA.certificate, OLD.certificate)
-    told_ = inspect(api, INSTALLATION, NOWHERE).bundle_problem
-    assert told_ == "it trusts 1 CA that the Secret does not have"
+    api.install(VALIDATING, _encoded(CA.certificate))
+    found = inspect(api, INSTALLATION, NOWHERE)
+    mutating, validating = found.bundles
+    assert mutating.problem == "it trusts 1 CA that the Secret does not have"
+    assert validating.problem == ""
+    stranger, same = inspection_text(found).splitlines()[1:3]
+    assert stranger == f"✘ caBundle  {MUTATING}: {mutating.problem}"
+    assert same == f"✔ caBundle  {VALIDATING}: it has exactly the CAs of the Secret"
+
+
+def test_a_configuration_that_is_not_there_is_a_problem() -> None:
+    """Its name is there once; the other one is looked at all the same."""
+    api = _api(Authorities(current=CA), CA.certificate)
+    del api.stored[VALIDATION]
+    found = inspect(api, INSTALLATION, NOWHERE)
+    missing = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
+    assert [one.problem for one in found.bundles] == ["", missing]
+    assert not found.good
+    assert f"✘ caBundle  {missing}" in inspection_text(found).splitlines()
 
 
 def test_without_a_secret() -> None:

@@ -5,6 +5,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,15 @@ from certs.pem import KeyPair
 from certs.self_managed import SelfManaged, Status
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import CONFIGURATION, INSTALLATION, SECRET, Objects, secret_of
+from tests.unit.certs.objects import (
+    CONFIGURATION,
+    INSTALLATION,
+    MUTATING,
+    SECRET,
+    VALIDATING,
+    Objects,
+    secret_of,
+)
 
 GONE = ApiError("cannot reach the API server https://10.0.0.1: Connection refused")
 
@@ -33,6 +42,20 @@ def _leaf(managed: SelfManaged) -> KeyPair | None:
 
 def _in_secret(api: Objects, key: str = "ca.crt") -> bytes:
     return b64decode(api.stored[SECRET]["data"].get(key, ""))
+
+
+class Refusing(Objects):
+    """Refuses to change one object."""
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__()
+        self.path = path
+
+    def apply(self, path: str, body: dict[str, Any]) -> bool:
+        """Apply fields to any other object."""
+        if path == self.path:
+            raise GONE
+        return super().apply(path, body)
 
 
 @pytest.fixture
@@ -62,10 +85,11 @@ def test_one_round_does_it_all(api: Objects) -> None:
     assert managed.status.not_after is not None
     assert managed.status.ca_not_after is not None
     assert managed.status.phase == "settled"
-    assert b64decode(api.bundle) == _in_secret(api)
+    assert b64decode(api.bundle) == b64decode(api.trusted(VALIDATING)) == _in_secret(api)
     assert managed.notes() == [
         "made Secret rdma-webhook/rdma-webhook-ca: it did not exist",
         "wrote caBundle of MutatingWebhookConfiguration zz-rdma-webhook: it was empty",
+        "wrote caBundle of ValidatingWebhookConfiguration rdma-webhook: it was empty",
     ]
     assert managed.notes() == []
 
@@ -84,6 +108,50 @@ def test_served_before_it_is_trusted() -> None:
     api.configure()
     assert managed.round()
     assert managed.status.trusted
+
+
+def test_pods_are_served_without_the_second_configuration() -> None:
+    """It is a problem that is told, and no failure; it gets the CA once it is there."""
+    api = Objects()
+    api.install(MUTATING)
+    managed = _managed(api)
+
+    assert managed.round()
+    told = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
+    assert (managed.status.trusted, managed.status.problem) == (True, told)
+    api.install(VALIDATING)
+    assert managed.round()
+    assert managed.status.problem == ""
+    assert b64decode(api.trusted(VALIDATING)) == _in_secret(api)
+
+
+def test_a_second_configuration_that_cannot_be_written() -> None:
+    """Pods are served all the same, and the round is repeated soon."""
+    api = Refusing(VALIDATING.path)
+    api.configure()
+    managed = _managed(api)
+    assert not managed.round()
+    assert (managed.status.trusted, managed.status.problem) == (True, str(GONE))
+
+
+def test_a_rotation_waits_for_each_configuration() -> None:
+    """The next CA issues nothing until API servers trust it whichever way they call."""
+    refusing, clock = Refusing(), Ticking()
+    refusing.configure()
+    managed = _managed(refusing, clock)
+    managed.round()
+    first = _issuer(managed)
+    refusing.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "rotate"}
+    refusing.path = VALIDATING.path
+    for _ in range(100):
+        clock.tick(5)
+        assert not managed.round()
+    assert b64decode(refusing.bundle).count(b"BEGIN") == 2
+    assert (managed.status.phase, _issuer(managed)) == ("publishing", first)
+    refusing.path = ""
+    for _ in _rounds([managed], clock, 130):
+        pass
+    assert (managed.status.phase, _issuer(managed) != first) == ("draining", True)
 
 
 def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:

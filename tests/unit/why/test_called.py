@@ -21,7 +21,7 @@ from tests.unit.why.pods import (
     unseen,
 )
 from webhook.admission.registration import WEBHOOK_NAME, webhooks_in
-from webhook.app.options import WEBHOOK
+from webhook.app.options import PODS
 from webhook.why.explanation import Sentence
 
 INSTALLED = webhooks_in([configuration()])
@@ -36,7 +36,7 @@ def called(pod: Item, **known: Any) -> Sentence:
 
 def test_the_webhook_has_its_name() -> None:
     """It is looked for by the name that the manifests and the server give it."""
-    assert WEBHOOK_NAME == WEBHOOK
+    assert WEBHOOK_NAME == PODS
 
 
 def test_a_pod_with_a_status() -> None:

@@ -15,7 +15,7 @@ from certs.self_managed import SelfManaged
 from certs.serving import CertificateFiles, ServingContext
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.options import WEBHOOK, ServeOptions
+from webhook.app.options import ServeOptions, configurations
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificate_sources import FileCertificate, SelfManagedCertificate
 from webhook.app.state import State
@@ -82,8 +82,9 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
         namespace=namespace,
         service=options.service,
         ca_secret=options.ca_secret,
-        configuration=options.webhook_configuration,
-        webhook=WEBHOOK,
+        configurations=configurations(
+            options.webhook_configuration, options.validating_webhook_configuration
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.app.client import Lines
 from tests.unit.certs.clocks import Ticking
-from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
+from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, Objects
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.certificate_sources import SelfManagedCertificate
@@ -75,11 +75,29 @@ def test_ready_as_soon_as_the_api_server_trusts_it() -> None:
         ("info", "certificate loaded", None),
         ("warning", "certificate not trusted yet", missing),
         ("info", "certificates changed", None),
+        ("info", "certificates changed", None),
         ("info", "certificate trusted", None),
     ]
     assert server.serving.not_after is not None
     until = server.serving.not_after.timestamp()
     assert server.metrics.registry.get_sample_value(EXPIRY) == until
+
+
+def test_without_the_second_configuration_it_is_ready() -> None:
+    """Pods are served; what is missing is in the line, in the log once, and in the metric."""
+    server, missing = Server(), "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
+    server.api.install(MUTATING)
+    for _ in range(2):
+        ready, detail = server.round()
+        assert ready
+        assert detail.endswith(f"its CA is in caBundle; problem: {missing}")
+    problems = [line for line in server.told() if line[2]]
+    assert problems == [("warning", "certificate at risk", missing)]
+    measured = f"rdma_webhook_{METRICS[0]}"
+    assert server.metrics.registry.get_sample_value(measured) == 0
+    server.api.install(VALIDATING)
+    assert "problem" not in server.round()[1]
+    assert server.metrics.registry.get_sample_value(measured) == 1
 
 
 def test_what_is_measured() -> None:
@@ -175,8 +193,8 @@ def test_in_a_cluster_it_looks_after_its_own() -> None:
 
     assert isinstance(chosen, SelfManagedCertificate)
     installation = chosen._managed.installation
-    assert (installation.namespace, installation.webhook) == ("lab", "pods.rdma.lab")
-    assert installation.service == "rdma-webhook"
+    assert (installation.namespace, installation.service) == ("lab", "rdma-webhook")
+    assert installation.configurations == INSTALLATION.configurations
     assert chosen.check().detail == "not tried yet"
 
 

@@ -1,0 +1,165 @@
+"""One leaf is served, whichever webhook configuration a call comes from."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import pytest
+
+from certs.ca_bundles import CaBundles, PublishedSet
+from certs.certs_error import ApiError
+from certs.issue import issue_ca
+from tests.unit.certs.clocks import Ticking
+from tests.unit.certs.objects import (
+    CONFIGURATION,
+    INSTALLATION,
+    MUTATING,
+    VALIDATING,
+    VALIDATION,
+    Objects,
+)
+
+CA, OTHER = issue_ca().certificate, issue_ca().certificate
+MISSING = "{} does not exist yet"
+
+
+def _encoded(*pems: bytes) -> str:
+    return b64encode(b"".join(pems)).decode()
+
+
+class Refusing(Objects):
+    """Refuses requests for some paths, as RBAC does."""
+
+    def __init__(self, *reads: str, applies: str = "") -> None:
+        super().__init__()
+        self.reads, self.applies = reads, applies
+
+    def read(self, path: str) -> dict[str, Any] | None:
+        """Read an object, if that is allowed."""
+        if path in self.reads:
+            raise ApiError("the API server answered 403: no read")
+        return super().read(path)
+
+    def apply(self, path: str, body: dict[str, Any]) -> bool:
+        """Apply fields, if that is allowed."""
+        if path == self.applies:
+            raise ApiError("the API server answered 403: no patch")
+        return super().apply(path, body)
+
+
+def _publish(api: Objects, *pems: bytes) -> tuple[PublishedSet, list[str]]:
+    notes: list[str] = []
+    bundles = CaBundles(api, INSTALLATION, Ticking())
+    return bundles.publish(pems, bundles.read(), notes.append), notes
+
+
+def test_both_get_the_same() -> None:
+    """Each is written by itself, and said by itself."""
+    api = Objects()
+    api.install(MUTATING)
+    api.install(VALIDATING, _encoded(OTHER))
+    after, notes = _publish(api, CA)
+
+    assert [b64decode(api.trusted(one)) for one in (MUTATING, VALIDATING)] == [CA, CA]
+    assert after.holds(CA)
+    assert (after.missing, after.failure) == ("", "")
+    assert notes == [
+        f"wrote caBundle of {MUTATING}: it was empty",
+        f"wrote caBundle of {VALIDATING}: it had other CAs",
+    ]
+    assert _publish(api, CA)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [(MUTATING, VALIDATING), (VALIDATING, MUTATING)],
+    ids=["pods alone", "fabrics alone"],
+)
+def test_one_that_is_missing_does_not_keep_the_other(there: Any, missing: Any) -> None:
+    """The CA counts as trusted; what is missing is said, and nothing is made."""
+    api = Objects()
+    api.install(there)
+    after, _ = _publish(api, CA)
+
+    assert after.holds(CA)
+    assert (after.missing, after.failure) == (MISSING.format(missing), "")
+    assert set(api.stored) == {there.path}
+
+
+def test_without_any_there_is_nothing_to_write_to() -> None:
+    """The error names the one that pods depend on; nothing counts as trusted."""
+    api = Objects()
+    with pytest.raises(ApiError, match=f"^{MISSING.format(MUTATING)}$"):
+        _publish(api, CA)
+    found = CaBundles(api, INSTALLATION, Ticking()).read()
+    assert (found.holds(CA), found.fingerprints, found.roots) == (False, frozenset(), (b"",))
+
+
+def test_a_ca_is_trusted_if_all_have_it() -> None:
+    """Otherwise a rotation would go on while calls through one of them fail."""
+    api = Objects()
+    api.install(MUTATING, _encoded(CA, OTHER))
+    api.install(VALIDATING, _encoded(CA))
+    found = CaBundles(api, INSTALLATION, Ticking()).read()
+
+    assert (found.holds(CA), found.holds(OTHER)) == (True, False)
+    assert len(found.fingerprints) == 1
+    assert (found.mentions(OTHER), found.mentions(issue_ca().certificate)) == (True, False)
+    assert found.roots == (CA + OTHER, CA)
+    assert found.pem == CA + OTHER + CA
+
+
+def test_a_change_of_any_is_another_edition() -> None:
+    """So waits start again, also when one of them comes or goes."""
+    api = Objects()
+    editions = set()
+    for change in (
+        lambda: api.install(MUTATING, _encoded(CA)),
+        lambda: api.install(VALIDATING, _encoded(CA)),
+        lambda: api.install(VALIDATING, _encoded(CA, OTHER)),
+        lambda: api.install(MUTATING, _encoded(CA, OTHER)),
+        lambda: api.stored.pop(VALIDATION),
+    ):
+        change()
+        editions.add(CaBundles(api, INSTALLATION, Ticking()).read().edition)
+    assert len(editions) == 5
+
+
+def test_the_second_may_not_be_read() -> None:
+    """As after an upgrade of the image alone: pods are served, and the failure is said."""
+    api = Refusing(VALIDATION)
+    api.configure()
+    after, _ = _publish(api, CA)
+    assert after.holds(CA)
+    assert (after.missing, after.failure) == ("", "the API server answered 403: no read")
+    assert api.trusted(VALIDATING) == ""
+
+
+def test_the_second_may_not_be_written() -> None:
+    """The same; the CA is not trusted everywhere, so no rotation goes on."""
+    api = Refusing(applies=VALIDATION)
+    api.configure()
+    after, _ = _publish(api, CA)
+    assert b64decode(api.bundle) == CA
+    assert after.failure == "the API server answered 403: no patch"
+    assert not after.holds(CA)
+
+
+def test_pods_depend_on_the_first() -> None:
+    """If it exists and cannot be read or written, that is an error; the second is written."""
+    api = Refusing(applies=CONFIGURATION)
+    api.configure()
+    with pytest.raises(ApiError, match="no patch"):
+        _publish(api, CA)
+    assert b64decode(api.trusted(VALIDATING)) == CA
+    with pytest.raises(ApiError, match="no read"):
+        CaBundles(Refusing(CONFIGURATION), INSTALLATION, Ticking()).read()
+
+
+def test_one_is_missing_and_the_other_fails() -> None:
+    """Then no call can be served, and the failure is the reason."""
+    api = Refusing(applies=VALIDATION)
+    api.install(VALIDATING)
+    with pytest.raises(ApiError, match="no patch"):
+        _publish(api, CA)
