@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.cluster.cluster import Cluster, KubectlError
-from tests.e2e.test_manifests import MANIFESTS
+from tests.e2e.renderings import MANIFESTS
 from tests.waiting import until
 from webhook.config import EXAMPLE
 from webhook.config.custom_resource import definition
