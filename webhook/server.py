@@ -44,11 +44,11 @@ from webhook.app.ports import bind
 from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.sources.certificates import Certificate, certificate_of
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
-from webhook.app.sources.configuration import Configuration
+from webhook.app.sources.configuration import Configuration, configuration_source
+from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.state import State
 from webhook.app.writes.owners import tell_owner_by
 from webhook.app.writes.pod_events import tell_broken_by
-from webhook.config.watch import ConfigWatch
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
 from webhook.pipeline.decide import decide
@@ -117,14 +117,20 @@ class WebhookServer:
         self.metrics = Metrics()
         self.state = State()
         tell_broken = tell_broken_by(options, self.log, os.environ)
-        watch = ConfigWatch(options.fabrics)
-        self._configuration = Configuration(watch, self.state, tell_broken)
+        in_use = ConfigurationInUse(self.state, self.metrics, self.log, tell_broken)
+        self._configuration = configuration_source(
+            options, self.state, self.metrics, in_use, os.environ
+        )
         self._tell_owner = tell_owner_by(options, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
-        #: The sources that work beside the event loop, in threads.
-        self._kept_up: tuple[Certificate | ClusterFacts, ...] = (certificate, *facts)
+        #: The sources of the state; some work beside the event loop, in threads.
+        self._kept_up: tuple[Configuration | Certificate | ClusterFacts, ...] = (
+            self._configuration,
+            certificate,
+            *facts,
+        )
         self._worker = Worker(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
@@ -214,11 +220,7 @@ class WebhookServer:
 
     async def _poll(self, *, first: bool = False) -> None:
         """Poll all sources, each in a thread, so that a slow disk delays no request."""
-        sources: tuple[Configuration | Certificate | ClusterFacts, ...] = (
-            self._configuration,
-            *self._kept_up,
-        )
-        for source in sources:
+        for source in self._kept_up:
             try:
                 if await asyncio.to_thread(source.poll) or first:
                     source.apply(self.metrics, self.log)

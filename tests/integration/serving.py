@@ -202,7 +202,7 @@ def send(connection: http.client.HTTPConnection, body: Any, path: str, **headers
 class Running(_Server):
     """A server in a thread of this process, on free ports."""
 
-    def __init__(self, tls: Certificates, config: Path, **options: Any) -> None:
+    def __init__(self, tls: Certificates, config: Path | None, **options: Any) -> None:
         self.tls = tls
         self.config = config
         child.NICEST = _NICEST

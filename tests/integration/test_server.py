@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -163,7 +164,9 @@ def test_ready_and_alive(server: Running) -> None:
     ready = server.get("/readyz")
 
     assert (server.get("/healthz").status, ready.status) == (200, 200)
-    assert "[+] configuration: generation 1 (ib)\n" in ready.text
+    assert re.search(
+        r"\[\+\] configuration: generation 1, config [0-9a-f]{12} \(ib\)\n", ready.text
+    )
 
 
 def test_preview_over_https(server: Running) -> None:

@@ -110,7 +110,7 @@ def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
     config = fabrics(tmp_path)
     with Running(tls, config) as server:
         mount(tmp_path, FABRICS.replace("name: ib", "name: roce"))
-        until(lambda: "generation 2 (roce)" in server.get("/readyz").text)
+        until(lambda: "(roce)\n" in server.get("/readyz").text)
         assert server.metric("rdma_webhook_config_generation") == 2
 
 

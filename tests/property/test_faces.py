@@ -53,7 +53,7 @@ class _Faces:
         self._fabrics.write_text(_FABRICS)
         state, metrics, log = State(), Metrics(), Log("error")
         loaded = load_fabrics(self._fabrics)
-        state.snapshot = Snapshot.of(loaded.fabrics, source=loaded.text)
+        state.snapshot = Snapshot.of(loaded.fabrics, source=loaded.source)
         self._mutate = Mutate(state, metrics, log, decide)
         self.runner = asyncio.Runner()
         self.worker = Worker(metrics, log, seconds=120.0)

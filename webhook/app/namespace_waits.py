@@ -7,7 +7,10 @@ watch has delivered the namespace. So the request waits a little; other requests
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 #: The watch delivers a namespace within some milliseconds; the API server waits for seconds.
 SECONDS = 0.3
@@ -54,3 +57,21 @@ class Arrivals:
             others.discard(arrival)
             if not others:
                 del self._awaited[namespace]
+
+
+class NamespaceWaits(Collector):
+    """The metric of requests that waited for a namespace."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+
+    def collect(self) -> Iterator[Metric]:
+        """Make the metric of the current counts, for a scrape."""
+        waits = CounterMetricFamily(
+            "rdma_webhook_namespace_waits",
+            "Requests that waited for a namespace that was not known yet, by result.",
+            labels=["came"],
+        )
+        for came, count in self._arrivals.counts.items():
+            waits.add_metric([str(came).lower()], count)
+        yield waits

@@ -20,7 +20,8 @@ _LIFETIMES = Lifetimes()
 class ServeOptions:
     """The options of `rdma-webhook serve`."""
 
-    #: The fabrics file; None: INSTALLED, or an example with `dev`.
+    #: The fabrics file; None: INSTALLED if it exists, an example with `dev`, or else, in a cluster,
+    #: the object.
     config: Path | None = None
     facts: Path | None = None
     #: Watch namespaces and their rules, in a cluster or with a kubeconfig, and without `facts`.
@@ -67,7 +68,7 @@ class ServeOptions:
 
     @property
     def fabrics(self) -> Path:
-        """The fabrics file to read."""
+        """The fabrics file, if it is to be read; see `configuration_source`."""
         return self.config or (EXAMPLE if self.dev else INSTALLED)
 
 

@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 from webhook.app.former import Former
 from webhook.app.namespace_waits import Arrivals
+from webhook.config.load import FabricsText
 from webhook.decision.facts import Facts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
 from webhook.pipeline.status_text import configuration_named_in
 from webhook.pod.manifest import PodManifest
+
+_NO_TEXT = FabricsText("")
 
 
 class Check(NamedTuple):
@@ -32,11 +35,13 @@ class Snapshot:
     fabrics: Fabrics
     facts: Facts
     inventory: NodeInventory
-    #: The text that the fabrics were read from, for the worker that computes previews.
-    source: str = ""
+    #: What the fabrics were read from, for the worker that computes previews.
+    source: FabricsText = _NO_TEXT
 
     @staticmethod
-    def of(fabrics: Fabrics, facts: Facts | None = None, source: str = "") -> Snapshot:
+    def of(
+        fabrics: Fabrics, facts: Facts | None = None, source: FabricsText = _NO_TEXT
+    ) -> Snapshot:
         """Return a snapshot of fabrics and facts, with the inventory of nodes by fabric."""
         facts = facts or Facts()
         inventory = facts.inventory(fabrics)
@@ -61,9 +66,13 @@ class State:
     """The state of one server; only the event loop's thread writes it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        #: None without a valid configuration.
+        #: None without a valid configuration that has fabrics.
         self.snapshot: Snapshot | None = None
+        #: Why there is none, and what to do, for whoever creates a pod.
+        self.lacking = "its configuration has not been read yet"
         self._former = Former[Snapshot](clock)
+        #: Those that come into use in a moment, by their hashes.
+        self._coming: dict[str, Snapshot] = {}
         #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
         self.arrivals: Arrivals | None = None
         self._facts = Facts()
@@ -71,11 +80,16 @@ class State:
         #: The other checks of `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
 
-    def configure(self, fabrics: Fabrics, source: str = "") -> None:
-        """Use other fabrics from now on; `source`: the text that they were read from.
+    def expect(self, fabrics: Fabrics) -> None:
+        """Know fabrics that come into use in a moment: another replica may use them already."""
+        self._coming[fabrics.config_hash] = Snapshot.of(fabrics, self._facts)
+
+    def configure(self, fabrics: Fabrics, source: FabricsText = _NO_TEXT) -> None:
+        """Use other fabrics from now on; `source`: what they were read from.
 
         Those in use so far are kept for a minute, for second calls.
         """
+        self._coming.pop(fabrics.config_hash, None)
         self._replace(Snapshot.of(fabrics, self._facts, source))
 
     def unconfigure(self) -> None:
@@ -90,13 +104,13 @@ class State:
     def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
         """Return what a decision on a pod depends on; None without a configuration.
 
-        A pod whose status names a configuration that was replaced in the last minute is decided
-        with that one.
+        A pod whose status names a configuration that was replaced in the last minute, or that comes
+        into use in a moment, is decided with that one.
         """
         used = now = self.snapshot
         named = configuration_named_in(pod)
         if named and (now is None or named != now.fabrics.config_hash):
-            used = self._former.get(named) or now
+            used = self._former.get(named) or self._coming.get(named) or now
         if used is None:
             return None
         facts = now.facts if now else self._facts

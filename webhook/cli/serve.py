@@ -20,7 +20,7 @@ _EXAMPLES = """examples:
   rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
   rdma-webhook serve                           in a cluster, with its own certificates
 
-The fabrics file and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
+The configuration and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
 """
 _PORTS = (
     ("--port", DEFAULTS.port, "HTTPS port for the API server: /mutate"),
@@ -54,7 +54,10 @@ _DEV_HELP = (
 )
 _PREVIEW_HELP = "serve the preview (default: on)"
 _DRAIN_HELP = f"how long to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
-_CONFIG_HELP = f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED})"
+_CONFIG_HELP = (
+    f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED} if it exists, else, in a "
+    "cluster, the object fabricconfigurations.rdma.lab/default)"
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -62,13 +62,20 @@ class _Told(NamedTuple):
     said: str | ErrorDetails
 
 
+class FabricsText(NamedTuple):
+    """What fabrics were read from, so that another process can read them, too."""
+
+    text: str
+    #: Whether it is an object in JSON, for `parse_object`; otherwise a file, for `parse_fabrics`.
+    is_object: bool = False
+
+
 class Loaded(NamedTuple):
     """A file that can be used: its compiled fabrics, and the warnings about it."""
 
     fabrics: Fabrics
     findings: tuple[Finding, ...]
-    #: The content of the file.
-    text: str
+    source: FabricsText
     more: More = More()
     #: What messages call the file.
     name: str = ""
@@ -96,7 +103,7 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
     held, document = _fabrics_document(text, name)
-    return _loaded(document, text, held.name)
+    return _loaded(document, FabricsText(text), held.name)
 
 
 def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
@@ -109,10 +116,10 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
     told = [*_misplaced(foreign(document.data))]
     if told:
         raise InvalidConfiguration(name, *_in_order(document, told))
-    return _loaded(document, document.text, name)
+    return _loaded(document, FabricsText(document.text, is_object=True), name)
 
 
-def _loaded(document: _Document, text: str, name: str) -> Loaded:
+def _loaded(document: _Document, source: FabricsText, name: str) -> Loaded:
     form = object_form(document.data)
     told = [*_misplaced(form.errors)]
     if form.spec is None:
@@ -125,7 +132,7 @@ def _loaded(document: _Document, text: str, name: str) -> Loaded:
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
-    return Loaded(compile_fabrics(readings.sound.model), findings, text, more, name)
+    return Loaded(compile_fabrics(readings.sound.model), findings, source, more, name)
 
 
 def _refuse_too_many(form: ObjectForm, document: _Document, name: str) -> None:

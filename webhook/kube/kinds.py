@@ -24,6 +24,7 @@ from webhook.decision.facts import (
 #: An object as the API server writes it.
 Item = Mapping[str, Any]
 _NONE: dict[str, str] = {}
+_CONFIGURED = ("apiVersion", "kind", "spec")
 
 
 class Part(Enum):
@@ -53,6 +54,8 @@ class Kind:
     #: Whether the webhook also works without it: a list that is refused because the kind does not
     #: exist (404) or may not be read (403) counts as an empty one.
     optional: bool = False
+    #: Whether, even so, only its absence (404) counts: a 403 is then a mistake to be reported.
+    permitted: bool = False
 
     @property
     def path(self) -> str:
@@ -75,6 +78,13 @@ def _namespace(item: Item) -> NamespaceFacts:
     )
 
 
+def _configuration(item: Item) -> Item:
+    """Keep what was configured: changes of `status` and of managedFields are not changes of it."""
+    metadata = item["metadata"]
+    kept = {key: metadata[key] for key in ("name", "uid", "generation") if key in metadata}
+    return {**{key: item[key] for key in _CONFIGURED if key in item}, "metadata": kept}
+
+
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
     return {key: values[key]} if key in values else _NONE
 
@@ -82,5 +92,16 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
 NAMESPACES = Kind(resource="namespaces", part=Part.NAMESPACE, project=_namespace)
 LIMIT_RANGES = Kind(resource="limitranges", part=Part.RULE, project=limit_range_of)
 QUOTAS = Kind(resource="resourcequotas", part=Part.RULE, project=quota_of)
+#: The one object that configures the webhook. Without its definition there is no object.
+CONFIGURATIONS = Kind(
+    resource="fabricconfigurations",
+    group="rdma.lab",
+    version="v1alpha1",
+    selector="metadata.name=default",
+    project=_configuration,
+    optional=True,
+    permitted=True,
+)
 
+#: The kinds that the facts are made of.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)

@@ -75,6 +75,8 @@ class Reflector:
         self.defect: Exception | None = None
         self.lists = 0
         self.failures = 0
+        #: Whether an optional kind was refused at the last list, which then counted as empty.
+        self.absent = False
         self._connect = connect
         self._deliver = deliver
         self._pauses = pauses
@@ -152,17 +154,20 @@ class Reflector:
 
     def _list(self, reads: Reads) -> None:
         try:
-            self._use(read_list(reads, self.kind))
+            listing = read_list(reads, self.kind)
         except RefusedError as error:
             if self._without(error):
+                self.absent = True
                 self._use(Listing({}, ""))
             raise
+        self.absent = False
+        self._use(listing)
 
     def _without(self, error: RefusedError) -> bool:
         """Whether the webhook works on without this kind: objects that it has, it keeps on 403."""
         gone = error.code == HTTPStatus.NOT_FOUND
         denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
-        return self.kind.optional and (gone or denied)
+        return self.kind.optional and (gone or (denied and not self.kind.permitted))
 
     def _use(self, listing: Listing) -> None:
         changes = [

@@ -40,5 +40,6 @@ def test_without_fabrics_the_user_reads_why(cluster: Cluster) -> None:
     until(lambda: create(cluster, wanted).refusal)  # from when on it is called
     refusal = create(cluster, wanted).refusal
     assert refusal.startswith("Internal error occurred: failed calling webhook")
-    assert refusal.endswith(NOT_CONFIGURED)
+    assert NOT_CONFIGURED in refusal
+    assert refusal.endswith("fabrics.yaml is not usable, for the reason in the webhook's log")
     assert "unknown" not in refusal

@@ -112,6 +112,20 @@ def test_without_a_configuration_only_second_calls_are_decided() -> None:
     assert at.chosen("000000000002") is None
 
 
+def test_a_configuration_that_is_about_to_come_into_use_is_known() -> None:
+    """Another replica may use it already; only its own pods are decided with it, until it does."""
+    at = Configured()
+    at.state.expect(kept(2).fabrics)
+    assert (at.chosen(), at.chosen("000000000002")) == (None, "2")
+    at.use(1)
+    assert (at.chosen(), at.chosen("000000000002")) == ("1", "2")
+    at.use(2)
+    at.use(3)
+    assert (at.chosen(), at.chosen("000000000002")) == ("3", "2")
+    at.clock.now += KEPT + 1
+    assert at.chosen("000000000002") == "3"
+
+
 def test_a_configuration_that_comes_back_is_the_one_in_use() -> None:
     """Not the one that was kept: its facts may be older."""
     at = Configured()

@@ -12,10 +12,9 @@ from webhook.app.http.asgi import BODY_LIMIT
 from webhook.app.http.mutate import DEPTH, OBJECTS, VALUES
 from webhook.app.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.app.http.query import PARAMETERS
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import Arrivals, NamespaceWaits
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources.watched import Watches
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
 from webhook.decision.outcome import Decision, Outcome, Reason
 from webhook.errors import ClusterError
@@ -39,7 +38,9 @@ def _families() -> list[Metric]:
     metrics.connection_opened("mutate")
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
-    metrics.registry.register(Watches(Feed(_nobody, delays), Arrivals()))
+    metrics.watches.add(Feed(_nobody, delays))
+    metrics.registry.register(NamespaceWaits(Arrivals()))
+    metrics.config_used("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 

@@ -51,7 +51,7 @@ def test_the_file_inside_is_loaded(written: str) -> None:
     """It compiles to the same fabrics, and the loaded text is the whole ConfigMap."""
     loaded = parse_fabrics(written, "map.yaml")
     assert loaded.fabrics == parse_fabrics(FILE, "fabrics.yaml").fabrics
-    assert (loaded.findings, loaded.text) == ((), written)
+    assert (loaded.findings, loaded.source.text) == ((), written)
 
 
 def test_lines_and_columns_are_those_of_the_config_map() -> None:

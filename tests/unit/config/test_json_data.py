@@ -43,7 +43,7 @@ def test_an_object_is_read_as_the_file_is() -> None:
     file = parse_fabrics(yaml.safe_dump(item), "fabrics.yaml")
     assert loaded.fabrics == file.fabrics
     assert [one._replace(line=None) for one in file.findings] == [*loaded.findings]
-    assert parse_object(yaml.safe_load(loaded.text), NAME) == loaded
+    assert parse_object(yaml.safe_load(loaded.source.text), NAME) == loaded
 
 
 def test_findings_of_an_object_have_paths_and_no_lines() -> None:

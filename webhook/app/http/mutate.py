@@ -12,7 +12,7 @@ pool would only add waiting, since nothing here does I/O.
     too large or too many values, too slow,    413, 408, 411, 415
     no content-length, not of type JSON
     a defect of the webhook                    500, a Status: failurePolicy decides
-    before the first valid configuration       503, a Status: failurePolicy decides
+    without a configuration that has fabrics   503, a Status: failurePolicy decides
 
 If the watch has not delivered the pod's namespace yet, the request waits; see `namespace_waits`.
 """
@@ -54,11 +54,9 @@ VALUES = 400_000
 OBJECTS = 200_000
 #: Memory that each of these characters stands for once it is parsed, for a request that waits.
 VALUE_BYTES = 260
-#: For who creates a pod before there are fabrics; it stands behind "failed calling webhook …: ".
-NOT_CONFIGURED = (
-    "rdma-webhook has no valid fabrics file yet, so pods with rdma.lab/enable cannot be created: "
-    "the reason is in its log and in the Events of namespace rdma-webhook"
-)
+#: For whoever creates a pod without fabrics; it stands behind "failed calling webhook …: ", and the
+#: reason follows.
+NOT_CONFIGURED = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
 _ABOVE_POD = 2  # `request.object`
 #: The API server writes `request.uid` first, so it can be read even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
@@ -165,8 +163,9 @@ class Mutate:
             return Answer(200, left, request=request, problem=request.ignored)
         context = self._state.context_for(request.namespace, request.pod)
         if context is None:
-            refusal = orjson.dumps(failure(503, NOT_CONFIGURED))
-            return Answer(503, refusal, request=request, problem=NOT_CONFIGURED)
+            problem = f"{NOT_CONFIGURED}{self._state.lacking}"
+            refusal = orjson.dumps(failure(503, problem))
+            return Answer(503, refusal, request=request, problem=problem)
         decision = self._decide(request.pod, context)
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)

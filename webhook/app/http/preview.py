@@ -120,7 +120,7 @@ class PreviewApp:
                 raise RequestError(409, _NOT_YOURS.format(wanted.name))
             snapshot = self._state.snapshot
             if snapshot is None:
-                raise RequestError(503, "there has been no valid fabrics file since the start")
+                raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
             parameters = {
                 "namespace": query.namespace,
                 "labels": query.labels,

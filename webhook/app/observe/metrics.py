@@ -26,6 +26,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
+from webhook.app.observe.watched import Watches
 from webhook.decision.outcome import Decision
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,6 +48,9 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self._counts = _Counts()
         self.registry.register(self._counts)
+        #: Each source adds the feed that it watches.
+        self.watches = Watches()
+        self.registry.register(self.watches)
         self.internal_errors = Counter(
             "rdma_webhook_internal_errors",
             "Internal errors (defects of the webhook), each answered with HTTP 500.",
@@ -64,8 +68,19 @@ class Metrics:
         )
         for reason in WORKER_ENDS:
             self._worker_ends.labels(reason)
+        self.configured = self._gauge(
+            "configured",
+            "1 if there are fabrics to decide by, 0 if each pod that opted in is left to "
+            "failurePolicy.",
+        )
         self.config_generation = self._gauge(
             "config_generation", "Number of configurations that have been loaded since the start."
+        )
+        self._config_info = Gauge(
+            "rdma_webhook_config_info",
+            "Always 1; the label has the hash of the configuration in use.",
+            ["config"],
+            registry=self.registry,
         )
         self.config_reloaded = self._gauge(
             "config_last_reload_success_timestamp_seconds",
@@ -73,8 +88,8 @@ class Metrics:
         )
         self.config_successful = self._gauge(
             "config_last_reload_successful",
-            "1 if the present configuration file is in use, 0 if it is broken and an earlier "
-            "one is in use.",
+            "1 if the present configuration is in use, 0 if it cannot be used; an earlier one, if "
+            "there was one, is then still in use.",
         )
         self.certificate_not_after = self._gauge(
             "certificate_not_after_timestamp_seconds",
@@ -101,6 +116,12 @@ class Metrics:
             registry=self.registry,
         )
         build.labels(__version__, platform.python_version()).set(1)
+
+    def config_used(self, config_hash: str) -> None:
+        """Show the hash of the configuration in use; "" if there is none."""
+        self._config_info.clear()
+        if config_hash:
+            self._config_info.labels(config_hash).set(1)
 
     def connection_opened(self, listener: str) -> None:
         """Count a connection that was accepted; `listener` comes from a closed set."""

@@ -125,7 +125,9 @@ class Worker:
         wanted = snapshot.fabrics.config_hash
         if child.config == wanted:
             return
-        answer = await child.ask({"operation": "configure"}, snapshot.source.encode())
+        text, is_object = snapshot.source
+        head = {"operation": "configure", "object": is_object}
+        answer = await child.ask(head, text.encode())
         if answer.head.get("config") != wanted:
             self._metrics.internal_errors.inc()
             self._log.write("error", "preview worker not configured", config=wanted)

@@ -10,15 +10,14 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from certs.backoff import delays
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import Arrivals, NamespaceWaits
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources.watched import Watches
+from webhook.app.sources.api_reads import connect_reads
 from webhook.app.state import Check, State
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
@@ -26,7 +25,6 @@ from webhook.defect import defect
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import NAMESPACES
-from webhook.kube.requests import Reads
 from webhook.kube.snapshot import Assembly
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
@@ -57,7 +55,8 @@ class ClusterFacts:
         # Use no facts until all are there: half of them could mislead a decision.
         state.learn(Facts(complete=True))
         state.probes.append(self.check)
-        metrics.registry.register(Watches(feed, self._arrivals))
+        metrics.watches.add(feed)
+        metrics.registry.register(NamespaceWaits(self._arrivals))
 
     def start(self) -> None:
         """Start the feed; call this in the event loop."""
@@ -156,12 +155,5 @@ def facts_of(
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if options.dev or not options.watch or not reachable:
         return ()
-    feed = Feed(partial(_connect, options.kubeconfig), delays)
+    feed = Feed(partial(connect_reads, options.kubeconfig), delays)
     return (ClusterFacts(feed, state, metrics),)
-
-
-def _connect(kubeconfig: Path | None) -> Reads:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
-
-    return ApiReads(Client(kubeconfig))

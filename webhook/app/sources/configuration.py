@@ -1,79 +1,62 @@
-"""Keep the state in step with the configuration file."""
+"""Choose the source of the configuration: a file, or the object in the cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Protocol
+
+from certs.backoff import delays
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Check, State
-from webhook.app.writes.pod_events import TellBroken
-from webhook.config.load import Loaded
+from webhook.app.options import ServeOptions
+from webhook.app.sources.api_reads import connect_reads
+from webhook.app.sources.configuration_file import FileConfiguration
+from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.sources.configuration_object import ObjectConfiguration
+from webhook.app.state import State
 from webhook.config.watch import ConfigWatch
+from webhook.kube.access import IN_CLUSTER
+from webhook.kube.feed import Feed
+from webhook.kube.kinds import CONFIGURATIONS
 
-#: How many fabrics are named in one line, at most.
-_MOST_NAMES = 50
 
+class Configuration(Protocol):
+    """Keeps the state in step with the configuration."""
 
-class Configuration:
-    """Swaps the snapshot when the fabrics file changes; a broken file changes nothing."""
+    def start(self) -> None:
+        """Start the work that runs beside the event loop."""
 
-    def __init__(self, watch: ConfigWatch, state: State, tell_broken: TellBroken) -> None:
-        self._watch = watch
-        self._tell_broken = tell_broken
-        self._state = state
-        self._applied = 0
-        state.probes.append(self.check)
+    def stop(self) -> None:
+        """Stop that work."""
 
     def poll(self) -> bool:
-        """Read the file, and return whether anything changed; blocks, so not in the event loop."""
-        return self._watch.poll()
+        """Return whether there is something to apply; may block, so not in the event loop."""
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Use what `poll` found, in the event loop."""
-        now = self._watch
-        if now.loaded is not None and now.generation != self._applied:
-            self._applied = now.generation
-            self._state.configure(now.loaded.fabrics, now.loaded.text)
-            log.write(
-                "info",
-                "configuration loaded",
-                generation=now.generation,
-                config=now.loaded.fabrics.config_hash,
-                fabrics=list(now.loaded.fabrics.fabrics)[:_MOST_NAMES],
-                warnings=_warnings(now.loaded, str(now.path)) or None,
-            )
-        if now.error:
-            log.write("error", "configuration not usable", problem=now.error)
-            self._tell_broken(now.generation, now.error)
-        metrics.config_generation.set(now.generation)
-        metrics.config_successful.set(0 if now.error else 1)
-        metrics.config_reloaded.set(now.loaded_at or 0)
+        """Use or report it, in the event loop."""
 
     @property
     def missing(self) -> str:
-        """Why there has been no valid configuration yet, as one line; "" if there has been one."""
-        if self._watch.loaded is not None:
-            return ""
-        return self._watch.error.partition("\n")[0] or "not read yet"
-
-    def check(self) -> Check:
-        """Report to `/readyz`: ready once there has been one valid configuration."""
-        now = self._watch
-        error = "; ".join(now.error.splitlines())
-        if now.loaded is None:
-            return Check("configuration", False, error or "not read yet")
-        names = _named(list(now.loaded.fabrics.fabrics)) or "no fabrics"
-        detail = f"generation {now.generation} ({names})"
-        if error:
-            detail = f"{detail}; still in use, because its file is now broken: {error}"
-        return Check("configuration", True, detail)
+        """Why there are no fabrics to decide by, as one line; "" if there are."""
 
 
-def _warnings(loaded: Loaded, name: str) -> list[str]:
-    warnings = [one.text(name) for one in loaded.findings]
-    left_out = loaded.more.text()
-    return [*warnings, f"{name}: {left_out}"] if left_out else warnings
+def configuration_source(
+    options: ServeOptions,
+    state: State,
+    metrics: Metrics,
+    in_use: ConfigurationInUse,
+    environment: Mapping[str, str],
+) -> Configuration:
+    """Choose by the options, and add its check to `/readyz`.
 
-
-def _named(fabrics: list[str]) -> str:
-    more = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
-    return ", ".join(fabrics[:_MOST_NAMES]) + more
+    In a cluster it is the object, unless a file was given. Older manifests mount one where it is
+    looked for outside a cluster: it is still used, so that a new image runs with them.
+    """
+    given = options.config is not None or options.dev or options.fabrics.exists()
+    reachable = options.kubeconfig is not None or IN_CLUSTER in environment
+    if given or not reachable:
+        return FileConfiguration(ConfigWatch(options.fabrics), state, in_use)
+    feed = Feed(partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,))
+    metrics.watches.add(feed)
+    return ObjectConfiguration(feed, state, in_use)

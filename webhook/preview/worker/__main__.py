@@ -22,6 +22,10 @@ _REHEARSED = (
     "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
     b"a: [",
 )
+_OBJECT = (
+    b'{"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration",'
+    b' "metadata": {"name": "default"}, "spec": {"fabrics": []}}'
+)
 
 
 def rehearse() -> None:
@@ -30,7 +34,8 @@ def rehearse() -> None:
     After `confine`, no file can be opened, so no module can be imported.
     """
     operations = Operations()
-    operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
+    for is_object, body in ((True, _OBJECT), (False, EXAMPLE.read_bytes())):
+        operations.answer({"operation": "configure", "object": is_object}, body)
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
     asked["example"] = True
     for one in SERVED:

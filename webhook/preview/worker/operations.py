@@ -1,7 +1,8 @@
 """The worker's operations. Each request gets an answer, whatever happens.
 
-    configure   the body is a fabrics file          → its hash
-    preview     the body is documents, YAML or JSON → the report in the requested format
+    configure   the body is a fabrics file, or an object in JSON → its hash
+    preview     the body is documents, YAML or JSON              → the report in the requested
+                                                                   format
 
 An answer has the status of the HTTP answer that the server makes of it: 200 and a body; 400 or
 413 and a message to the caller; 500 and, for the log, where the defect is.
@@ -9,10 +10,11 @@ An answer has the status of the HTTP answer that the server makes of it: 200 and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-from webhook.config.load import parse_fabrics
+from webhook.config.load import parse_fabrics, parse_object
 from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
@@ -67,8 +69,13 @@ class Operations:
             return Reply({"status": 500, **defect(error)})
         return _refused(413, TOO_MUCH_MEMORY)
 
-    def _configure(self, _head: Head, body: bytes) -> Reply:
-        self._fabrics = parse_fabrics(body.decode(), "fabrics").fabrics
+    def _configure(self, head: Head, body: bytes) -> Reply:
+        text = body.decode()
+        if head.get("object"):  # not as YAML, in which some characters of JSON are not allowed
+            loaded = parse_object(json.loads(text), "fabrics")
+        else:
+            loaded = parse_fabrics(text, "fabrics")
+        self._fabrics = loaded.fabrics
         return Reply({"status": 200, "config": self._fabrics.config_hash})
 
     def _preview(self, head: Head, body: bytes) -> Reply:

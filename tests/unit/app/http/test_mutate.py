@@ -363,16 +363,19 @@ def test_decision_that_raises_is_a_500_too() -> None:
 
 
 def test_without_configuration_failure_policy_decides() -> None:
-    """Before the first valid configuration nothing can be decided: the answer is a 503."""
-    answer = Server(configured=False).post(_body())
+    """Without fabrics nothing can be decided: the answer is a 503 that says why."""
+    server = Server(configured=False)
+    server.state.lacking = "apply them"
+    answer = server.post(_body())
 
     status = json.loads(answer.body)
     assert (answer.status, status["kind"], status["reason"], status["message"]) == (
         503,
         "Status",
         "ServiceUnavailable",
-        NOT_CONFIGURED,
+        f"{NOT_CONFIGURED}apply them",
     )
+    assert "retry-after" not in answer.headers
 
 
 def test_no_line_holds_a_value_of_the_pod() -> None:

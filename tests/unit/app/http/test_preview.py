@@ -13,7 +13,7 @@ from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
 from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.state import Snapshot, State
-from webhook.config.load import parse_fabrics
+from webhook.config.load import FabricsText, parse_fabrics
 from webhook.decision.facts import Facts
 
 FABRICS = """\
@@ -67,7 +67,7 @@ class Server:
         if configured:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
             fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
-            self.state.snapshot = Snapshot.of(fabrics, facts, FABRICS)
+            self.state.snapshot = Snapshot.of(fabrics, facts, FabricsText(FABRICS))
         self.app = PreviewApp(
             self.state, self.metrics, self.lines.log, self.worker, example=example
         )

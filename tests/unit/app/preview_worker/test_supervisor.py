@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.app.client import Lines
 from webhook.app.observe.metrics import Metrics
@@ -25,7 +26,7 @@ from webhook.app.preview_worker.child import NICEST
 from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot
-from webhook.config.load import parse_fabrics
+from webhook.config.load import FabricsText, Loaded, parse_fabrics, parse_object
 from webhook.preview.worker.frames import HEAD_BYTES
 
 FABRICS = """\
@@ -93,7 +94,7 @@ def _snapshot(name: str = "ib") -> Snapshot:
     """Make a configuration whose last line has its hash for the program above."""
     text = FABRICS % name
     fabrics = parse_fabrics(text, "fabrics").fabrics
-    return Snapshot.of(fabrics, source=f"{text}#{fabrics.config_hash}")
+    return Snapshot.of(fabrics, source=FabricsText(f"{text}#{fabrics.config_hash}"))
 
 
 @asynccontextmanager
@@ -378,7 +379,7 @@ def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test]
     """A child that computes another hash decides nothing, and the server records a defect."""
 
     async def test(bench: Bench) -> None:
-        wrong = Snapshot.of(_snapshot().fabrics, source="#000000000000")
+        wrong = Snapshot.of(_snapshot().fabrics, source=FabricsText("#000000000000"))
         with pytest.raises(RequestError, match="cannot use the configuration"):
             await bench.ask(PID, wrong)
         messages = [line["msg"] for line in bench.lines.read()]
@@ -398,13 +399,27 @@ def test_large_bodies_go_both_ways(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_the_real_child_makes_the_same_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def _loaded(*, is_object: bool) -> Loaded:
+    """Load fabrics of a file, or of an object with a character that YAML would not allow."""
+    text = FABRICS % "ib"
+    if not is_object:
+        return parse_fabrics(text, "fabrics")
+    written = yaml.safe_load(text)
+    written["metadata"] = {"name": "default"}
+    written["spec"]["fabrics"][0]["env"] = {"SITE": "a\x81b"}
+    return parse_object(written, "fabrics")
+
+
+@pytest.mark.parametrize("is_object", [False, True], ids=["file", "object"])
+def test_the_real_child_makes_the_same_hash(
+    monkeypatch: pytest.MonkeyPatch, is_object: bool
+) -> None:
     """The real child parses the text with the same code; otherwise every preview would fail."""
     monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
 
     async def ask() -> None:
-        text = FABRICS % "ib"
-        snapshot = Snapshot.of(parse_fabrics(text, "fabrics").fabrics, source=text)
+        loaded = _loaded(is_object=is_object)
+        snapshot = Snapshot.of(loaded.fabrics, source=loaded.source)
         async with _bench() as bench:
             parameters = {
                 "namespace": "a",

@@ -5,10 +5,12 @@ from pathlib import Path
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext
+from tests.fabrics_file import below_spec
 from tests.unit.app.client import Lines
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.certificate_sources import FileCertificate
-from webhook.app.sources.configuration import Configuration
+from webhook.app.sources.configuration_file import FileConfiguration
+from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.state import Check, State
 from webhook.config import EXAMPLE
 from webhook.config.watch import ConfigWatch
@@ -27,9 +29,10 @@ class Server:
         self.metrics = Metrics()
         self.state = State()
         self.broken: list[tuple[int, str]] = []
-        self.configuration = Configuration(
-            ConfigWatch(self.file), self.state, lambda *told: self.broken.append(told)
+        in_use = ConfigurationInUse(
+            self.state, self.metrics, self.lines.log, lambda *told: self.broken.append(told)
         )
+        self.configuration = FileConfiguration(ConfigWatch(self.file), self.state, in_use)
 
     def poll(self) -> None:
         """Do what the server does every second."""
@@ -51,10 +54,10 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
     assert (missing, server.configuration.missing) == (before.detail, "")
-    assert server.configuration.check() == Check(
-        "configuration", True, "generation 1 (v100-ib, a100-ib)"
-    )
     assert server.state.snapshot is not None
+    used = server.state.snapshot.fabrics.config_hash
+    detail = f"generation 1, config {used} (v100-ib, a100-ib)"
+    assert server.configuration.check() == Check("configuration", True, detail)
     assert list(server.state.snapshot.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 1]
     assert [line["msg"] for line in server.lines.read()] == [
@@ -68,14 +71,14 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.file.write_text(GOOD)
     server.poll()
-    good = server.state.snapshot
+    good, detail = server.state.snapshot, server.configuration.check().detail
     server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
     server.poll()
     broken = server.configuration.check()
 
     assert server.state.snapshot is good
     assert broken.ready
-    assert broken.detail.startswith("generation 1 (v100-ib, a100-ib); still in use, because")
+    assert broken.detail.startswith(f"{detail}; still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
@@ -83,7 +86,7 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
     server.file.write_text(GOOD)
     server.poll()
-    assert server.configuration.check().detail == "generation 1 (v100-ib, a100-ib)"
+    assert server.configuration.check().detail == detail
     assert server.value("last_reload_successful") == 1
 
 
@@ -100,16 +103,42 @@ def test_warnings_are_logged_with_their_file(tmp_path: Path) -> None:
 def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     """Facts from a file are used in every decision."""
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
-    state, watch = State(), ConfigWatch(tmp_path / "fabrics.yaml")
-    (tmp_path / "fabrics.yaml").write_text(GOOD)
-    configuration = Configuration(watch, state, lambda *_: None)
-    state.learn(Facts.from_objects([namespace]))
-    configuration.poll()
-    configuration.apply(Metrics(), Lines().log)
+    server = Server(tmp_path)
+    server.file.write_text(GOOD)
+    server.state.learn(Facts.from_objects([namespace]))
+    server.poll()
 
-    assert state.snapshot is not None
-    assert state.snapshot.context_for("lab").namespace.labels == {"a": "b"}
-    assert state.snapshot.context_for("other").namespace.known is False
+    used = server.state.snapshot
+    assert used is not None
+    assert used.context_for("lab").namespace.labels == {"a": "b"}
+    assert used.context_for("other").namespace.known is False
+
+
+def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> None:
+    """The server is ready, and says of each pod that opted in what is missing, and where."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD)
+    server.poll()
+    server.file.write_text(below_spec("fabrics: []\n"))
+    server.poll()
+    check, lacking = server.configuration.check(), f"{server.file} has none: add them below spec"
+
+    assert server.state.snapshot is None
+    assert server.state.lacking == server.configuration.missing == f"{lacking}.fabrics"
+    assert (check.ready, check.detail.endswith(f" ({lacking}.fabrics)")) == (True, True)
+    assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
+    assert server.broken == [(2, f"{lacking}.fabrics")]
+
+
+def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> None:
+    """Whoever creates a pod meanwhile reads which file is meant, but no value of it."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
+    server.poll()
+
+    reason = f"{server.file} is not usable, for the reason in the webhook's log"
+    assert (server.state.snapshot, server.state.lacking) == (None, reason)
+    assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
 
 
 def _write(folder: Path, pair: KeyPair) -> None:

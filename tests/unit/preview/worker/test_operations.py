@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+import yaml
 
+from webhook.config.load import parse_object
 from webhook.errors import DocumentError
 from webhook.preview import dry_run as preview
 from webhook.preview.worker import operations
@@ -130,6 +133,21 @@ def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(operations, "ANSWER_BYTES", most)
         assert _ask().head == head
+
+
+def test_an_object_is_read_as_json() -> None:
+    """It may hold characters that are not allowed in YAML, and is refused as a file."""
+    written = yaml.safe_load(FABRICS)
+    written["metadata"] = {"name": "default"}
+    written["spec"]["fabrics"][0]["env"] = {"SITE": "a\x81b"}
+    text = json.dumps(written, ensure_ascii=False).encode()
+    there = Operations()
+    asked = [{"operation": "configure", "object": one} for one in (True, False)]
+
+    assert [there.answer(one, text).head["status"] for one in asked] == [200, 500]
+    assert there.answer(asked[0], text).head["config"] == (
+        parse_object(written, "fabrics").fabrics.config_hash
+    )
 
 
 def test_the_hash_is_that_of_the_last_configuration() -> None:

@@ -1,0 +1,57 @@
+"""Keep the state in step with the configuration file, outside a cluster."""
+
+from __future__ import annotations
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.state import Check, State
+from webhook.config.watch import ConfigWatch
+
+
+class FileConfiguration:
+    """Uses the fabrics file when it changes; a broken file changes nothing."""
+
+    def __init__(self, watch: ConfigWatch, state: State, in_use: ConfigurationInUse) -> None:
+        self._watch = watch
+        self._in_use = in_use
+        self._applied = 0
+        self._not_usable = f"{watch.path} is not usable, for the reason in the webhook's log"
+        self._no_fabrics = f"{watch.path} has none: add them below spec.fabrics"
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Do nothing: `poll` reads the file."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def poll(self) -> bool:
+        """Read the file, and return whether anything changed; blocks, so not in the event loop."""
+        return self._watch.poll()
+
+    def apply(self, _metrics: Metrics, _log: Log) -> None:
+        """Use what `poll` found, in the event loop."""
+        now = self._watch
+        if now.loaded is not None and now.generation != self._applied:
+            self._applied = now.generation
+            self._in_use.use(now.loaded, without_fabrics=self._no_fabrics)
+        if now.error:
+            self._in_use.refuse(now.error, without=self._not_usable)
+        else:
+            self._in_use.repaired()
+
+    @property
+    def missing(self) -> str:
+        """Why there are no fabrics to decide by, as one line; "" if there are."""
+        if self._watch.loaded is None:
+            return self._watch.error.partition("\n")[0] or "not read yet"
+        return self._in_use.lacking
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready once there has been one valid configuration."""
+        ready = self._in_use.loaded is not None
+        return Check("configuration", ready, self._in_use.detail if ready else self._why())
+
+    def _why(self) -> str:
+        return "; ".join(self._watch.error.splitlines()) or "not read yet"

@@ -1,0 +1,122 @@
+"""The configuration in use, wherever it comes from, and what is reported about it."""
+
+from __future__ import annotations
+
+import time
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.state import State
+from webhook.app.writes.pod_events import TellBroken
+from webhook.config.load import Loaded
+
+#: How many fabrics are named in one line, at most.
+_MOST_NAMES = 50
+
+
+class ConfigurationInUse:
+    """Hands configurations to the state, and reports each change in log, metrics and Events.
+
+    All methods are for the event loop.
+    """
+
+    def __init__(self, state: State, metrics: Metrics, log: Log, tell_broken: TellBroken) -> None:
+        #: The last good configuration; None if there was none yet, or if it is gone.
+        self.loaded: Loaded | None = None
+        #: How many configurations have come into use.
+        self.generation = 0
+        #: Why the present configuration is not in use, each reason on a line; "" if it is.
+        self.error = ""
+        self._state = state
+        self._metrics = metrics
+        self._log = log
+        self._tell_broken = tell_broken
+
+    @property
+    def lacking(self) -> str:
+        """Why no pod can be decided, and what to do; "" if there are fabrics."""
+        return "" if self._state.snapshot else self._state.lacking
+
+    @property
+    def detail(self) -> str:
+        """One line for `/readyz`."""
+        error = "; ".join(self.error.splitlines())
+        if self.loaded is None:
+            return error or self.lacking
+        used = self.loaded.fabrics
+        names = _named(list(used.fabrics)) or self.lacking
+        detail = f"generation {self.generation}, config {used.config_hash} ({names})"
+        if error:
+            return f"{detail}; still in use, because a newer one cannot be used: {error}"
+        return detail
+
+    def use(self, loaded: Loaded, *, without_fabrics: str) -> None:
+        """Decide by a configuration from now on; by none if it has no fabrics.
+
+        `without_fabrics`: the state's `lacking` in that case.
+        """
+        self.loaded, self.error = loaded, ""
+        self.generation += 1
+        self._log.write(
+            "info",
+            "configuration loaded",
+            generation=self.generation,
+            config=loaded.fabrics.config_hash,
+            fabrics=list(loaded.fabrics.fabrics)[:_MOST_NAMES],
+            warnings=_warnings(loaded) or None,
+        )
+        self._metrics.config_reloaded.set(time.time())
+        if loaded.fabrics.fabrics:
+            self._state.configure(loaded.fabrics, loaded.source)
+            self._measure()
+        else:
+            self._lack(without_fabrics)
+
+    def refuse(self, error: str, *, without: str) -> None:
+        """Report that the present configuration cannot be used; the last good one stays in use.
+
+        `without`: the state's `lacking` if there is none.
+        """
+        if error == self.error:
+            return
+        self.error = error
+        self._log.write("error", "configuration not usable", problem=error)
+        self._tell_broken(self.generation, error)
+        if self.loaded is None:
+            self._state.lacking = without
+        self._measure()
+
+    def repaired(self) -> None:
+        """Report that the present configuration is the one in use again."""
+        self.error = ""
+        self._measure()
+
+    def lose(self, lacking: str) -> None:
+        """Decide by no configuration from now on."""
+        self.loaded, self.error = None, ""
+        self._lack(lacking)
+
+    def _lack(self, lacking: str) -> None:
+        self._state.unconfigure()
+        self._state.lacking = lacking
+        self._log.write("warning", "no fabrics", problem=lacking)
+        self._tell_broken(self.generation, lacking)
+        self._measure()
+
+    def _measure(self) -> None:
+        used = self._state.snapshot
+        self._metrics.configured.set(used is not None)
+        self._metrics.config_used(used.fabrics.config_hash if used else "")
+        self._metrics.config_generation.set(self.generation)
+        self._metrics.config_successful.set(not self.error)
+
+
+def _warnings(loaded: Loaded) -> list[str]:
+    warnings = [one.text(loaded.name) for one in loaded.findings]
+    left_out = loaded.more.text()
+    return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings
+
+
+def _named(fabrics: list[str]) -> str:
+    more = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
+    return ", ".join(fabrics[:_MOST_NAMES]) + more

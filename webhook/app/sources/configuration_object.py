@@ -1,0 +1,178 @@
+"""Keep the state in step with the object that configures a cluster.
+
+The thread of the watch reads each change, which may take a second, and the event loop puts it to
+use three seconds after it was learnt. By then all replicas know it. So a pod that was decided by it
+on one of them can be decided by it again on any other, even on one that does not use it yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.state import Check, State
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import Loaded, parse_object
+from webhook.defect import defect
+from webhook.kube.feed import Feed
+from webhook.visible import visible
+
+#: Seconds from learning of a change to using it.
+DELAY = 3.0
+#: What messages call the object, as kubectl does.
+OBJECT = "fabricconfigurations.rdma.lab/default"
+_APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
+NO_OBJECT = f"there is no {OBJECT}: {_APPLY}"
+NO_KIND = (
+    "the cluster has no kind FabricConfiguration: kubectl apply -f manifests/crd, and then "
+    f"{_APPLY}"
+)
+NO_FABRICS = f"{OBJECT} has none: add them below spec.fabrics, and {_APPLY}"
+NOT_USABLE = (
+    f"{OBJECT} is not usable, for the reason in the webhook's log and Events: correct it, and "
+    f"{_APPLY}"
+)
+#: A timer may be this much too early.
+_SOON = 0.001
+
+
+class _Learnt(NamedTuple):
+    """A change that was learnt and read."""
+
+    #: When it comes into use, by the clock.
+    due: float
+    #: Puts it to use, in the event loop.
+    use: Callable[[], None]
+    #: The configuration, if the change brings one.
+    loaded: Loaded | None = None
+
+
+class ObjectConfiguration:
+    """Uses the object of a feed, whose only kind it is."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        state: State,
+        in_use: ConfigurationInUse,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._feed = feed
+        (self._reflector,) = feed.reflectors
+        self._state = state
+        self._in_use = in_use
+        self._clock = clock
+        self._waiting: deque[_Learnt] = deque()
+        #: Whether there has been a list, and what it lacked; for the thread of the watch.
+        self._listed, self._lacked = False, ""
+        self._synced = False
+        self._told = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Start the feed; call this in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._feed.start(self._learn)
+
+    def stop(self) -> None:
+        """Stop the feed; does not wait until it has stopped."""
+        self._feed.stop()
+
+    def _learn(self) -> None:
+        """Read what the watch has delivered, in its thread."""
+        due = self._clock() + (DELAY if self._listed else 0.0)
+        self._listed = True
+        kept = [change.kept for _, changes in self._feed.take() for change in changes]
+        learnt = [_Learnt(due, *self._reading(one)) for one in kept if one is not None]
+        if not self._reflector.objects:
+            learnt += [_Learnt(due, use) for use in self._absence()]
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._take, learnt)
+
+    def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Loaded | None]:
+        """Read the object; never raises, since the watch would lose the change."""
+        self._lacked = ""
+        try:
+            loaded = parse_object(item, OBJECT)
+        except InvalidConfiguration as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
+            problem = visible(f"{OBJECT}: {error!r}")
+        else:
+            return partial(self._in_use.use, loaded, without_fabrics=NO_FABRICS), loaded
+        return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
+
+    def _absence(self) -> Iterator[Callable[[], None]]:
+        """Yield what to do without the object, unless that was done at the last list, too."""
+        lacking = NO_KIND if self._reflector.absent else NO_OBJECT
+        if lacking != self._lacked:
+            self._lacked = lacking
+            yield partial(self._in_use.lose, lacking)
+
+    def _take(self, learnt: list[_Learnt]) -> None:
+        self._synced = True
+        self._waiting += learnt
+        for one in learnt:
+            if one.loaded is not None and one.loaded.fabrics.fabrics:
+                self._state.expect(one.loaded.fabrics)
+        self.use_due()
+
+    def use_due(self) -> None:
+        """Use what is due, in the order in which it was learnt; runs in the event loop."""
+        now = self._clock()
+        while self._waiting and self._waiting[0].due <= now:
+            self._waiting.popleft().use()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._waiting:
+            assert self._loop is not None
+            later = max(_SOON, self._waiting[0].due - now)
+            self._timer = self._loop.call_later(later, self.use_due)
+
+    def poll(self) -> bool:
+        """Return whether there is something to report; reads nothing."""
+        return self._problem != self._told
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report whether the watch works: one line for each change."""
+        before, self._told = self._told, self._problem
+        if self._told and self._told != before:
+            log.write("warning", "configuration not current", problem=self._told)
+            if self._reflector.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(self._reflector.defect))
+        elif before and not self._told:
+            log.write("info", "configuration current")
+
+    @property
+    def _problem(self) -> str:
+        """What is wrong with the watch; that the kind is missing is said elsewhere."""
+        return "" if self._reflector.absent else self._reflector.problem
+
+    @property
+    def missing(self) -> str:
+        """Why there are no fabrics to decide by, as one line; "" if there are."""
+        return self._in_use.lacking
+
+    def check(self) -> Check:
+        """Report to `/readyz`: ready once the object was looked for, even if there is none.
+
+        Without it, failurePolicy decides on each pod that opted in, and no other replica could do
+        better.
+        """
+        problem = self._problem
+        if not self._synced:
+            return Check("configuration", False, problem or f"{OBJECT} has not been read yet")
+        old = f"; not current: {problem}" if problem else ""
+        return Check("configuration", True, f"{self._in_use.detail}{old}")
