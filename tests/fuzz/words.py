@@ -196,6 +196,8 @@ CLAIMS: tuple[dict[str, Any], ...] = (
     {"name": "gpu", "request": "all"},
     {"name": "rdma-nics"},
     {"name": "imex-channel-0"},
+    {"name": "mine"},
+    {"name": "rdma-lab-h100-ib-0"},
 )
 
 
@@ -250,6 +252,10 @@ SPEC: dict[str, tuple[Any, ...]] = {
         [{"name": "gpu", "resourceClaimTemplateName": "compute-domain-x"}],
         [{"name": "device", "resourceClaimTemplateName": "accelerator"}],
         [{"name": "rdma-nics", "resourceClaimName": "shared"}, {"name": "gpu"}],
+        [{"name": "mine", "resourceClaimTemplateName": "nics"}],
+        [{"name": "gpu", "resourceClaimTemplateName": "h100"}],
+        [{"name": "rdma-lab-h100-ib-0", "resourceClaimTemplateName": "accelerator"}],
+        [{"name": "rdma-lab-h100-ib-0", "resourceClaimTemplateName": "pairs"}, {"name": "mine"}],
     ),
     "restartPolicy": ("Never", "Always", "OnFailure"),
     "dnsPolicy": ("ClusterFirst", "ClusterFirstWithHostNet"),

@@ -94,6 +94,17 @@ fabrics:
   env: {OMPI_MCA_coll_hcoll_enable: "0"}
 nvlink: {allowNamespaces: [lab]}
 """,
+        """
+fabrics:
+- name: h100-ib
+  match: {gpuResources: [nvidia.com/h100, nvidia.com/gpu], deviceClasses: [h100.lab, roce.lab]}
+  mode: dra
+  claims: [{template: nics, request: nic}, {template: rail, per: pod}]
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100], deviceClasses: [v100.lab]}
+  mode: dra
+  claims: [{template: pairs, per: pod}]
+""",
     )
 )
 
@@ -124,6 +135,25 @@ _BOUNDS = (
         "spec": {"hard": {"limits.memory": "4Ti"}},
     },
 )
+
+
+def _template(name: str, **classes: str) -> dict[str, Any]:
+    requests = [
+        {"name": request, "exactly": {"deviceClassName": one}} for request, one in classes.items()
+    ]
+    return {
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": "lab"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+
+
+_TEMPLATES = (
+    _template("nics", nic="rdma.nic.lab"),
+    _template("rail", nic="rdma.nic.lab"),
+    _template("pairs", gpu="v100.lab", nic="rdma.nic.lab"),
+    _template("h100", all="h100.lab"),
+)
 _GUARDED = _namespace("guarded", {"pod-security.kubernetes.io/enforce": "restricted"})
 #: Each has the objects of a cluster; None: nothing is known about the cluster.
 CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
@@ -137,5 +167,7 @@ CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
         _node("node-2", "Tesla-V100-SXM2-32GB-SHARED", "nvidia.com/v100"),
     ),
     (_namespace("lab", {}, {"rdma.lab/fabric": "v100-ib"}), _GUARDED),
+    (_namespace("lab", {}), *_TEMPLATES),
+    (_namespace("lab", {}), _template("nics", other="rdma.nic.lab")),
     (_namespace("lab", {}, {"rdma.lab/fabric": "gone"}), _namespace("bounded", {}), *_BOUNDS),
 )

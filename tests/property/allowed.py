@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
 from webhook.decision.annotations import STATUS
+from webhook.decision.claims import CLAIM_PREFIX
 from webhook.fabric.records import Fabrics
 from webhook.fabric.variables import OPEN_MPI
 from webhook.mutations.ipc_lock.ulimits import UNLIMITED
@@ -26,6 +27,7 @@ class Own(NamedTuple):
 
     resources: frozenset[str]
     aliases: dict[str, frozenset[str]]  #: alias → the resources that it stands for
+    templates: frozenset[str]  #: ResourceClaimTemplates
     selectors: frozenset[str]
     variables: frozenset[str]  #: of the site's own `env`
 
@@ -40,6 +42,7 @@ def names_of(fabrics: Fabrics) -> Own:
             alias: frozenset(one.name for one in resources if alias in one.aliases)
             for alias in {alias for one in resources for alias in one.aliases}
         },
+        templates=frozenset(one.template for fabric in each for one in fabric.claims),
         selectors=frozenset(key for fabric in each for key in fabric.pin or ()),
         variables=frozenset(name for fabric in each for name, _ in fabric.env.site),
     )
@@ -63,6 +66,7 @@ _NETWORKS = 'metadata.annotations["k8s.v1.cni.cncf.io/networks"]'
 _ULIMITS = r"ulimits\.(noderesource\.dev|nri\.containerd\.io)"
 _CONTAINER = r"spec\.(?:initC|c)ontainers\[\d+\]"
 _VOLUMES = ("rdma-lab-shm", "rdma-lab-nccl-conf")
+_TEMPLATE = "resourceClaimTemplateName"
 _PREFIXES = ("NCCL_", "UCX_", "GLOO_", "NVSHMEM_", "MC_", *OPEN_MPI)
 _SWITCH = "OMPI_MCA_coll_hcoll_enable"
 
@@ -89,6 +93,18 @@ def _is_variable(change: Change, own: Own) -> bool:
     return name.startswith(_PREFIXES) or name == _SWITCH or name in own.variables
 
 
+def _is_our_claim(change: Change, own: Own) -> bool:
+    claim = change.after
+    if claim.__class__ is not dict or set(claim) != {"name", "resourceClaimTemplateName"}:
+        return False
+    return claim["name"].startswith(CLAIM_PREFIX) and claim[_TEMPLATE] in own.templates
+
+
+def _uses_a_claim(change: Change, own: Own) -> bool:
+    del own
+    return change.after.__class__ is dict and set(change.after) <= {"name", "request"}
+
+
 def _is_text(change: Change, own: Own) -> bool:
     del own
     return change.after.__class__ is str
@@ -108,6 +124,8 @@ _ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
         (rf"metadata\.annotations\[\"{_ULIMITS}/container\..*\"\]", _is_unlimited),
         (r"spec\.nodeSelector(\[.*\]|\.\w+)", lambda one, own: one.path[-1] in own.selectors),
         (r"spec\.volumes\[\d+\]", _is_ours),
+        (r"spec\.resourceClaims\[\d+\]", _is_our_claim),
+        (r"spec\.containers\[\d+\]\.resources\.claims\[\d+\]", _uses_a_claim),
         (rf"(spec|{_CONTAINER})\.resources\.requests\.memory", lambda *_: True),
         (rf"{_CONTAINER}\.env\[\d+\]", _is_variable),
         (rf"{_CONTAINER}\.volumeMounts\[\d+\]", _is_ours),

@@ -59,6 +59,17 @@ fabrics:
   hcas: [mlx5_0]
   hostSocketInterface: bond0
 """,
+    """
+fabrics:
+- name: v100-ib
+  match: {gpuResources: [nvidia.com/v100], deviceClasses: [v100.gpu.lab]}
+  mode: dra
+  claims: [{template: nics, request: nic}, {template: rail, per: pod}]
+- name: h100
+  match: {gpuResources: [], deviceClasses: [h100.lab]}
+  mode: dra
+  claims: [{template: pairs, per: pod}]
+""",
 )
 #: Configurations that differ in everything that affects a pod.
 CONFIGURATIONS: tuple[Fabrics, ...] = tuple(
@@ -98,6 +109,15 @@ def _node(name: str, product: str) -> dict[str, Any]:
     return {"kind": "Node", "metadata": metadata, "status": {"allocatable": {"nvidia.com/gpu": 8}}}
 
 
+def _template(name: str, request: str, device: str) -> dict[str, Any]:
+    requests = [{"name": request, "exactly": {"deviceClassName": device}}]
+    return {
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": "lab"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+
+
 _OBJECTS: tuple[dict[str, Any], ...] = (
     _namespace({}, {}),
     _namespace({"pod-security.kubernetes.io/enforce": "baseline"}, {}),
@@ -107,6 +127,9 @@ _OBJECTS: tuple[dict[str, Any], ...] = (
         "metadata": {"name": "bounds", "namespace": "lab"},
         "spec": {"limits": [{"type": "Container", "max": {"memory": "1Ti"}}]},
     },
+    _template("nics", "nic", "rdma.nic.lab"),
+    _template("pairs", "gpu", "h100.lab"),
+    _template("mine", "all", "v100.gpu.lab"),
     _node("node-1", "NVIDIA-A100-SXM4-80GB"),
     _node("node-2", "Tesla-V100-SXM2-32GB-SHARED"),
 )
@@ -203,6 +226,17 @@ _BASES: tuple[dict[str, Any], ...] = (
     {"nvidia.com/v100": 8, "memory": "64Gi", "cpu": 8},
     {"rdma/rdma_v100": 1, "memory": 1024},
 )
+#: Claims that a container uses, and those that a pod lists.
+_USES = ({"name": "mine"}, {"name": "gpu", "request": "all"}, {"name": "rdma-lab-v100-ib-0"})
+_CLAIMS = (
+    None,
+    [{"name": "mine", "resourceClaimTemplateName": "nics"}],
+    [
+        {"name": "gpu", "resourceClaimTemplateName": "mine"},
+        {"name": "rdma-lab-v100-ib-0", "resourceClaimTemplateName": "pairs"},
+    ],
+    [{"name": "rdma-lab-v100-ib-0", "resourceClaimTemplateName": "rail"}],
+)
 #: What NVLink between pods requires.
 _SHARING = {"hostIPC": True, "hostNetwork": True, "hostPID": True}
 _SHARER = {"securityContext": {"privileged": True}, "command": ["python", "train.py"]}
@@ -228,6 +262,8 @@ def _container(draw: st.DrawFn, name: str) -> dict[str, Any]:
     if not any(name.startswith("rdma/") for name in limits) and draw(st.integers(0, 5)):
         limits |= more  # a request without its limit is denied
     resources: dict[str, Any] = {"limits": limits} if limits else {}
+    if not draw(st.integers(0, 3)):
+        resources["claims"] = draw(st.lists(st.sampled_from(_USES), max_size=2))
     if requests:
         resources["requests"] = requests
     optional: dict[str, Strategy[Any]] = {
@@ -255,7 +291,7 @@ _ANNOTATIONS: dict[str, tuple[str, ...]] = {
     "rdma.lab/containers": ("a", "a,init"),
     "rdma.lab/devices": ("0", "3"),
     "rdma.lab/memory-limit": ("drop", "keep"),
-    "rdma.lab/skip": ("env", "ipc-lock,hcoll"),
+    "rdma.lab/skip": ("env", "ipc-lock,hcoll", "claims"),
     "rdma.lab/nvlink": ("share",),
     "rdma.lab/fabrik": ("a100-roce",),
     "rdma.lab/status": ("{}", "x", '{"applied":["env"],"config":"0"}'),
@@ -307,6 +343,7 @@ _SPEC: dict[str, Any] = {
     "securityContext": ({"runAsUser": 1000}, {}),
     "resources": ({"limits": {"memory": "64Gi", "cpu": 8}}, {"limits": {"cpu": 1}}),
     "os": ({"name": "windows"},),
+    "resourceClaims": _CLAIMS,
 }
 
 

@@ -8,6 +8,7 @@ import json
 from webhook.config.model import (
     API_VERSION,
     KIND,
+    ClaimEntry,
     DefaultsEntry,
     FabricConfigurationSpec,
     FabricEntry,
@@ -16,7 +17,7 @@ from webhook.config.model import (
 from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
 from webhook.fabric.globs import Globs
-from webhook.fabric.records import Defaults, Fabric, Fabrics, RdmaResource, index
+from webhook.fabric.records import Defaults, DeviceClaim, Fabric, Fabrics, RdmaResource, index
 from webhook.pipeline.decide import VERSION
 
 _HASH_DIGITS = 12
@@ -78,8 +79,10 @@ def _fabric(entry: FabricEntry) -> Fabric:
         rate_gbps=entry.rate_gbps,
         hcas=tuple(dict.fromkeys(one.partition(":")[0] for one in entry.hcas)),
         gpu_resources=frozenset(entry.match.gpu_resources),
+        device_classes=frozenset(entry.match.device_classes),
         node_labels=labels_of(entry),
         resources=tuple(_resource(resource) for resource in entry.resources),
+        claims=tuple(_claim(claim) for claim in entry.claims),
         inject_resources=entry.inject_resources,
         libraries=frozenset(entry.libraries),
         env=fabric_env(entry),
@@ -101,3 +104,7 @@ def _resource(entry: ResourceEntry) -> RdmaResource:
         aliases=tuple(entry.aliases),
         network=entry.network,
     )
+
+
+def _claim(entry: ClaimEntry) -> DeviceClaim:
+    return DeviceClaim(template=entry.template, request=entry.request, per=entry.per)

@@ -18,7 +18,10 @@ from webhook.decision.facts import Facts
 from webhook.errors import ShapeError
 from webhook.yamltext.tree import TextLimits
 
-KINDS = ("Namespace", "LimitRange", "ResourceQuota", "Node")
+KINDS = (
+    *("Namespace", "LimitRange", "ResourceQuota", "Node"),
+    *("ResourceClaimTemplate", "ResourceClaim"),
+)
 #: Enough for 10,000 nodes, which with their images take about 150 MB.
 _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"

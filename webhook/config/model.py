@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes
+from webhook.fabric.records import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
@@ -196,6 +196,11 @@ class MatchEntry(Entry):
     gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
     """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
 
+    device_classes: list[Text] = _always([])
+    """DeviceClasses by which pods claim the fabric's GPUs through Dynamic Resource Allocation, e.g.
+    `h100.gpu.example.com`. One whose name says that it is a NIC (`rdma`, `roce`, `nic`, `sriov`)
+    stands for the fabric's NICs: a pod that claims one gets no other."""
+
     gpu_products: list[Text] = _always([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
     `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are cut off the node's value before it is
@@ -234,6 +239,22 @@ class ResourceEntry(Entry):
     device."""
 
 
+class ClaimEntry(Entry):
+    """A ResourceClaimTemplate by which a pod on the fabric gets its NICs."""
+
+    template: Text
+    """Name of a ResourceClaimTemplate that each namespace must have whose pods use the fabric;
+    without it, they stay Pending. It requests NICs alone, or GPUs with their NICs: then containers
+    must not request other GPUs."""
+
+    request: Text | None = None
+    """Name of the request in the template whose devices a container gets. Without it, a container
+    gets the devices of all requests."""
+
+    per: SharedBy = "container"
+    """Whether each `container` has its own claim, or the containers of a `pod` share one."""
+
+
 class QosEntry(Entry):
     """Quality of service, as the switches are set up. An unset field writes no variable."""
 
@@ -269,14 +290,17 @@ class FabricEntry(Entry):
     mode: Mode = "shared-device"
     """How a pod gets the devices: `shared-device` (the RDMA shared device plugin),
     `host-network` (pods that have hostNetwork themselves), `sr-iov` (a virtual function each),
-    `host-device` (a whole device each)."""
+    `host-device` (a whole device each), `dra` (Dynamic Resource Allocation: by `claims`)."""
 
     resources: list[ResourceEntry] = _always([])
     """Extended resources that a pod requests, normally one; one per rail with SR-IOV."""
 
+    claims: list[ClaimEntry] = _always([])
+    """With mode `dra`: the ResourceClaimTemplates by which a pod gets its NICs, normally one."""
+
     inject_resources: bool = True
-    """Whether to request `resources` for pods. `false`: another webhook or the user requests them,
-    and here they only show which pods belong to the fabric."""
+    """Whether to request `resources`, or to claim devices by `claims`, for pods. `false`: another
+    webhook or the user does, and here they only show which pods belong to the fabric."""
 
     link_layer: LinkLayer = "InfiniBand"
     """Link layer of the fabric's devices: `InfiniBand`, or `Ethernet` for RoCE."""

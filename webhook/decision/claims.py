@@ -1,7 +1,8 @@
-"""The DRA claims of a pod: who uses which, and what their names say about the devices.
+"""The DRA claims of a pod: who uses which, and what is known of their devices.
 
-The device class is in a ResourceClaim or its template, which admission does not see. The names of
-the claim, of its request and of its template mostly say what it is for. A claim that no container
+A claim that has the template of a fabric is that fabric's NIC. Otherwise the device class says what
+a claim is for; it is in a ResourceClaim or its template, which admission may not know. The names of
+the claim, of its request and of its template mostly say it, too. A claim that no container
 uses is a network's: a driver moves the NIC into the pod's network namespace (dranet, CNI-DRA),
 while a GPU reaches only the containers that name its claim (KEP-4381).
 """
@@ -12,9 +13,19 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from webhook.decision.claim_facts import NO_CLAIM_FACTS, ClaimFacts
+from webhook.fabric.records import Fabric, Fabrics
 from webhook.pod.manifest import Container, PodManifest, at, items
+from webhook.pod.path import Path
 
-_NAMES = ("name", "resourceClaimName", "resourceClaimTemplateName")
+#: What the names of our claims begin with; the fabric's name and a number follow.
+CLAIM_PREFIX = "rdma-lab-"
+#: The most claims of a fabric: with 100 containers, the numbers have up to three digits.
+MOST_CLAIMS = 10
+#: The longest name of a fabric whose claims have DNS labels as names, as they must.
+MOST_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
+
+_TEMPLATE = "resourceClaimTemplateName"
 #: Words that are parts of no other word, and short ones that must stand alone: `nic` as in `nic-0`.
 _NIC = re.compile(
     r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
@@ -30,6 +41,8 @@ class Claim(NamedTuple):
     name: str  #: as in `spec.resourceClaims`
     words: str  #: all names that say what it is for, in lower case, one per line
     user: Container | None  #: None for a claim that no container uses
+    template: str = ""  #: of a claim that is made for the pod
+    classes: tuple[str, ...] = ()  #: the device classes that are known to be requested
 
     @property
     def is_domain(self) -> bool:
@@ -49,23 +62,86 @@ class Claim(NamedTuple):
         return not self.is_domain and _GPU.search(self.words) is not None
 
 
-def claims_of(pod: PodManifest, containers: Iterable[Container]) -> tuple[Claim, ...]:
+def claims_of(
+    pod: PodManifest, containers: Iterable[Container], known: ClaimFacts = NO_CLAIM_FACTS
+) -> tuple[Claim, ...]:
     """List the claims of a pod, once for each container that uses one; most pods have none."""
     if not at(pod, ("spec", "resourceClaims")):
         return ()
-    listed = items(pod, ("spec", "resourceClaims"))
-    words = {str(one.get("name", "")): _words(one, _NAMES) for one in listed}
+    listed = {str(one.get("name", "")): one for one in items(pod, ("spec", "resourceClaims"))}
     found: list[Claim] = []
     for container in containers:
         for one in items(container.manifest, ("resources", "claims"), container.path):
             name = str(one.get("name", ""))
-            if name in words:
-                told = f"{words[name]}\n{_words(one, ('request',))}"
-                found.append(Claim(name, told, container))
+            if name in listed:
+                found.append(_claim(listed[name], one, container, known))
     used = {claim.name for claim in found}
-    found += [Claim(name, told, None) for name, told in words.items() if name not in used]
+    found += [_claim(one, {}, None, known) for name, one in listed.items() if name not in used]
     return tuple(found)
 
 
-def _words(claim: dict[str, Any], fields: tuple[str, ...]) -> str:
-    return "\n".join(str(claim[field]) for field in fields if field in claim).lower()
+def claims_by_user(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
+    """Return the claims of each container by its path, and under () those that none uses."""
+    found: dict[Path, list[Claim]] = {}
+    for one in claims:
+        found.setdefault(one.user.path if one.user else (), []).append(one)
+    return found
+
+
+def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
+    """Return the names of the fabrics that have the claim's template, or else its device class."""
+    homes = fabrics.by_template.get(claim.template)
+    return homes or frozenset[str]().union(
+        *(fabrics.by_class[one] for one in claim.classes if one in fabrics.by_class)
+    )
+
+
+def has_nic_of(claim: Claim, fabric: Fabric) -> bool:
+    """Return whether a claim gives the container, or the pod, a NIC of this fabric."""
+    if any(one.template == claim.template for one in fabric.claims):
+        return True
+    return any(is_nic_class(one) for one in fabric.device_classes.intersection(claim.classes))
+
+
+def is_nic_class(name: str) -> bool:
+    """Return whether the name of a device class says that it is a NIC."""
+    return _NIC.search(name) is not None and _GPU.search(name) is None
+
+
+def is_gpu_claim(claim: Claim, fabrics: Fabrics) -> bool:
+    """Return whether a claim is a GPU: by its names, or by a device class of a fabric."""
+    return claim.is_gpu or any(
+        one in fabrics.by_class and not is_nic_class(one) for one in claim.classes
+    )
+
+
+def brings_gpu(template: str, fabrics: Fabrics, known: ClaimFacts) -> bool:
+    """Return whether a template is known to request a GPU, perhaps beside a NIC."""
+    requested = known.templates.get(template, {})
+    return any(
+        _GPU.search(one) or (one in fabrics.by_class and not is_nic_class(one))
+        for classes in requested.values()
+        for one in classes
+    )
+
+
+def may_claim_gpu(pod: PodManifest, fabrics: Fabrics) -> bool:
+    """Return whether a pod has a claim that is not known to be a fabric's NIC."""
+    listed = items(pod, ("spec", "resourceClaims")) if "resourceClaims" in pod["spec"] else ()
+    return any(str(one.get(_TEMPLATE)) not in fabrics.by_template for one in listed)
+
+
+def _claim(
+    listed: dict[str, Any], used: dict[str, Any], user: Container | None, known: ClaimFacts
+) -> Claim:
+    """Join an entry of `spec.resourceClaims`, and one of a container's `resources.claims`."""
+    template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, "resourceClaimName"))
+    requested = known.templates.get(template) or known.claims.get(existing) or {}
+    request = str(used.get("request") or "")
+    chosen = (requested.get(request, ()),) if request else requested.values()
+    classes = tuple([one for classes in chosen for one in classes])
+    name = str(listed.get("name", ""))
+    # The name that the webhook gives to a claim says nothing of the device.
+    names = [] if name.startswith(CLAIM_PREFIX) else [name]
+    words = "\n".join([*names, template, existing, request, *classes]).lower()
+    return Claim(name, words, user, template, classes)

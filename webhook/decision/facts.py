@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from webhook.decision.claim_facts import (
+    NO_CLAIM_FACTS,
+    TEMPLATE_KIND,
+    ClaimFacts,
+    ClaimObject,
+    requested_classes,
+)
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import items, mapping, text
 
@@ -43,6 +50,8 @@ class NamespaceFacts:
     #: Why a pod without a memory limit would be rejected here, e.g.
     #: "LimitRange lab-limits sets max.memory"; "" if it would not.
     memory_limit_required: str = ""
+    #: Its ResourceClaimTemplates and ResourceClaims.
+    claims: ClaimFacts = NO_CLAIM_FACTS
 
     @property
     def enforced_pod_security(self) -> str:
@@ -92,35 +101,55 @@ class Facts:
     namespaces: Mapping[str, NamespaceFacts] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     complete: bool = False
+    #: What is known of the templates of a namespace that is not listed.
+    other_claims: ClaimFacts = NO_CLAIM_FACTS
 
     def namespace(self, name: str) -> NamespaceFacts:
         """Return what is known about a namespace, in O(1)."""
-        return self.namespaces.get(name) or NamespaceFacts(name=name, known=not self.complete)
+        return self.namespaces.get(name) or NamespaceFacts(
+            name=name, known=not self.complete, claims=self.other_claims
+        )
 
     @staticmethod
     def from_objects(objects: Iterable[Mapping[str, Any]]) -> Facts:
-        """Build facts from Namespace, LimitRange, ResourceQuota and Node objects."""
-        namespaces, rules, nodes = _sorted(objects)
-        for name, reasons in rules.items():
+        """Build facts from the objects of a cluster: all of those kinds of which there are any.
+
+        ResourceClaimTemplates are optional: without any, nothing is known of them.
+        """
+        found = _sorted(objects)
+        namespaces = found.namespaces
+        for name, reasons in found.rules.items():
             if name in namespaces:
                 namespaces[name] = namespaces[name].under(reasons)
-        return Facts(namespaces=namespaces, nodes=nodes, complete=True)
+        listed = any(kind == TEMPLATE_KIND for own in found.claims.values() for kind, *_ in own)
+        others = ClaimFacts(complete=listed)
+        for name in found.claims.keys() | namespaces.keys() if found.claims else ():
+            facts = namespaces.get(name) or NamespaceFacts(name=name, known=False)
+            claims = others.with_objects(found.claims.get(name, ()))
+            namespaces[name] = replace(facts, claims=claims)
+        return Facts(namespaces=namespaces, nodes=found.nodes, complete=True, other_claims=others)
 
     def extended(self, objects: Iterable[Mapping[str, Any]], namespace: str) -> Facts:
-        """Return a copy with more objects; rules without a namespace hold in `namespace`.
+        """Return a copy with more objects; those without a namespace belong to `namespace`.
 
-        A Namespace or Node takes the place of the one with its name. LimitRanges and quotas come on
-        top of those that are known.
+        A Namespace, Node, ResourceClaimTemplate or ResourceClaim takes the place of the one with
+        its name. LimitRanges and quotas come on top of those that are known.
         """
-        given, rules, nodes = _sorted(objects)
+        found = _sorted(objects)
         namespaces = dict(self.namespaces)
-        for name, facts in given.items():
-            namespaces[name] = facts.under([self.namespace(name).memory_limit_required])
-        for name, reasons in rules.items():
+        for name, facts in found.namespaces.items():
+            before = self.namespace(name)
+            known = facts.under([before.memory_limit_required])
+            namespaces[name] = replace(known, claims=before.claims)
+        for name, reasons in found.rules.items():
             home = name or namespace
             known = namespaces.get(home) or self.namespace(home)
             namespaces[home] = known.under([known.memory_limit_required, *reasons])
-        return replace(self, namespaces=namespaces, nodes={**self.nodes, **nodes})
+        for name, own in found.claims.items():
+            home = name or namespace
+            known = namespaces.get(home) or self.namespace(home)
+            namespaces[home] = replace(known, claims=known.claims.with_objects(own))
+        return replace(self, namespaces=namespaces, nodes={**self.nodes, **found.nodes})
 
     def above(self, objects: Iterable[Mapping[str, Any]]) -> Facts:
         """Return a copy with what a cluster's objects say of namespaces that are not known here.
@@ -159,13 +188,18 @@ class Facts:
         )
 
 
-def _sorted(
-    objects: Iterable[Mapping[str, Any]],
-) -> tuple[dict[str, NamespaceFacts], dict[str, list[str]], dict[str, Node]]:
-    """Read objects: the namespaces, the rules in each namespace ("" if unset), and the nodes."""
-    namespaces: dict[str, NamespaceFacts] = {}
-    rules: dict[str, list[str]] = {}
-    nodes: dict[str, Node] = {}
+class _Sorted(NamedTuple):
+    """What objects say; rules and claims by namespace, "" if it is unset."""
+
+    namespaces: dict[str, NamespaceFacts]
+    rules: dict[str, list[str]]
+    nodes: dict[str, Node]
+    claims: dict[str, list[ClaimObject]]
+
+
+def _sorted(objects: Iterable[Mapping[str, Any]]) -> _Sorted:
+    found = _Sorted({}, {}, {}, {})
+    namespaces, rules, nodes, claims = found
     for item in objects:
         space, name = key_of(item)
         match item.get("kind"):
@@ -177,9 +211,11 @@ def _sorted(
                 rules.setdefault(space, []).append(limit_range_of(item))
             case "ResourceQuota":
                 rules.setdefault(space, []).append(quota_of(item))
+            case "ResourceClaimTemplate" | "ResourceClaim" as kind:
+                claims.setdefault(space, []).append((kind, name, requested_classes(item)))
             case _:
                 pass
-    return namespaces, rules, nodes
+    return found
 
 
 def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from webhook.decision.annotations import Requests
+from webhook.decision.claims import brings_gpu, may_claim_gpu
 from webhook.decision.draft import Draft
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Reason
@@ -108,10 +109,22 @@ class Scope(NamedTuple):
     @property
     def has_gpu(self) -> bool:
         """Whether a container of the pod has a GPU, or a device that may be one."""
-        return "resourceClaims" in self.original["spec"] or any(
-            unclaimed(one.manifest, self.fabrics)
-            or any(is_gpu(name, self.fabrics) for name in _limits(one))
-            for one in self.containers
+        return (
+            may_claim_gpu(self.original, self.fabrics)
+            or self.claims_gpu
+            or any(
+                unclaimed(one.manifest, self.fabrics)
+                or any(is_gpu(name, self.fabrics) for name in _limits(one))
+                for one in self.containers
+            )
+        )
+
+    @property
+    def claims_gpu(self) -> bool:
+        """Whether a template of the fabric is known to bring a GPU with its NIC."""
+        return self.fabric is not None and any(
+            brings_gpu(claim.template, self.fabrics, self.namespace.claims)
+            for claim in self.fabric.claims
         )
 
 

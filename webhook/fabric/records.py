@@ -6,15 +6,17 @@ is computed again for each pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook.fabric.globs import Globs
 
-Mode = Literal["shared-device", "host-network", "sr-iov", "host-device"]
+Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
 #: The modes in which a device is moved into the pod's own network namespace.
-OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device")
+OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
+#: Whether the containers of a pod share a claim, or each has its own.
+SharedBy = Literal["pod", "container"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
 #: How much memory a process without an effective IPC_LOCK may lock on the nodes.
@@ -37,6 +39,16 @@ class RdmaResource:
     aliases: tuple[str, ...] = ()
     #: The Multus network to append once per device: `ns/name[@if]`.
     network: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceClaim:
+    """A ResourceClaimTemplate by which a pod on the fabric gets devices (DRA)."""
+
+    template: str
+    #: The request whose devices a container gets; None for those of all requests.
+    request: str | None = None
+    per: SharedBy = "container"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +83,14 @@ class Fabric:
     rate_gbps: int | None = None
     hcas: tuple[str, ...] = ()
     gpu_resources: frozenset[str] = frozenset()
+    #: DeviceClasses (DRA) of the fabric's GPUs, or of its NICs where the name says so.
+    device_classes: frozenset[str] = frozenset()
     #: Node label key → globs, of which the node's value must match one (includes gpuProducts).
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     resources: tuple[RdmaResource, ...] = ()
+    #: Only in mode `dra`.
+    claims: tuple[DeviceClaim, ...] = ()
+    #: Whether to request the resources, or to claim the devices.
     inject_resources: bool = True
     libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
     env: FabricEnv = field(default_factory=FabricEnv)
@@ -125,6 +142,10 @@ class Fabrics:
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: DeviceClass → names of the fabrics that list it.
+    by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: ResourceClaimTemplate → names of the fabrics that have it.
+    by_template: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Node label key → names of the fabrics that list the key, each with its globs.
     by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
 
@@ -143,17 +164,10 @@ def index(
     config_hash: str = "",
 ) -> Fabrics:
     """Build a configuration with its indexes from compiled fabrics."""
-    by_gpu: dict[str, set[str]] = {}
-    by_resource: dict[str, set[str]] = {}
     by_label: dict[str, dict[str, Globs]] = {}
     for fabric in fabrics:
-        for gpu in fabric.gpu_resources:
-            by_gpu.setdefault(gpu, set()).add(fabric.name)
         for key, globs in fabric.node_labels.items():
             by_label.setdefault(key, {})[fabric.name] = Globs(globs)
-        for resource in fabric.resources:
-            for name in (resource.name, *resource.aliases):
-                by_resource.setdefault(name, set()).add(fabric.name)
     return Fabrics(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
@@ -161,7 +175,24 @@ def index(
         foreign_resources=Globs(foreign_resources),
         foreign_annotations=Globs(foreign_annotations),
         config_hash=config_hash,
-        by_gpu={gpu: frozenset(names) for gpu, names in by_gpu.items()},
-        by_resource={name: frozenset(names) for name, names in by_resource.items()},
+        by_gpu=_by(fabrics, lambda fabric: fabric.gpu_resources),
+        by_resource=_by(fabrics, _resource_names),
+        by_class=_by(fabrics, lambda fabric: fabric.device_classes),
+        by_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
         by_label=by_label,
     )
+
+
+def _resource_names(fabric: Fabric) -> Iterable[str]:
+    for resource in fabric.resources:
+        yield from (resource.name, *resource.aliases)
+
+
+def _by(
+    fabrics: Iterable[Fabric], keys: Callable[[Fabric], Iterable[str]]
+) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for fabric in fabrics:
+        for key in keys(fabric):
+            found.setdefault(key, set()).add(fabric.name)
+    return {key: frozenset(names) for key, names in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webhook.decision.scope import Mutation
+from webhook.mutations.claims import MUTATION as CLAIMS
 from webhook.mutations.config_files import MUTATION as CONFIG_FILES
 from webhook.mutations.env import MUTATION as ENV
 from webhook.mutations.hcoll import MUTATION as HCOLL
@@ -18,6 +19,7 @@ from webhook.mutations.shared_memory import MUTATION as SHARED_MEMORY
 MUTATIONS: tuple[Mutation, ...] = (
     IPC_LOCK,
     RDMA_RESOURCES,
+    CLAIMS,
     NETWORKS,
     MEMORY_LIMIT,
     ENV,

@@ -61,6 +61,18 @@ REMEDIES: dict[str, str] = {
         f"{_ROOT} If the nodes raise memlock already, the fabrics file should say `memlock: "
         "unlimited` or `nri`."
     ),
+    "ClaimTemplateMissing": (
+        "Create the ResourceClaimTemplate in the pod's namespace, or ask whoever runs the cluster "
+        "for it; the pod then starts without being created again."
+    ),
+    "ClaimRequestMissing": (
+        "Ask whoever runs the cluster: the template in the namespace and `claims` of the fabrics "
+        "file must name the same request. Then create the pod again."
+    ),
+    "ClaimTemplateUnknown": (
+        "See whether the template exists: kubectl get resourceclaimtemplates. For a preview, use "
+        "--live, or add the template to the facts."
+    ),
     "RanksUnknown": (
         "If the container's own ranks use RDMA, name it in rdma.lab/containers. If it only "
         "starts ranks in other pods, there is nothing to do."
@@ -197,6 +209,13 @@ REMEDIES: dict[str, str] = {
     "OtherResource": "Remove the resource, so that the webhook requests the fabric's own.",
     "FewDevices": "Remove the resource, so that the webhook requests as many as the GPUs need.",
     "VirtualGPU": "Request whole GPUs if the job needs GPUDirect RDMA.",
+    # claims
+    "ClaimNameTaken": "Rename the pod's own claim: rdma-lab-* are names of the webhook.",
+    "GPUTwice": (
+        "Remove the GPU resource, or the claim for a GPU, from the container: the fabric's "
+        "template brings the GPU together with its NIC."
+    ),
+    "DevicesByTemplate": "Remove rdma.lab/devices.",
     # networks
     "Appended": "",
     "HostNetwork": "Remove hostNetwork: true, or choose a fabric that works in the host's network.",

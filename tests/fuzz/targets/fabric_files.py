@@ -79,8 +79,20 @@ FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
         ),
     ),
     (
+        "claims",
+        (
+            [{"template": "nics"}],
+            [{"template": "nics", "request": "nic", "per": "pod"}],
+            [{"template": "nics"}, {"template": "nics"}],
+            [{"template": "Nics", "request": "a/b"}],
+            [{"template": f"rail-{rail}"} for rail in range(11)],
+            [{"per": "node"}],
+        ),
+    ),
+    (
         "match",
         (
+            {"deviceClasses": ["h100.gpu.lab", "GPU", ""]},
             {"gpuProducts": ["Tesla-V100-*"]},
             {"gpuProducts": ["Tesla V100"]},
             {"nodeLabels": {"a/b": "c*"}},

@@ -27,6 +27,12 @@ def sriov(**fields: Any) -> dict[str, Any]:
     return fabric(**{"mode": "sr-iov", "hcas": [], "resources": resources, **fields})
 
 
+def dra(name: str = "ib", **fields: Any) -> dict[str, Any]:
+    """Make a fabric of mode dra that has no findings."""
+    claims = [{"template": "nics"}]
+    return fabric(name, **{"mode": "dra", "hcas": [], "resources": [], "claims": claims, **fields})
+
+
 def text(*fabrics: Any, **top: Any) -> str:
     """Write a fabrics file as JSON, which is YAML too; `top` are fields beside its fabrics."""
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.unit.config.files import compiled, fabric, text
+from tests.unit.config.files import compiled, dra, fabric, text
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import FabricEntry
 from webhook.fabric.globs import Globs
-from webhook.fabric.records import Defaults, Fabric, FabricEnv, RdmaResource
+from webhook.fabric.records import Defaults, DeviceClaim, Fabric, FabricEnv, RdmaResource
 from webhook.pipeline.decide import VERSION
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 
 
-#: Every field that a fabric can have, except those that need names of HCAs.
+#: Every field that a fabric can have, except those of OTHER_MODES.
 OWN_DEVICES = fabric(
     "h100",
     match={
@@ -50,22 +50,23 @@ OWN_DEVICES = fabric(
     nodeSelector={"zone": "a"},
     env={"NCCL_DEBUG": "WARN"},
 )
-#: The fields that need names of HCAs, in valid combinations.
-NAMED_HCAS: list[dict[str, Any]] = [
+#: The fields that need names of HCAs, or another mode, in valid combinations.
+OTHER_MODES: list[dict[str, Any]] = [
     {"hcas": ["mlx5_4"], "qos": QOS},
     {"hcas": ..., "excludeHcas": ["mlx5_bond_0"]},
     {"hcas": ..., "hcaPrefixes": ["ibp"]},
+    {"hcas": ..., "mode": "dra", "resources": ..., "claims": [{"template": "nics"}]},
 ]
 
 
 def test_every_field_of_a_fabric_makes_a_difference() -> None:
     """These are all fields of the model, and without any one of them the record differs."""
     known = {field.alias for field in FabricEntry.model_fields.values()}
-    assert known == {"name", *OWN_DEVICES, *(key for given in NAMED_HCAS for key in given)}
+    assert known == {"name", *OWN_DEVICES, *(key for given in OTHER_MODES for key in given)}
     for key in OWN_DEVICES.keys() - {"name"}:
         less = {name: value for name, value in OWN_DEVICES.items() if name != key}
         assert _loaded(less) != _loaded(OWN_DEVICES), key
-    for given in NAMED_HCAS:
+    for given in OTHER_MODES:
         assert _loaded(fabric("h100", **given)) != _loaded(fabric("h100"))
 
 
@@ -148,6 +149,20 @@ def test_a_file_without_fields_has_the_documented_defaults() -> None:
     assert compiled(socketInterface="").socket_interface is None
     assert parse_fabrics(text(), "f.yaml").fabrics.defaults == Defaults()
     assert compiled(match={"gpuResources": []}).gpu_resources == frozenset()
+
+
+def test_claims_are_compiled_and_found_by_their_template() -> None:
+    """With the device classes of the fabric's GPUs."""
+    claims = [{"template": "nics"}, {"template": "rail", "request": "nic", "per": "pod"}]
+    written = text(dra(claims=claims, match={"deviceClasses": ["h100.lab"]}))
+    whole = parse_fabrics(written, "fabrics.yaml").fabrics
+    assert whole.fabrics["ib"].claims == (
+        DeviceClaim(template="nics", request=None, per="container"),
+        DeviceClaim(template="rail", request="nic", per="pod"),
+    )
+    ib = frozenset({"ib"})
+    assert whole.by_template == {"nics": ib, "rail": ib}
+    assert whole.by_class == {"h100.lab": ib}
 
 
 @pytest.mark.parametrize(

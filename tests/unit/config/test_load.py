@@ -364,7 +364,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
                 "spec.fabrics[0].mode",
                 (
                     "'sriov' must be one of shared-device, "
-                    "host-network, sr-iov, host-device (did you mean sr-iov?)"
+                    "host-network, sr-iov, host-device, dra (did you mean sr-iov?)"
                 ),
             ),
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.config.files import fabric, findings, roce, sriov, text
+from tests.unit.config.files import dra, fabric, findings, roce, sriov, text
 from webhook.config.load import parse_fabrics
 from webhook.config.rules import RULES, Rule
 
@@ -260,6 +260,27 @@ BROKEN = {
     "no_resource": [
         text(fabric(resources=[])),
     ],
+    "claim_names": [
+        text(dra(match={"deviceClasses": ["GPU"]})),
+        text(dra(claims=[{"template": "RDMA nics"}])),
+        text(dra(claims=[{"template": "nics", "request": "a/b"}])),
+    ],
+    "claims_without_dra": [
+        text(fabric(claims=[{"template": "nics"}])),
+    ],
+    "dra_without_claims": [
+        text(dra(claims=[])),
+    ],
+    "dra_with_resources": [
+        text(dra(resources=[{"name": "rdma/ib"}])),
+    ],
+    "repeated_templates": [
+        text(dra(claims=[{"template": "nics", "request": "a"}, {"template": "nics"}])),
+    ],
+    "many_claims": [
+        text(dra(claims=[{"template": f"rail-{one}"} for one in range(11)])),
+        text(dra("a" * 51)),
+    ],
     "rdma_switched_off": [
         text(fabric(env={"NCCL_IB_DISABLE": 1, "NCCL_NET": "Socket"})),
     ],
@@ -353,6 +374,10 @@ FINE = {
     "no fabric": text(),
     "RoCE with a network": text(roce()),
     "SR-IOV": text(sriov(resources=[{"name": "x.io/vf", "count": "per-gpu", "network": "vf"}])),
+    "DRA": text(
+        dra("a" * 50, claims=[{"template": f"rail-{one}", "per": "pod"} for one in range(10)]),
+        dra("b", claims=[{"template": "rail-0", "request": "nic"}], match={"gpuResources": []}),
+    ),
     "host network": text(roce(mode="host-network", networks=[], hostSocketInterface="bond0")),
     "a device without RDMA resource": text(
         fabric(mode="host-network", resources=[], hostSocketInterface="bond0")

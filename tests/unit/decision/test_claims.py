@@ -4,10 +4,27 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, pod
+from tests.builders import container, fabric, fabrics, pod
 from tests.case_names import case_name
-from webhook.decision.claims import claims_of
+from webhook.decision.claim_facts import ClaimFacts
+from webhook.decision.claims import (
+    Claim,
+    brings_gpu,
+    claims_by_user,
+    claims_of,
+    fabrics_of,
+    has_nic_of,
+    is_gpu_claim,
+    may_claim_gpu,
+)
+from webhook.fabric.records import DeviceClaim, Fabric
 from webhook.pod.manifest import containers_of
+
+SITE = fabrics(
+    fabric("a", claims=(DeviceClaim(template="nics"),), device_classes=frozenset({"h100"})),
+    fabric("b", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"roce.b"})),
+    fabric("c", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"h100"})),
+)
 
 
 def found(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None, str]]:
@@ -74,3 +91,127 @@ def test_each_use_is_listed_and_then_what_nobody_uses() -> None:
 def test_most_pods_have_none(listed: Any) -> None:
     """Nothing is read of their containers."""
     assert found(listed, {"name": "gpu"}) == []
+
+
+def test_the_name_that_the_webhook_gives_says_nothing() -> None:
+    """`rdma` and the fabric's name in it are not the user's words."""
+    name = "rdma-lab-ib-0"
+    assert found([{"name": name}], {"name": name}) == [(name, "trainer", "")]
+    template = {"name": name, "resourceClaimTemplateName": "gpu"}
+    assert found([template], {"name": name}) == [(name, "trainer", "G")]
+
+
+KNOWN = ClaimFacts(
+    templates={"pair": {"one": ("gpu.lab",), "two": ("roce.lab", "fast.lab")}},
+    claims={"shared": {"all": ("roce.lab",)}},
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "used", "classes", "device"),
+    [
+        ({"resourceClaimTemplateName": "pair"}, {}, ("gpu.lab", "roce.lab", "fast.lab"), "GN"),
+        ({"resourceClaimTemplateName": "pair"}, {"request": "one"}, ("gpu.lab",), "G"),
+        ({"resourceClaimTemplateName": "pair"}, {"request": "three"}, (), ""),
+        ({"resourceClaimTemplateName": "other"}, {}, (), ""),
+        ({"resourceClaimName": "shared"}, {}, ("roce.lab",), "N"),
+        ({"resourceClaimName": "pair"}, {}, (), ""),
+    ],
+    ids=case_name,
+)
+def test_known_device_classes_say_what_a_claim_is(
+    listed: dict[str, str], used: dict[str, str], classes: tuple[str, ...], device: str
+) -> None:
+    """A request has its own classes; without one, a container gets those of all requests."""
+    one = container(resources={"claims": [{"name": "x", **used}]})
+    manifest = pod(one, resourceClaims=[{"name": "x", **listed}])
+    (claim,) = claims_of(manifest, containers_of(manifest), KNOWN)
+    assert claim.classes == classes
+    assert claim.template == listed.get("resourceClaimTemplateName", "")
+    assert "".join((claim.is_gpu * "G", claim.is_nic * "N")) == device
+
+
+def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
+    """Those that none uses belong to the pod."""
+    used = [{"name": "a"}]
+    manifest = pod(
+        container("x"),
+        container("y", resources={"claims": used}),
+        resourceClaims=[*used, {"name": "b"}],
+    )
+    groups = claims_by_user(claims_of(manifest, containers_of(manifest)))
+    named = {path: [one.name for one in claims] for path, claims in groups.items()}
+    assert named == {("spec", "containers", 1): ["a"], (): ["b"]}
+
+
+def claim(template: str = "", *classes: str) -> Claim:
+    """Make a claim whose names say nothing."""
+    return Claim("x", "x", None, template, classes)
+
+
+@pytest.mark.parametrize(
+    ("one", "names"),
+    [
+        (claim(), ""),
+        (claim("nics"), "a"),
+        (claim("pairs"), "bc"),
+        (claim("pairs", "h100"), "bc"),
+        (claim("other", "h100"), "ac"),
+        (claim("other", "roce.b", "h100"), "abc"),
+        (claim("other", "unknown"), ""),
+    ],
+    ids=case_name,
+)
+def test_a_claim_belongs_to_fabrics(one: Claim, names: str) -> None:
+    """By its template, which says more than the device classes."""
+    assert fabrics_of(one, SITE) == frozenset(names)
+
+
+@pytest.mark.parametrize(
+    ("one", "where", "is_nic", "is_gpu"),
+    [
+        (claim("nics"), "a", True, False),
+        (claim("pairs"), "a", False, False),
+        (claim("", "h100"), "a", False, True),
+        (claim("", "roce.b"), "b", True, False),
+        (claim("", "roce.b"), "a", False, False),
+    ],
+    ids=case_name,
+)
+def test_a_device_class_is_a_nic_if_its_name_says_so(
+    one: Claim, where: str, is_nic: bool, is_gpu: bool
+) -> None:
+    """Otherwise the classes of a fabric are those of its GPUs."""
+    home: Fabric = SITE.fabrics[where]
+    assert has_nic_of(one, home) is is_nic
+    assert is_gpu_claim(one, SITE) is is_gpu
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (("gpu.nvidia.com",), True),
+        (("h100",), True),
+        (("roce.b",), False),
+        (("fast.lab",), False),
+        ((), False),
+    ],
+    ids=case_name,
+)
+def test_a_template_brings_a_gpu_by_its_classes(classes: tuple[str, ...], expected: bool) -> None:
+    """By the name of a class, or as a fabric lists it; of an unknown template nothing is known."""
+    known = ClaimFacts(templates={"mine": {"nic": ("roce.b",), "more": classes}})
+    assert brings_gpu("mine", SITE, known) is expected
+    assert not brings_gpu("theirs", SITE, known)
+
+
+@pytest.mark.parametrize(
+    ("templates", "expected"),
+    [(None, False), ([], False), (["nics"], False), (["nics", "other"], True), ([None], True)],
+    ids=repr,
+)
+def test_a_claim_that_is_no_fabrics_nic_may_be_a_gpu(templates: Any, expected: bool) -> None:
+    """A claim of the webhook's own must not look like a GPU in a second call."""
+    listed = templates and [{"name": "x", "resourceClaimTemplateName": one} for one in templates]
+    assert may_claim_gpu(pod(container(), resourceClaims=listed), SITE) is expected
+    assert not may_claim_gpu(pod(container()), SITE)

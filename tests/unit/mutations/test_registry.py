@@ -27,7 +27,7 @@ def module_of(mutation: Mutation) -> ModuleType:
 def test_the_order_is_that_of_the_documentation() -> None:
     """Each mutation sees what the earlier ones did; a new one may stand anywhere."""
     documented = [
-        *("ipc-lock", "rdma-resources", "networks", "memory-limit", "env"),
+        *("ipc-lock", "rdma-resources", "claims", "networks", "memory-limit", "env"),
         *("config-files", "hcoll", "nvlink", "shared-memory", "placement"),
     ]
     assert [name for name in ids if name in documented] == documented
@@ -39,7 +39,8 @@ def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
         **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], Needs.NOTHING),
         "memory-limit": Needs.NIC,
         **dict.fromkeys(
-            ["rdma-resources", "networks", "env", "config-files", "placement"], Needs.FABRIC
+            ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
+            Needs.FABRIC,
         ),
     }
     needs = {mutation.name: mutation.needs for mutation in MUTATIONS}

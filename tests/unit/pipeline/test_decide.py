@@ -310,7 +310,7 @@ def test_a_pod_without_targets_gets_a_status_only(manifest: PodManifest, reason:
 
 
 NEEDING_NIC = ["memory-limit"]
-NEEDING_FABRIC = ["rdma-resources", "networks", "env", "config-files", "placement"]
+NEEDING_FABRIC = ["rdma-resources", "claims", "networks", "env", "config-files", "placement"]
 
 
 def test_with_a_fabric_every_mutation_may_act() -> None:

@@ -7,11 +7,13 @@ import pytest
 from tests.builders import amounts, container, context, fabric, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import FABRIC, Requests
+from webhook.decision.claim_facts import ClaimFacts
+from webhook.decision.claims import claims_of
 from webhook.decision.facts import NamespaceFacts, NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Context
-from webhook.fabric.records import Fabric, RdmaResource, index
+from webhook.fabric.records import DeviceClaim, Fabric, RdmaResource, index
 from webhook.pipeline.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
@@ -50,7 +52,8 @@ def resolved(
     """Resolve a pod all of whose containers are targets."""
     at = where or context(*ALL)
     pairs = [(one, usage_of(one.manifest, one.path, at.fabrics)) for one in containers_of(manifest)]
-    return resolve(manifest, pairs, Requests(fabric=own), at, earlier)
+    claims = claims_of(manifest, containers_of(manifest), at.namespace.claims)
+    return resolve(manifest, pairs, Requests(fabric=own), at, earlier, claims=claims)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:
@@ -415,3 +418,42 @@ def test_an_earlier_call_does_not_make_peace() -> None:
     """Two parts of the pod that contradict each other are a conflict as before."""
     with pytest.raises(Denial):
         resolved(using("rdma/north", "nvidia.com/l40"), earlier="north")
+
+
+#: Fabrics whose NICs come by claim.
+UP = fabric("up", device_classes=frozenset({"up.gpu.lab"}), claims=(DeviceClaim(template="up"),))
+DOWN = fabric("down", device_classes=frozenset({"down.gpu.lab"}))
+CLAIMS = ClaimFacts(templates={"g": {"all": ("down.gpu.lab",)}, "up": {"all": ("down.gpu.lab",)}})
+
+
+def claiming(template: str, *, use: bool = True) -> PodManifest:
+    """Make a pod with one claim, which its container uses."""
+    listed = [{"name": "x", "resourceClaimTemplateName": template}]
+    used = [{"name": "x"}] if use else []
+    return pod(container(resources={"claims": used}), resourceClaims=listed)
+
+
+@pytest.mark.parametrize(
+    ("template", "use", "name", "says"),
+    [
+        ("up", True, "up", "resource claim x in container trainer"),
+        ("up", False, "up", "resource claim x"),
+        ("g", True, "down", "down.gpu.lab of resource claim x in container trainer"),
+    ],
+    ids=("template", "of the pod", "device class"),
+)
+def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> None:
+    """A fabric's template, whose device classes then say nothing more; or a device class."""
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    found = resolved(claiming(template, use=use), at)
+    assert found.fabric is not None
+    assert (found.fabric.name, found.evidence) == (name, says)
+
+
+def test_a_template_and_an_annotation_may_contradict() -> None:
+    """The user wrote both."""
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    with pytest.raises(Denial, match="resource claim x in container trainer"):
+        resolved(claiming("up"), at, own="down")
+    with pytest.raises(Denial, match=r"down\.gpu\.lab of resource claim x"):
+        resolved(claiming("g"), at, own="up")

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, decide_on, env, gpu, pod
+from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
+from webhook.decision.claim_facts import ClaimFacts
+from webhook.decision.facts import NamespaceFacts
+from webhook.fabric.records import DeviceClaim
 from webhook.pipeline.examine import FABRIC_NOT_NEEDED, examine
 from webhook.pipeline.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.pod.manifest import PodManifest
@@ -167,3 +170,33 @@ def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
         f"nvidia.com/mlnxnics in container trainer is {CLAIMED_BY_NONE}",
     )
     assert decide_on(pod(container("a"), initContainers=[nic])).reason.code == "NoTarget"
+
+
+@pytest.mark.parametrize(
+    ("template", "use", "foreign"),
+    [
+        ("own", True, False),
+        ("own", False, False),
+        ("roce-other", True, True),
+        ("by-class", True, False),
+        ("gpu-nic", True, True),
+    ],
+)
+def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreign: bool) -> None:
+    """By its template, or by a device class that is a NIC's; the class of a GPU does not count."""
+    one = fabric(
+        "h100",
+        device_classes=frozenset({"nic.lab", "h100.lab"}),
+        claims=(DeviceClaim(template="own"),),
+    )
+    known = ClaimFacts(
+        templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}
+    )
+    where = context(one, namespace=NamespaceFacts(name="lab", claims=known))
+    user = container(resources={"claims": [{"name": "rdma"}] if use else []})
+    manifest = pod(
+        user,
+        annotations={"rdma.lab/fabric": "h100"},
+        resourceClaims=[{"name": "rdma", "resourceClaimTemplateName": template}],
+    )
+    assert (decide_on(manifest, where).reason is FOREIGN_NIC) is foreign

@@ -7,11 +7,13 @@ import pytest
 from tests.builders import amounts, container, fabric, fabrics, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
+from webhook.decision.claim_facts import NO_CLAIM_FACTS, ClaimFacts
+from webhook.decision.claims import claims_of
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Launcher, Target
 from webhook.errors import ShapeError
-from webhook.fabric.records import FabricEnv, Fabrics
+from webhook.fabric.records import DeviceClaim, FabricEnv, Fabrics
 from webhook.mpi.commands import Commands
 from webhook.pipeline.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.pod.manifest import PodManifest, containers_of
@@ -22,12 +24,16 @@ SHARED = "annotation {} gives {} a GPU: set rdma.lab/containers and rdma.lab/fab
 
 
 def chosen(
-    manifest: PodManifest, requests: Requests | None = None, site: Fabrics | None = None
+    manifest: PodManifest,
+    requests: Requests | None = None,
+    site: Fabrics | None = None,
+    known: ClaimFacts = NO_CLAIM_FACTS,
 ) -> Selection:
     """Choose among a pod's containers."""
     site = site or fabrics()
     pairs = [(one, usage_of(one.manifest, one.path, site)) for one in containers_of(manifest)]
-    return select(manifest, pairs, requests or Requests(), Commands(manifest), site)
+    claims = claims_of(manifest, containers_of(manifest), known)
+    return select(manifest, pairs, requests or Requests(), Commands(manifest), site, claims=claims)
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
@@ -305,3 +311,23 @@ def test_a_pod_without_containers_has_no_share() -> None:
     manifest = pod(annotations={"gpu-fraction": "0.5"})
     manifest["spec"]["containers"] = []
     assert chosen(manifest).message == NO_TARGET.sentence
+
+
+@pytest.mark.parametrize(
+    ("template", "classes", "is_target"),
+    [("nameless", (), False), ("own", (), True), ("nameless", ("h100.lab",), True)],
+    ids=("unknown", "template", "device class"),
+)
+def test_what_fabrics_list_makes_a_target(
+    template: str, classes: tuple[str, ...], is_target: bool
+) -> None:
+    """A fabric's template or device class says more than names do."""
+    one = fabric(
+        "h100", device_classes=frozenset({"h100.lab"}), claims=(DeviceClaim(template="own"),)
+    )
+    user = container(resources={"claims": [{"name": "x"}]})
+    manifest = pod(user, resourceClaims=[{"name": "x", "resourceClaimTemplateName": template}])
+    known = ClaimFacts(templates={template: {"all": classes}})
+    found = chosen(manifest, site=fabrics(one), known=known)
+    assert found.targets == ((app("trainer"),) if is_target else ())
+    assert found.why is (None if is_target else GPU_BY_CLAIM)

@@ -6,7 +6,16 @@ warning if the file works, but something has no effect or is probably not what w
 
 from __future__ import annotations
 
-from webhook.config.rules import defaults, devices, environment, gpus, hcas, matching, naming
+from webhook.config.rules import (
+    defaults,
+    device_claims,
+    devices,
+    environment,
+    gpus,
+    hcas,
+    matching,
+    naming,
+)
 from webhook.config.rules.rule import Parts, Problem, Rule
 
 __all__ = ["RULES", "Parts", "Problem", "Rule"]
@@ -64,6 +73,12 @@ RULES: tuple[Rule, ...] = (
     Rule("warning", devices.per_gpu_fields),
     Rule("error", devices.per_gpu_both_ways),
     Rule("warning", devices.no_resource),
+    Rule("error", device_claims.claim_names, alone=True),
+    Rule("error", device_claims.claims_without_dra),
+    Rule("error", device_claims.dra_without_claims),
+    Rule("error", device_claims.dra_with_resources),
+    Rule("error", device_claims.repeated_templates),
+    Rule("error", device_claims.many_claims),
     Rule("error", environment.rdma_switched_off, alone=True),
     Rule("warning", environment.debugging_variables, alone=True),
     Rule("warning", environment.misspelled_variables, alone=True),

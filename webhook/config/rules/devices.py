@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from webhook.config.explain import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Problem, per_fabric
-from webhook.fabric.records import OWN_DEVICE
+from webhook.fabric.records import Mode
 from webhook.pod.path import Path
+
+#: The modes in which a network moves the device into the pod; in mode dra, the driver does.
+_BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
 @per_fabric
@@ -59,7 +62,7 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Problem]:
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
     """
-    if fabric.mode in OWN_DEVICE and not fabric.networks and not any(_networks_of(fabric)):
+    if fabric.mode in _BY_NETWORK and not fabric.networks and not any(_networks_of(fabric)):
         yield Problem(
             ("networks",),
             f"mode {fabric.mode} needs a network that moves the device into the pod: name its "
@@ -148,11 +151,11 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def no_resource(fabric: FabricEntry) -> Iterator[Problem]:
-    """Warn of a fabric without a resource, except in mode `host-network`.
+    """Warn of a fabric without a resource, except in modes `host-network` and `dra`.
 
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """
-    if fabric.mode != "host-network" and not fabric.resources:
+    if fabric.mode not in ("host-network", "dra") and not fabric.resources:
         yield Problem(
             ("resources",),
             "is empty, so no device gets into the pod: name the resource that the device "

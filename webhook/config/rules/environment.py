@@ -268,7 +268,7 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Problem]:
     if fabric.qos.gid_index is not None and own:
         yield Problem(
             ("qos", "gidIndex"),
-            "the index differs between pods with Multus networks: leave it out; NCCL 2.26 or "
+            "the index differs between pods with their own interfaces: leave it out; NCCL 2.26 or "
             "newer finds it",
         )
 

@@ -194,7 +194,7 @@ def one_hca_list(fabric: FabricEntry) -> Iterator[Problem]:
 
 @per_fabric
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Problem]:
-    """Reject HCA names in modes `sr-iov` and `host-device`.
+    """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
 
     An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
     """

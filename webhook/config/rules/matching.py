@@ -26,7 +26,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 
 def same_gpus(parts: Parts) -> Iterator[Problem]:
-    """Warn of two fabrics that claim the same GPU resource and that no label tells apart.
+    """Warn of two fabrics with the same GPU resource or device class that no label tells apart.
 
     A warning: a pod that requests those GPUs and says no more is ambiguous, but that may be
     intended. Two fabrics of which one is `defaults.fabric` are not reported.
@@ -36,11 +36,13 @@ def same_gpus(parts: Parts) -> Iterator[Problem]:
         return  # one of the two may be the default that is meant
     fabrics = list(parts.fabrics())
     alike = Alike([labels_of(fabric) for _, fabric in fabrics], _wildcards(parts))
-    claiming: dict[str, int] = {}  # GPU resource → earlier fabrics but the default, as bits
+    claiming: dict[
+        str, int
+    ] = {}  # GPU resource or device class → earlier fabrics but the default, as bits
     for place, (path, fabric) in enumerate(fabrics):
         if fabric.name == default:
             continue
-        gpus = sorted(set(fabric.match.gpu_resources))
+        gpus = sorted({*fabric.match.gpu_resources, *fabric.match.device_classes})
         claimed = reduce(or_, (claiming.get(gpu, 0) for gpu in gpus), 0)
         rivals = claimed and claimed & alike.to(labels_of(fabric))
         if rivals:

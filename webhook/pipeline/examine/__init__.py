@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from webhook.decision.annotations import Requests
+from webhook.decision.claims import claims_of
 from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, usage_of
@@ -107,11 +108,14 @@ def examine(
     containers = tuple(containers_of(pod))
     pairs = [(one, usage_of(one.manifest, one.path, fabrics)) for one in containers]
     commands = Commands(pod)
-    selection = select(pod, pairs, requests, commands, fabrics)
+    claims = claims_of(pod, containers, context.namespace.claims)
+    selection = select(pod, pairs, requests, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
-    resolution = Resolution() if selection.why else resolve(pod, pairs, requests, context, before)
+    resolution = Resolution()
+    if not selection.why:
+        resolution = resolve(pod, pairs, requests, context, before, claims=claims)
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -127,7 +131,7 @@ def examine(
         annotations=annotations,
         other_configuration=other,
     )
-    foreign = foreign_nic(scope, pairs)
+    foreign = foreign_nic(scope, pairs, claims)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)

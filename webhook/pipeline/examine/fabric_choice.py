@@ -1,10 +1,11 @@
 """Choose the fabric of a pod, and name the evidence for it.
 
 Each piece of evidence narrows the candidates, strongest first: the pod's annotation, an RDMA
-resource, the GPU resource, nodeSelector, required node affinity, the node inventory. The first
-that leaves exactly one candidate wins. The rest is still examined, to find contradictions: two
-pieces that contradict each other are a Denial that names both. The namespace's annotation and
-the default only choose among the candidates that are left.
+resource or a claim of a fabric's template, the GPU resource or its device class, nodeSelector,
+required node affinity, the node inventory. The first that leaves exactly one candidate wins. The
+rest is still examined, to find contradictions: two pieces that contradict each other are a Denial
+that names both. The namespace's annotation and the default only choose among the candidates that
+are left.
 
 The nodes and the namespace may change between two calls for the same pod, or another replica may
 know less of them. So they are not asked again if an earlier call has chosen one of the candidates
@@ -13,10 +14,11 @@ that the pod itself leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.decision.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Requests
+from webhook.decision.claims import Claim
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage
 from webhook.decision.scope import Context
@@ -98,15 +100,19 @@ def resolve(
     requests: Requests,
     context: Context,
     earlier: str | None = None,
+    *,
+    claims: Sequence[Claim] = (),
 ) -> Resolution:
     """Find the fabric of a pod; `pairs` are its containers and what each requests.
 
-    `earlier`: the fabric that an earlier call chose under the same configuration.
+    `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
+    configuration.
     """
     fabrics = context.fabrics
     search = _Search(fabrics)
     gpus = _claimed_gpus(pairs, fabrics)
-    nothing = search.narrow(_of_pod(pod, pairs, requests, gpus, fabrics))
+    devices = _of_devices(pairs, claims, gpus, fabrics)
+    nothing = search.narrow(_of_pod(pod, requests, devices, fabrics))
     if nothing is not None:
         return nothing
     if earlier is not None and earlier in search.candidates:
@@ -130,23 +136,33 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
 
 
 def _of_pod(
-    pod: PodManifest,
-    pairs: list[tuple[Container, Usage]],
-    requests: Requests,
-    gpus: dict[str, str],
-    fabrics: Fabrics,
+    pod: PodManifest, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
     found = [] if requests.fabric is None else [_annotated(requests.fabric)]
-    found += _resources(pairs, fabrics)
-    for gpu, container in gpus.items():
-        says = f"{gpu} in container {container}"
-        found.append(_Evidence(says, Narrowing(fabrics.by_gpu[gpu])))
+    found += devices
     spec = pod["spec"]
     if "nodeSelector" in spec:
         found += [_Evidence(*one) for one in from_selector(pod, fabrics)]
     affinity = from_affinity(pod, fabrics) if "affinity" in spec else None
     if affinity is not None:
         found.append(_Evidence("the required node affinity", affinity))
+    return found
+
+
+def _of_devices(
+    pairs: list[tuple[Container, Usage]],
+    claims: Sequence[Claim],
+    gpus: Mapping[str, str],
+    fabrics: Fabrics,
+) -> list[_Evidence]:
+    found = _resources(pairs, fabrics)
+    if claims:
+        found += _templates(claims, fabrics)
+    for gpu, container in gpus.items():
+        says = f"{gpu} in container {container}"
+        found.append(_Evidence(says, Narrowing(fabrics.by_gpu[gpu])))
+    if claims:
+        found += _device_classes(claims, fabrics)
     return found
 
 
@@ -181,6 +197,31 @@ def _resources(pairs: list[tuple[Container, Usage]], fabrics: Fabrics) -> list[_
                 says = f"{name} in container {container.name}"
                 found.append(_Evidence(says, Narrowing(named=having), explicit=True))
     return found
+
+
+def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+    """Return the fabrics whose templates the pod has claims of, whoever wrote them."""
+    return [
+        _Evidence(_of_claim(claim), Narrowing(fabrics.by_template[claim.template]), explicit=True)
+        for claim in claims
+        if claim.template in fabrics.by_template
+    ]
+
+
+def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+    """Return the fabrics of the device classes that are known to be claimed otherwise."""
+    return [
+        _Evidence(f"{one} of {_of_claim(claim)}", Narrowing(fabrics.by_class[one]))
+        for claim in claims
+        if claim.template not in fabrics.by_template
+        for one in claim.classes
+        if one in fabrics.by_class
+    ]
+
+
+def _of_claim(claim: Claim) -> str:
+    where = f" in container {claim.user.name}" if claim.user else ""
+    return f"resource claim {claim.name}{where}"
 
 
 def _unclaimed(pairs: list[tuple[Container, Usage]]) -> str:

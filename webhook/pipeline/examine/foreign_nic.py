@@ -16,12 +16,12 @@ that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
 
-from webhook.decision.claims import claims_of
+from webhook.decision.claims import Claim, fabrics_of, has_nic_of
 from webhook.decision.outcome import Reason
 from webhook.decision.resources import Usage
 from webhook.decision.scope import Scope
@@ -51,11 +51,11 @@ _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b"
 Pairs = list[tuple[Container, Usage]]
 
 
-def foreign_nic(scope: Scope, pairs: Pairs) -> str:
+def foreign_nic(scope: Scope, pairs: Pairs, claims: Iterable[Claim] = ()) -> str:
     """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
 
-    `pairs` are its containers and what each requests. Only targets and launchers count; in a pod
-    without either, its app containers do.
+    `pairs` are its containers and what each requests, `claims` its DRA claims. Only targets
+    and launchers count; in a pod without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
         return ""
@@ -66,7 +66,7 @@ def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     for container, usage in pairs:
         if usage.foreign and container.path in chosen:
             return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
-    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
+    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, claims, chosen)
 
 
 def _by_annotation(scope: Scope) -> str:
@@ -124,8 +124,12 @@ def _efa(scope: Scope, path: Path) -> str:
     return found.group() if found else ""
 
 
-def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
-    for claim in claims_of(scope.original, scope.containers):
+def _by_claim(scope: Scope, claims: Iterable[Claim], chosen: Collection[Path]) -> str:
+    fabrics = scope.fabrics.fabrics
+    for claim in claims:
+        homes = fabrics_of(claim, scope.fabrics)
+        if any(has_nic_of(claim, fabrics[name]) for name in homes):
+            continue
         if claim.is_nic and claim.user is None:
             return f"resource claim {claim.name} of the pod is {_NIC}"
         if claim.is_nic and claim.user is not None and claim.user.path in chosen:

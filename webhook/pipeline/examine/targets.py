@@ -5,10 +5,11 @@ The first rule that fits decides (see `select`); the documentation has the same 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from webhook.decision.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
-from webhook.decision.claims import claims_of
+from webhook.decision.claims import Claim, fabrics_of
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, unclaimed
 from webhook.decision.scope import Launcher, Target
@@ -58,6 +59,8 @@ def select(
     requests: Requests,
     commands: Commands,
     fabrics: Fabrics,
+    *,
+    claims: Iterable[Claim] = (),
 ) -> Selection:
     """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
     if requests.containers is not None:
@@ -66,7 +69,7 @@ def select(
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
-    claiming = _claiming(pod, pairs)
+    claiming = _claiming(claims, fabrics)
     targets = [_target(pod, *one) for one in apps if one[1].has_rdma or claiming.get(one[0].path)]
     if targets:
         return Selection(tuple(targets))
@@ -79,13 +82,14 @@ def select(
     return _nothing(pod, apps, fabrics, by_claim=bool(claiming))
 
 
-def _claiming(pod: PodManifest, pairs: Pairs) -> dict[Path, bool]:
-    """Return the containers with DRA claims: path → whether one is a GPU or a NIC by its name."""
+def _claiming(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
+    """Return the containers with DRA claims: path → whether one is known as a GPU or a NIC."""
     found: dict[Path, bool] = {}
-    for claim in claims_of(pod, [container for container, _ in pairs]):
+    for claim in claims:
         if claim.user is not None and not claim.is_domain:
             path = claim.user.path
-            found[path] = found.get(path) or claim.is_gpu or claim.is_nic
+            known = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
+            found[path] = found.get(path) or known
     return found
 
 

@@ -22,6 +22,7 @@ from webhook.decision.scope import Launcher
 from webhook.pipeline.examine import Examined
 from webhook.pipeline.surroundings import Surroundings
 from webhook.pipeline.verdict import (
+    device_claim,
     gpu_model,
     mpi_transport,
     nccl_settings,
@@ -53,6 +54,7 @@ _OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
 )
 _PARTS: tuple[Callable[[Seen, SeenTarget], Verdict | None], ...] = (
     rdma_device.judge,
+    device_claim.judge,
     pinned_memory.judge,
     nccl_settings.judge,
     mpi_transport.judge,
@@ -120,6 +122,7 @@ REASONS: tuple[Reason, ...] = (
     *pod_network.REASONS,
     *pod_sandbox.REASONS,
     *rdma_device.REASONS,
+    *device_claim.REASONS,
     *pinned_memory.REASONS,
     *nccl_settings.REASONS,
     *mpi_transport.REASONS,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from webhook.decision.annotations import FABRIC
-from webhook.decision.outcome import Reason, Verdict
+from webhook.decision.outcome import Outcome, Reason, Verdict
 from webhook.decision.resources import amounts_of, is_rdma
 from webhook.decision.scope import Target
 from webhook.fabric.records import Fabric
+from webhook.mutations.claims import MUTATION as CLAIMS
+from webhook.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
+from webhook.pipeline.verdict.device_claim import claims_nic
 from webhook.pipeline.verdict.seen import Seen, SeenTarget
 from webhook.pod.quantity import is_zero
 from webhook.pod.volumes import mounted_path
@@ -50,6 +53,10 @@ REASONS = (
 )
 
 
+#: The modes in which a device of the node is not the pod's, however many devices it sees.
+_OWN = ("sr-iov", "dra")
+
+
 def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what is wrong with a target's device, None if nothing is."""
     own, fabric = _requested(seen, one), seen.fabric
@@ -63,7 +70,9 @@ def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
         told = f"{one.target.name} requests {own[0]}"
         message = f"{told}, not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if not fabric.inject_resources or (one.privileged and fabric.mode != "sr-iov"):
+    if fabric.claims and claims_nic(one, fabric):
+        return _inhabited(seen, fabric)
+    if not fabric.inject_resources or (one.privileged and fabric.mode not in _OWN):
         return _inhabited(seen, fabric)
     return _missing(seen, one.target, fabric)
 
@@ -90,6 +99,7 @@ def _without_fabric(seen: Seen, one: SeenTarget, own: list[str]) -> Verdict:
 
 def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
     """Say why a target has no device."""
+    by = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
     if seen.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
     path = mounted_path(seen.pod, target.path, seen.around.infiniband_volumes)
@@ -98,13 +108,19 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         why = "only app containers do"
-    elif "rdma-resources" in seen.scope.requests.skip:
-        why = "rdma.lab/skip names rdma-resources"
+    elif by in seen.scope.requests.skip:
+        why = f"rdma.lab/skip names {by}"
     elif target.rdma:
         why = f"it requests {target.rdma[0]}: 0"
+    elif fabric.claims:
+        why = next(one.message for one in seen.outcomes if _explains(one, target))
     else:
         why = f"fabric {fabric.name} has no resources, and the container is not privileged"
     return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {why}")
+
+
+def _explains(one: Outcome, target: Target) -> bool:
+    return one.mutation == CLAIMS.name and one.container == target.name
 
 
 def _inhabited(seen: Seen, fabric: Fabric) -> Verdict | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from webhook.decision.claims import Claim, claims_by_user, claims_of
 from webhook.decision.draft import Draft
 from webhook.decision.facts import NodeInventory
 from webhook.decision.outcome import Outcome
@@ -12,7 +13,12 @@ from webhook.decision.scope import Scope, Target
 from webhook.fabric.records import Fabric
 from webhook.pipeline.examine import Examined, Standing
 from webhook.pipeline.surroundings import Surroundings
-from webhook.pod.manifest import PodManifest, flag, mapping
+from webhook.pod.manifest import PodManifest, containers_of, flag, mapping
+from webhook.pod.path import Path
+
+#: The claims of each container by its path, and under () those that none uses.
+Claims = Mapping[Path, Sequence[Claim]]
+_NO_CLAIMS: Claims = {}
 
 
 class SeenTarget(NamedTuple):
@@ -24,12 +30,17 @@ class SeenTarget(NamedTuple):
     #: Its `env` and the words of its command, as the user wrote them.
     own: Mapping[str, str | None]
     command: str
+    #: Its DRA claims after the patch, with those of the pod that no container uses.
+    claims: tuple[Claim, ...] = ()
 
     @classmethod
-    def of(cls, target: Target, pod: PodManifest, scope: Scope) -> SeenTarget:
+    def of(
+        cls, target: Target, pod: PodManifest, scope: Scope, claims: Claims = _NO_CLAIMS
+    ) -> SeenTarget:
         """Return what is seen of a target in the pod after all mutations."""
         path = target.path
-        return cls(target, mapping(pod, path), scope.env.of(path), scope.commands.text(path))
+        own = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
+        return cls(target, mapping(pod, path), scope.env.of(path), scope.commands.text(path), own)
 
     @property
     def privileged(self) -> bool:
@@ -57,12 +68,13 @@ class Seen(NamedTuple):
     def of(cls, draft: Draft, examined: Examined, around: Surroundings) -> Seen:
         """Return what is seen of a pod after all mutations."""
         scope, standing = examined.scope, examined.standing
+        claims = _claims(draft.pod, scope)
         return cls(
             pod=draft.pod,
             scope=scope,
             standing=standing,
             fabric=None if standing.foreign else scope.fabric,
-            targets=tuple([SeenTarget.of(one, draft.pod, scope) for one in _judged(scope)]),
+            targets=tuple([SeenTarget.of(one, draft.pod, scope, claims) for one in _judged(scope)]),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
             around=around,
@@ -73,6 +85,12 @@ class Seen(NamedTuple):
     def annotations(self) -> Mapping[str, Any]:
         """The pod's annotations after the patch."""
         return mapping(self.pod, ("metadata", "annotations"))
+
+
+def _claims(pod: PodManifest, scope: Scope) -> Claims:
+    if "resourceClaims" not in pod["spec"]:
+        return _NO_CLAIMS
+    return claims_by_user(claims_of(pod, containers_of(pod), scope.namespace.claims))
 
 
 def _judged(scope: Scope) -> Sequence[Target]:

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.decision.claim_facts import ClaimFacts, requested_classes
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.errors import ShapeError
+
+NICS = {"name": "nics", "exactly": {"deviceClassName": "roce.lab", "count": 4}}
+EITHER = {
+    "name": "gpu",
+    "firstAvailable": [{"name": "a", "deviceClassName": "h200"}, {"deviceClassName": "h100"}],
+}
+BETA = {"name": "old", "deviceClassName": "gpu.lab"}
+
+
+def template(
+    name: str = "nics", space: str = "lab", requests: Any = (NICS,), kind: str = "Template"
+) -> dict[str, Any]:
+    """Make a ResourceClaimTemplate, or with `kind=""` a ResourceClaim."""
+    metadata = {"name": name, **({"namespace": space} if space else {})}
+    spec: dict[str, Any] = {"devices": {"requests": list(requests)}}
+    return {
+        "kind": f"ResourceClaim{kind}",
+        "metadata": metadata,
+        "spec": {"spec": spec} if kind else spec,
+    }
+
+
+def space(name: str = "lab") -> dict[str, Any]:
+    """Make a Namespace."""
+    return {"kind": "Namespace", "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize("kind", ["Template", ""], ids=("template", "claim"))
+def test_requests_have_device_classes(kind: str) -> None:
+    """In the form of v1, with alternatives, and in that of v1beta1."""
+    item = template(requests=(NICS, EITHER, BETA, {}), kind=kind)
+    assert requested_classes(item) == {
+        "nics": ("roce.lab",),
+        "gpu": ("h200", "h100"),
+        "old": ("gpu.lab",),
+        "": (),
+    }
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"spec": {}}, {"spec": {"devices": None}}], ids=repr)
+def test_an_object_may_request_nothing(spec: Any) -> None:
+    """An absent list is an empty one."""
+    assert requested_classes({"spec": spec}) == {}
+
+
+def test_a_wrong_shape_is_named_by_its_place() -> None:
+    """Only a file can have one: the API server checks its objects."""
+    with pytest.raises(ShapeError, match=r"spec.devices.requests\[0\].name must be a string"):
+        requested_classes({"spec": {"devices": {"requests": [{"name": 1}]}}})
+
+
+def test_without_any_template_nothing_is_known_of_them() -> None:
+    """A list of Namespaces alone does not say which templates they have; a claim neither."""
+    facts = Facts.from_objects([space(), template("used", requests=(BETA,), kind="")])
+    assert facts.namespace("lab").claims == ClaimFacts(claims={"used": {"old": ("gpu.lab",)}})
+    assert facts.namespace("x") == NamespaceFacts(name="x", known=False)
+
+
+def test_with_a_template_all_are_known() -> None:
+    """Whoever lists templates lists all of them, in all namespaces."""
+    facts = Facts.from_objects([space(), template(space="other"), space("empty")])
+    nothing = ClaimFacts(complete=True)
+    assert facts.namespace("lab").claims == nothing
+    assert facts.namespace("empty").claims == nothing
+    assert facts.namespace("unlisted") == NamespaceFacts(
+        name="unlisted", known=False, claims=nothing
+    )
+    assert facts.namespace("other") == NamespaceFacts(
+        name="other",
+        known=False,
+        claims=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, complete=True),
+    )
+
+
+def test_a_preview_adds_its_own_templates() -> None:
+    """They take the place of those with their name, and a Namespace keeps what it has."""
+    known = Facts.from_objects([space(), template(), template("rail")])
+    facts = known.extended([template("nics", "", (BETA,)), space()], "lab")
+    assert facts.namespace("lab").claims == ClaimFacts(
+        templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}}, complete=True
+    )
+    alone = Facts().extended([template(space="")], "lab").namespace("lab")
+    assert alone.known
+    assert alone.claims == ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}})

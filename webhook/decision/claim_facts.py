@@ -1,0 +1,59 @@
+"""What a namespace's ResourceClaimTemplates and ResourceClaims request, as values.
+
+Source: resource.k8s.io/v1, DeviceRequest; v1beta1 has the device class in the request itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.pod.manifest import items, mapping, text
+from webhook.pod.path import Path
+
+TEMPLATE_KIND = "ResourceClaimTemplate"
+
+#: Name of a request → its device classes: several if it lists alternatives.
+RequestedClasses = Mapping[str, tuple[str, ...]]
+#: Kind and name of an object, and what it requests.
+ClaimObject = tuple[str, str, RequestedClasses]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFacts:
+    """The templates and claims of one namespace that are known."""
+
+    templates: Mapping[str, RequestedClasses] = field(default_factory=dict)
+    claims: Mapping[str, RequestedClasses] = field(default_factory=dict)
+    #: Whether a template that is not listed does not exist.
+    complete: bool = False
+
+    def with_objects(self, objects: Iterable[ClaimObject]) -> ClaimFacts:
+        """Return a copy with more templates and claims, which take the place of others."""
+        templates, claims = dict(self.templates), dict(self.claims)
+        for kind, name, requested in objects:
+            (templates if kind == TEMPLATE_KIND else claims)[name] = requested
+        return replace(self, templates=templates, claims=claims)
+
+
+NO_CLAIM_FACTS = ClaimFacts()
+
+
+def requested_classes(item: Mapping[str, Any]) -> RequestedClasses:
+    """Return what a ResourceClaim or ResourceClaimTemplate requests."""
+    path: Path = ("spec", "devices", "requests")
+    if "spec" in mapping(item, ("spec",)):
+        path = ("spec", *path)
+    return {
+        text(one, ("name",), (*path, place)) or "": tuple(_classes(one, (*path, place)))
+        for place, one in enumerate(items(item, path))
+    }
+
+
+def _classes(request: Mapping[str, Any], path: Path) -> Iterator[str]:
+    exactly = mapping(request, ("exactly",), path)
+    for one in (exactly, request, *items(request, ("firstAvailable",), path)):
+        name = text(one, ("deviceClassName",), path)
+        if name is not None:
+            yield name
