@@ -43,6 +43,7 @@ from webhook.app.options import ServeOptions
 from webhook.app.ports import bind
 from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.sources.certificates import Certificate, certificate_of
+from webhook.app.sources.claim_templates import ClaimTemplates
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
 from webhook.app.sources.configuration import Configuration, configuration_source
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
@@ -126,7 +127,7 @@ class WebhookServer:
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
         #: The sources of the state; some work beside the event loop, in threads.
-        self._kept_up: tuple[Configuration | Certificate | ClusterFacts, ...] = (
+        self._kept_up: tuple[Configuration | Certificate | ClusterFacts | ClaimTemplates, ...] = (
             self._configuration,
             certificate,
             *facts,

@@ -33,7 +33,7 @@ from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events, owner_events
-from webhook.kube.kinds import KINDS
+from webhook.kube.kinds import CLAIM_TEMPLATES, KINDS
 from webhook.workloads.controllers import CONTROLLERS, training_operator
 from webhook.workloads.templates import templates_of
 
@@ -344,9 +344,11 @@ def test_roles_give_their_reasons() -> None:
 def test_what_is_watched_may_be_watched() -> None:
     """The ClusterRole allows watching exactly the kinds that the code watches."""
     rules = documents("base/rbac.yaml")[0]["rules"]
-    assert {one for rule in rules for one in rule["resources"]} == {one.resource for one in KINDS}
+    allowed = {
+        (group, one) for rule in rules for group in rule["apiGroups"] for one in rule["resources"]
+    }
+    assert allowed == {(kind.group, kind.resource) for kind in (*KINDS, CLAIM_TEMPLATES)}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
-    assert {group for rule in rules for group in rule["apiGroups"]} == {""}
     assert POD["automountServiceAccountToken"] is True
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from webhook.app.former import Former
 from webhook.app.namespace_waits import Arrivals
 from webhook.config.load import FabricsText
+from webhook.decision.claim_facts import ClaimFacts
 from webhook.decision.facts import Facts, NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
@@ -17,6 +18,7 @@ from webhook.pipeline.status_text import configuration_named_in
 from webhook.pod.manifest import PodManifest
 
 _NO_TEXT = FabricsText("")
+_NO_TEMPLATES = ClaimFacts(complete=True)
 
 
 class Check(NamedTuple):
@@ -76,6 +78,9 @@ class State:
         #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
         self.arrivals: Arrivals | None = None
         self._facts = Facts()
+        #: The templates of each namespace that has any; None if they are not known, and then the
+        #: facts say what is known of them.
+        self.templates: Mapping[str, ClaimFacts] | None = None
         self.draining = False
         #: The other checks of `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
@@ -113,8 +118,10 @@ class State:
             used = self._former.get(named) or self._coming.get(named) or now
         if used is None:
             return None
-        facts = now.facts if now else self._facts
-        return Context(used.fabrics, facts.namespace(namespace), used.inventory)
+        facts = (now.facts if now else self._facts).namespace(namespace)
+        if self.templates is not None:
+            facts = replace(facts, claims=self.templates.get(namespace, _NO_TEMPLATES))
+        return Context(used.fabrics, facts, used.inventory)
 
     def learn(self, facts: Facts) -> None:
         """Use other facts from now on."""

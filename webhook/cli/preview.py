@@ -138,6 +138,7 @@ def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) 
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         fabrics_instead="" if arguments.config else instead,
+        templates=bool(arguments.config and path and load_fabrics(path).fabrics.by_template),
     )
     if reading.fabrics is None:
         _refuse_example(arguments, reading.facts.notes)

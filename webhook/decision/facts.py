@@ -151,14 +151,24 @@ class Facts:
             namespaces[home] = replace(known, claims=known.claims.with_objects(own))
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **found.nodes})
 
-    def above(self, objects: Iterable[Mapping[str, Any]]) -> Facts:
+    def above(self, objects: Iterable[Mapping[str, Any]], listed: Iterable[str] = ()) -> Facts:
         """Return a copy with what a cluster's objects say of namespaces that are not known here.
 
-        A namespace that is in neither is then assumed to restrict nothing.
+        A namespace that is in neither is then assumed to restrict nothing. `listed`: namespaces
+        whose ResourceClaimTemplates are all among the objects.
         """
-        beneath = Facts().extended(objects, "")
+        beneath = Facts().extended(objects, "").listing(listed)
         namespaces = {**beneath.namespaces, **self.namespaces}
         return replace(self, namespaces=namespaces, complete=False)
+
+    def listing(self, namespaces: Iterable[str]) -> Facts:
+        """Return a copy in which no other ResourceClaimTemplates exist in these namespaces."""
+        known = {name: self.namespace(name) for name in namespaces}
+        whole = {
+            name: replace(facts, claims=replace(facts.claims, complete=True))
+            for name, facts in known.items()
+        }
+        return replace(self, namespaces={**self.namespaces, **whole})
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""

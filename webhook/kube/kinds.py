@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from webhook.decision.annotations import FABRIC
+from webhook.decision.claim_facts import requested_classes
 from webhook.decision.facts import (
     PSA_ENFORCE,
     NamespaceFacts,
@@ -104,4 +105,12 @@ CONFIGURATIONS = Kind(
 )
 
 #: The kinds that the facts are made of.
+#: Watched only where a fabric has mode dra, hence not among `KINDS`.
+CLAIM_TEMPLATES = Kind(
+    resource="resourceclaimtemplates",
+    group="resource.k8s.io",
+    project=lambda item: (requested_classes(item),),  # a template may request nothing
+    optional=True,
+)
+
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)

@@ -95,8 +95,9 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     `options.most`, and UnprovenPatchError if jsonpatch's result differs from a decision's pod.
     """
     given = options.facts or Facts()
-    known, said = with_input_facts(given, documents, options.namespace, options.live.objects)
-    notes = [*options.live.notes, *said]
+    live = options.live
+    known, said = with_input_facts(given, documents, options.namespace, live.objects, live.listed)
+    notes = [*live.notes, *said]
     options = replace(options, facts=known)
     inventory = known.inventory(options.fabrics)
     cases: list[_Case] = []

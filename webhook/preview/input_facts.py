@@ -1,7 +1,8 @@
 """The objects of an input that are facts about the cluster that its pods would be created in.
 
-A Namespace, LimitRange, ResourceQuota or Node counts for all pods of the input, wherever it stands,
-alone or in a List. It takes precedence over what `--facts` says about the same object.
+A Namespace, LimitRange, ResourceQuota, Node, ResourceClaimTemplate or ResourceClaim counts for all
+pods of the input, wherever it stands, alone or in a List. It takes precedence over what `--facts`
+says about the same object.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
 class LiveFacts(NamedTuple):
     """What was read of a cluster (webhook.preview.live_facts)."""
 
-    #: Namespaces, LimitRanges and ResourceQuotas.
+    #: Namespaces, LimitRanges, ResourceQuotas, and ResourceClaimTemplates where they matter.
     objects: tuple[Mapping[str, Any], ...] = ()
     #: All webhooks of ours that are registered; None if that is not known.
     webhooks: tuple[WebhookSetup, ...] | None = None
     #: Sentences, also on what could not be read and what is assumed in its place.
     notes: tuple[str, ...] = ()
+    #: The namespaces whose ResourceClaimTemplates are all among the objects.
+    listed: tuple[str, ...] = ()
 
 
 def is_fact(value: Mapping[str, Any]) -> bool:
@@ -40,12 +43,14 @@ def with_input_facts(
     documents: Sequence[Document],
     namespace: str,
     live: Sequence[Mapping[str, Any]] = (),
+    listed: Sequence[str] = (),
 ) -> tuple[Facts, list[str]]:
     """Return the facts with those of the documents, and a note for each object that counts.
 
     Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
     left out, and its note says why. `live` are objects of a cluster: those that the documents have
-    too do not count, nor does anything about a namespace that `facts` has.
+    too do not count, nor does anything about a namespace that `facts` has. `listed`: the namespaces
+    whose ResourceClaimTemplates are all among them.
     """
     found: list[Mapping[str, Any]] = []
     notes: list[str] = []
@@ -60,7 +65,8 @@ def with_input_facts(
                 notes.append(f"{_named(item)}: used as a fact about the cluster")
     if live:
         given = {_identity(item, namespace) for item in found}
-        facts = facts.above(one for one in live if _identity(one, namespace) not in given)
+        others = (one for one in live if _identity(one, namespace) not in given)
+        facts = facts.above(others, listed)
     return (facts.extended(found, namespace) if found else facts), notes
 
 

@@ -17,6 +17,7 @@ from webhook.admission.registration import (
     webhooks_in,
 )
 from webhook.decision.annotations import ENABLE
+from webhook.decision.claim_facts import TEMPLATE_KIND
 from webhook.decision.facts import Facts, key_of
 from webhook.errors import ShapeError
 from webhook.kube.permitted_reads import FORBIDDEN, NOT_FOUND, ObjectReads, PermittedReads
@@ -56,9 +57,15 @@ def namespaces_of(documents: Iterable[Document], usual: str, *, enable: bool = F
 
 
 def read_live(
-    reads: ObjectReads, namespaces: Sequence[str], *, fabrics_instead: str = ""
+    reads: ObjectReads,
+    namespaces: Sequence[str],
+    *,
+    fabrics_instead: str = "",
+    templates: bool = False,
 ) -> LiveReading:
     """Read what decisions on pods in these namespaces depend on.
+
+    `templates`: read their ResourceClaimTemplates, too, which are needed if a fabric has claims.
 
     `fabrics_instead` says which fabrics are used if the cluster's cannot be read; "": they are not
     wanted. Each namespace is read once, and after a request that the API server does not answer,
@@ -74,7 +81,10 @@ def read_live(
         reading.notes.append(
             f"{more} more namespaces: not read, as they are too many; {_NAMESPACE}"
         )
-    facts = LiveFacts(tuple(reading.objects), webhooks, tuple(reading.notes))
+    if templates or (fabrics is not None and fabrics.loaded.fabrics.by_template):
+        for name in namespaces[:MOST_NAMESPACES]:
+            reading.templates(name)
+    facts = LiveFacts(tuple(reading.objects), webhooks, tuple(reading.notes), tuple(reading.listed))
     return LiveReading(facts, fabrics)
 
 
@@ -89,6 +99,7 @@ def _home(webhooks: Iterable[WebhookSetup] | None) -> str:
 
 _NAMESPACE = "assumed: no Pod Security level and no fabric of its own; its labels stay unknown"
 _RULE = "assumed: none of them requires a memory limit"
+_TEMPLATE = "whether the fabrics' templates exist stays unknown"
 _REGISTERED = "assumed: the webhook is registered as its manifests do it"
 _REST = "what was not read by then is assumed as without a cluster"
 
@@ -104,6 +115,7 @@ class _Reading:
         self._permitted = PermittedReads(reads)
         self.objects: list[_Item] = []
         self.notes: list[str] = []
+        self.listed: list[str] = []
 
     def webhooks(self) -> tuple[WebhookSetup, ...] | None:
         """Return the webhooks of ours that are registered."""
@@ -158,6 +170,19 @@ class _Reading:
             if items is None:
                 self._note(f"list {resource}", _RULE)
             self._keep(kind, items or [])
+
+    def templates(self, name: str) -> None:
+        """Read the ResourceClaimTemplates of a namespace."""
+        if self._silent():
+            return
+        resource = "resourceclaimtemplates"
+        path = f"/apis/resource.k8s.io/v1/namespaces/{name}/{resource}"
+        items = self._permitted.list(path, f"{resource} of namespace {name}")
+        if items is None:
+            self._note(f"list {resource}", _TEMPLATE)
+            return
+        self._keep(TEMPLATE_KIND, items)
+        self.listed.append(name)
 
     def _silent(self) -> bool:
         """Whether the API server did not answer, or does not know who asks."""

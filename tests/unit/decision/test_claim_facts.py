@@ -91,3 +91,16 @@ def test_a_preview_adds_its_own_templates() -> None:
     alone = Facts().extended([template(space="")], "lab").namespace("lab")
     assert alone.known
     assert alone.claims == ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}})
+
+
+def test_all_templates_of_a_namespace_may_be_known() -> None:
+    """As a cluster lists them; other namespaces stay as they are."""
+    given = Facts.from_objects([space("mine")])
+    facts = given.above([space(), template(), space("other")], ["lab", "empty", "mine"])
+    assert facts.namespace("lab").claims == ClaimFacts(
+        templates={"nics": {"nics": ("roce.lab",)}}, complete=True
+    )
+    assert facts.namespace("lab").labels == {}
+    assert facts.namespace("empty").claims == ClaimFacts(complete=True)
+    assert facts.namespace("other").claims == ClaimFacts()
+    assert facts.namespace("mine").claims == ClaimFacts()

@@ -256,3 +256,35 @@ def test_the_namespaces_that_matter() -> None:
     documents = read_documents("---\n".join(POD % pod for pod in pods).encode())
     assert namespaces_of(documents, "mine") == ["lab", "mine"]
     assert namespaces_of(documents, "mine", enable=True) == ["lab", "web", "mine", "idle"]
+
+
+TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaimtemplates"
+
+
+def test_templates_are_read_where_a_fabric_has_claims() -> None:
+    """By the file that the caller has, or by the fabrics of the cluster."""
+    item = {"metadata": {"name": "nics", "namespace": "lab"}, "spec": {"spec": {}}}
+    answers = everything() | {TEMPLATES: {"items": [item]}}
+    found = read_live(PreparedReads(answers), ["lab"], templates=True)
+    assert found.facts.objects[-1] == {**item, "kind": "ResourceClaimTemplate"}
+    assert found.facts.listed == ("lab",)
+    text = (
+        "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec:\n  fabrics:\n"
+        "  - {name: ib, mode: dra, claims: [{template: nics}]}\n"
+    )
+    own = read(answers | {SITE: {"data": {"fabrics.yaml": text}}})
+    assert own.facts.listed == ("lab",)
+    assert read(answers).facts.listed == ()
+
+
+def test_templates_that_are_not_readable_stay_unknown() -> None:
+    """A note says so; nothing is asked of an API server that is silent."""
+    found = read_live(PreparedReads(everything() | {TEMPLATES: 403}), ["lab"], templates=True)
+    assert found.facts.listed == ()
+    assert found.facts.notes[-1] == (
+        "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
+        "resourceclaimtemplates; whether the fabrics' templates exist stays unknown"
+    )
+    silent = PreparedReads(everything() | {LAB: 0})
+    assert read_live(silent, ["lab"], templates=True).facts.listed == ()
+    assert TEMPLATES not in silent.asked

@@ -18,13 +18,14 @@ from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.api_reads import connect_reads
+from webhook.app.sources.claim_templates import ClaimTemplates
 from webhook.app.state import Check, State
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
 from webhook.defect import defect
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.feed import Feed
-from webhook.kube.kinds import NAMESPACES
+from webhook.kube.kinds import CLAIM_TEMPLATES, NAMESPACES
 from webhook.kube.snapshot import Assembly
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
@@ -144,8 +145,8 @@ class ClusterFacts:
 
 def facts_of(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
-) -> tuple[ClusterFacts, ...]:
-    """Read the facts from a file, or return the source that keeps up with the cluster.
+) -> tuple[ClusterFacts | ClaimTemplates, ...]:
+    """Read the facts from a file, or return the sources that keep up with the cluster.
 
     A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
     """
@@ -155,5 +156,9 @@ def facts_of(
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if options.dev or not options.watch or not reachable:
         return ()
-    feed = Feed(partial(connect_reads, options.kubeconfig), delays)
-    return (ClusterFacts(feed, state, metrics),)
+    connect = partial(connect_reads, options.kubeconfig)
+    templates = Feed(connect, delays, kinds=[CLAIM_TEMPLATES])
+    return (
+        ClusterFacts(Feed(connect, delays), state, metrics),
+        ClaimTemplates(templates, state, metrics),
+    )
