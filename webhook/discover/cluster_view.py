@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from webhook.discover.resource_slices import claimable_devices
 from webhook.discover.site import KubeNode, SiteFinding
 
 #: Without a namespace, since the plugin's ConfigMap may be in any.
-COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices -A -o yaml"
+COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
 Item = Mapping[str, Any]
 
 
@@ -26,14 +27,16 @@ def items_of(value: Any) -> Iterator[Item]:
         yield value
 
 
-def kube_nodes(items: Iterable[Item]) -> dict[str, KubeNode]:
+def kube_nodes(items: Sequence[Item]) -> dict[str, KubeNode]:
     """Return the nodes among objects, by name."""
     found = {}
+    offered = claimable_devices(items)
     for item in items:
         name = _at(item, "metadata", "name")
         if item.get("kind") == "Node" and isinstance(name, str):
             labels = _strings(_at(item, "metadata", "labels"))
-            found[name] = KubeNode(name, labels, _counts(_at(item, "status", "allocatable")))
+            resources = _counts(_at(item, "status", "allocatable"))
+            found[name] = KubeNode(name, labels, resources, offered.get(name))
     return found
 
 
@@ -100,16 +103,22 @@ def _plugin_resources(item: Item) -> Iterator[str]:
     yield from (name for name in names if isinstance(name, str))
 
 
-def _dra_drivers(items: Iterable[Item]) -> Iterator[SiteFinding]:
+def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
+    """Say of which drivers no fabric claims devices, whether it could or not."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
         driver = _at(item, "spec", "driver")
         if item.get("kind") == "ResourceSlice" and isinstance(driver, str):
             drivers.setdefault(driver, {})[str(_at(item, "spec", "nodeName") or "")] = None
+    classes = {one.driver: one.device_class for one in claimable_devices(items).values()}
     for driver, nodes in drivers.items():
-        if not driver.startswith(("gpu.", "compute-domain.")):
-            yield SiteFinding(
-                "note",
-                tuple(node for node in nodes if node),
-                f"the DRA driver {driver} offers devices; discover writes no claims for them",
-            )
+        if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):
+            continue
+        why = "none is known as an RDMA device"
+        if driver in classes:
+            why = "no DeviceClass selects them: create one, and discover writes claims"
+        yield SiteFinding(
+            "note",
+            tuple(node for node in nodes if node),
+            f"the DRA driver {driver} offers devices, but {why}",
+        )

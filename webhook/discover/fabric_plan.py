@@ -12,12 +12,14 @@ from webhook.discover.group import Devices, Group, devices_of
 from webhook.discover.hca_list import HcaList, hca_list
 from webhook.discover.host_interface import HostInterface, host_interface
 from webhook.discover.match_labels import Match, matches
-from webhook.discover.site import SiteFinding, gbps, listed_nodes
+from webhook.discover.site import ClaimableDevices, SiteFinding, gbps, listed_nodes
 from webhook.discover.wishes import Wishes
 from webhook.fabric.records import Mode
 
 #: In these modes each pod has its own devices, whose names no list can hold.
-_OWN_DEVICE = ("sr-iov", "host-device")
+_OWN_DEVICE = ("sr-iov", "host-device", "dra")
+#: The requests of a template for claims.
+GPU_REQUEST, NIC_REQUEST = "gpu", "nic"
 
 
 class FabricPlan(NamedTuple):
@@ -60,8 +62,12 @@ def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan |
     entry: dict[str, Any] = {"name": name, "match": _match_entry(match), "mode": mode}
     reasons = {"name": _about(group), "mode": because}
     reasons |= {f"match.{field}": why for field, why in match.reasons.items()}
-    resources, why = _resources(name, group, devices, mode, wishes)
-    entry["resources"], reasons["resources"] = resources, why
+    offered = claimable_of(group)
+    if mode == "dra" and offered is not None:
+        _add_claims(entry, reasons, offered, by_plugin=bool(match.gpu_resources))
+    else:
+        resources, why = _resources(name, group, devices, mode, wishes)
+        entry["resources"], reasons["resources"] = resources, why
     entry["linkLayer"] = group.card.link_layer
     reasons["linkLayer"] = f"of the ports of {_used(devices)}"
     if group.rate is not None and group.rate.is_integer():
@@ -105,6 +111,9 @@ def _as_glob(product: str) -> str:
 def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
     if wishes.mode is not None:
         return wishes.mode, "as given by --mode"
+    offered = claimable_of(group)
+    if offered is not None and not _offered(group):
+        return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all of these nodes"
     if group.card.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand works in the pod network without another network"
     if wishes.networks:
@@ -116,6 +125,45 @@ def _mode(group: Group, wishes: Wishes) -> tuple[Mode, str]:
         "RoCE in a pod network needs an interface there for each device: give --network for each, "
         "or --mode sr-iov; only pods with hostNetwork use this fabric as it is"
     )
+
+
+def claimable_of(group: Group) -> ClaimableDevices | None:
+    """Return what pods can claim on every node of a group; None if its nodes have no such thing."""
+    kubes = [choice.node.kube for choice in group.choices]
+    offers = [kube.claimable for kube in kubes if kube and kube.claimable]
+    if len(offers) != len(kubes) or not offers[0].device_class:
+        return None
+    if len({(one.device_class, one.gpu_class) for one in offers}) > 1:
+        return None
+    return offers[0]._replace(
+        nics=min(one.nics for one in offers),
+        gpus=min(one.gpus for one in offers),
+        aligned=all(one.aligned for one in offers),
+    )
+
+
+def _add_claims(
+    entry: dict[str, Any], reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
+) -> None:
+    """Add the template: of a GPU with its NIC where both can be claimed together, or of NICs."""
+    name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
+    if gpus:
+        entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
+        reasons["match.deviceClasses"] = "what selects the GPUs that a DRA driver offers"
+        reasons["match.gpuResources"] = "no device plugin offers GPUs"
+    if gpus and offered.aligned:
+        entry["claims"] = [{"template": f"{name}-gpu-nic"}]
+        reasons["claims"] = (
+            "a GPU with the NIC at its PCIe root; for more of them in a container, repeat both "
+            "requests and their constraint in the template"
+        )
+        return
+    entry["claims"] = [{"template": f"{name}-nics", "request": NIC_REQUEST}]
+    why = (
+        "the GPUs come from a device plugin" if by_plugin else "no GPU can be claimed with its NIC"
+    )
+    many = f"the {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
+    reasons["claims"] = f"{many}, since {why}; where pods share nodes, request fewer"
 
 
 def _without_networks(group: Group, devices: Devices, wishes: Wishes) -> SiteFinding | None:
@@ -231,6 +279,8 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     elif mode == "sr-iov":
         yield "SR-IOV in the firmware of the cards and in the BIOS, and the SR-IOV network operator"
         yield "Multus, and an IPAM plugin for the networks"
+    elif mode == "dra":
+        yield "the ResourceClaimTemplate in the namespaces of the pods (--plugin writes it)"
     else:
         yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
         yield "cards that nothing else on the node uses: a pod takes the whole device"

@@ -15,6 +15,7 @@ _LISTS = (
     ("/apis/mellanox.com/v1alpha1/nicclusterpolicies", "NicClusterPolicy"),
     ("/api/v1/configmaps", "ConfigMap"),
     ("/apis/resource.k8s.io/v1/resourceslices", "ResourceSlice"),
+    ("/apis/resource.k8s.io/v1/deviceclasses", "DeviceClass"),
 )
 _NEEDED = "nodes"
 _PAGE = "500"

@@ -87,6 +87,20 @@ class GpuCount(NamedTuple):
     number: int | None
 
 
+class ClaimableDevices(NamedTuple):
+    """The RDMA devices that a DRA driver offers on a node, and the GPUs that another one does."""
+
+    driver: str
+    #: The DeviceClass that selects the driver; "" if none does.
+    device_class: str
+    nics: int
+    #: The DeviceClass of the GPUs; "" if no driver offers any, or none selects it.
+    gpu_class: str = ""
+    gpus: int = 0
+    #: Whether each GPU has a NIC at its PCIe root.
+    aligned: bool = False
+
+
 class KubeNode(NamedTuple):
     """What the API server says of a node."""
 
@@ -94,6 +108,8 @@ class KubeNode(NamedTuple):
     labels: Mapping[str, str]
     #: Extended resources and how many are allocatable.
     resources: Mapping[str, int]
+    #: None if no DRA driver offers RDMA devices.
+    claimable: ClaimableDevices | None = None
 
     @property
     def gpu_product(self) -> str | None:

@@ -86,9 +86,10 @@ def test_what_may_not_be_read_is_said_in_a_line(nodes: Path, reader: Path) -> No
     """What other lists would add is lacking, one line for each kind that the cluster has."""
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "yaml")
     told = [line.partition(", and goes on")[0] for line in ran.err.splitlines()]
-    assert told[-2:] == [
+    assert told[-3:] == [
         "rdma-webhook: note: cannot list configmaps",
         "rdma-webhook: note: cannot list resourceslices",
+        "rdma-webhook: note: cannot list deviceclasses",
     ]
 
 

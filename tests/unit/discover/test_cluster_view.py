@@ -66,7 +66,7 @@ def test_objects_of_device_plugins_are_said() -> None:
         "NicClusterPolicy p has ofedDriver",
         "NicClusterPolicy p configures the RDMA shared device plugin for rdma/ib",
         "ConfigMap c configures the RDMA shared device plugin for rdma/ib",
-        "the DRA driver dra.net offers devices; discover writes no claims for them",
+        "the DRA driver dra.net offers devices, but none is known as an RDMA device",
     ]
     assert all(one.severity == "note" for one in found)
 
@@ -105,7 +105,7 @@ def test_what_may_not_be_read_is_said() -> None:
     """A kind that the cluster does not have is no loss, so nothing is said of it."""
     assert read_cluster(_Api(NODES)).unread == tuple(
         f"cannot list {name}, and goes on without them: the API server answered 403: refused"
-        for name in ("nicclusterpolicies", "configmaps", "resourceslices")
+        for name in ("nicclusterpolicies", "configmaps", "resourceslices", "deviceclasses")
     )
 
 

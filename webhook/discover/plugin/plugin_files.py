@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.discover.fabric_plan import FabricPlan
+from webhook.discover.plugin.claim_templates_file import claim_template_files
 from webhook.discover.plugin.operator_policy import operator_policy
 from webhook.discover.plugin.pod_networks import network_files
 from webhook.discover.plugin.shared_plugin import PluginFile, shared_entries, shared_plugin_files
@@ -27,6 +28,7 @@ def plugin_side(plans: Sequence[FabricPlan], wishes: Wishes) -> PluginSide:
         *shared_plugin_files(entries),
         *operator_policy(plans, entries, wishes),
         *network_files(plans, wishes),
+        *claim_template_files(plans, wishes),
     ]
     written = {one.plan.name for one in entries}
     notes = [
