@@ -1,6 +1,7 @@
 """The server: three listeners in one process and one event loop.
 
-    8443  HTTPS  /mutate     for the API server
+    8443  HTTPS  /mutate     for the API server: pods
+                 /validate   for the API server: the configuration
     8444  HTTPS  /preview    for people, anonymously
     8080  HTTP   /healthz, /readyz, /metrics
 
@@ -33,15 +34,19 @@ import uvloop
 from certs.certs_error import CertificateError
 from certs.serving import ServingContext
 from webhook.app import dev
+from webhook.app.http import mutate, validate
+from webhook.app.http.admission import AdmissionApp
 from webhook.app.http.asgi import App
 from webhook.app.http.health import Health
 from webhook.app.http.mutate import Mutate
 from webhook.app.http.preview import PreviewApp
+from webhook.app.http.validate import Validate
 from webhook.app.observe.log import Forward, Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.ports import bind
 from webhook.app.preview_worker.supervisor import Worker
+from webhook.app.preview_worker.turns import Turns
 from webhook.app.sources.certificates import Certificate, certificate_of
 from webhook.app.sources.claim_templates import ClaimTemplates
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
@@ -257,14 +262,18 @@ class WebhookServer:
         return dev.store_ca(ca, self.ports["mutate"], os.environ)
 
     def _applications(self) -> dict[str, App]:
+        about = self.state, self.metrics, self.log
+        turns = Turns()
+        endpoints: dict[str, App] = {
+            mutate.PATH: Mutate(*about, decide, self._tell_owner),
+            validate.PATH: Validate(*about, self._worker, turns),
+        }
         apps: dict[str, App] = {
-            "mutate": Mutate(self.state, self.metrics, self.log, decide, self._tell_owner),
+            "mutate": AdmissionApp(endpoints, *about),
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:
-            apps["preview"] = PreviewApp(
-                self.state, self.metrics, self.log, self._worker, example=self._options.example
-            )
+            apps["preview"] = PreviewApp(*about, self._worker, turns, example=self._options.example)
         return apps
 
     def _listener(self, name: str) -> _Listener:

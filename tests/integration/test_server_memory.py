@@ -18,7 +18,7 @@ import pytest
 
 from tests.integration.serving import Process, fabrics, review
 from webhook.app.http.asgi import BODY_LIMIT
-from webhook.app.http.mutate import OBJECTS, VALUES
+from webhook.app.http.review_body import OBJECTS, VALUES
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates

@@ -30,10 +30,24 @@ class AdmissionRequest(NamedTuple):
 
 
 def read_review(document: Any) -> AdmissionRequest:
-    """Return the request of a parsed AdmissionReview.
+    """Return the request for a pod of a parsed AdmissionReview.
 
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
+    request, uid = request_of(document)
+    pod = object_of(request, "object", "a Pod")
+    return AdmissionRequest(
+        uid,
+        string_at(request, "namespace"),
+        _name(request, pod),
+        request.get("dryRun") is True,
+        _not_ours(request, pod),
+        pod or {},
+    )
+
+
+def request_of(document: Any) -> tuple[dict[str, Any], str]:
+    """Return the request of a parsed AdmissionReview v1, and its uid; raise ReviewError."""
     if not isinstance(document, dict):
         raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
@@ -46,17 +60,21 @@ def read_review(document: Any) -> AdmissionRequest:
     uid = request.get("uid")
     if not isinstance(uid, str) or not uid:
         raise _wrong("request.uid", uid, "a string that is not empty")
-    pod = request.get("object")
-    if pod is not None and not isinstance(pod, dict):
-        raise _wrong_type("request.object", pod, "a Pod")
-    return AdmissionRequest(
-        uid,
-        _text(request, "namespace"),
-        _name(request, pod),
-        request.get("dryRun") is True,
-        _not_ours(request, pod),
-        pod or {},
-    )
+    return request, uid
+
+
+def object_of(request: dict[str, Any], key: str, wanted: str) -> dict[str, Any] | None:
+    """Return `object` or `oldObject` of a request, None if there is none; raise ReviewError."""
+    found = request.get(key)
+    if found is not None and not isinstance(found, dict):
+        raise _wrong_type(f"request.{key}", found, wanted)
+    return found
+
+
+def string_at(node: Any, key: str) -> str:
+    """Return the value of a key that has to be a string; "" if it is not."""
+    value = node.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def uid_of(document: Any) -> str:
@@ -87,14 +105,11 @@ def _not_ours(request: dict[str, Any], pod: PodManifest | None) -> str:
 def _name(request: dict[str, Any], pod: PodManifest | None) -> str:
     metadata = pod.get("metadata") if pod else None
     if not isinstance(metadata, dict):
-        return _text(request, "name")
-    generated = _text(metadata, "generateName")
-    return _text(request, "name") or _text(metadata, "name") or (generated and f"{generated}*")
-
-
-def _text(node: Any, key: str) -> str:
-    value = node.get(key)
-    return value if isinstance(value, str) else ""
+        return string_at(request, "name")
+    generated = string_at(metadata, "generateName")
+    return (
+        string_at(request, "name") or string_at(metadata, "name") or (generated and f"{generated}*")
+    )
 
 
 def _wrong(place: str, value: object, wanted: str) -> ReviewError:

@@ -111,7 +111,7 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
 
     What the API server adds to an object is not read: `status`, and all metadata but the name.
     """
-    own = {key: item[key] for key in ("apiVersion", "kind", "spec") if key in item}
+    own = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     document = JsonData({**own, "metadata": {"name": key_of(item)[1]}}, name, LIMITS)
     told = [*_misplaced(foreign(document.data))]
     if told:

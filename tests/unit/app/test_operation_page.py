@@ -7,11 +7,12 @@ from prometheus_client import Metric
 
 from certs.backoff import delays
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.app.http import caller
+from webhook.admission.configuration_answer import MOST_ERRORS
+from webhook.app.http import caller, validate
 from webhook.app.http.asgi import BODY_LIMIT
-from webhook.app.http.mutate import DEPTH, OBJECTS, VALUES
 from webhook.app.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.app.http.query import PARAMETERS
+from webhook.app.http.review_body import DEPTH, OBJECTS, VALUES
 from webhook.app.namespace_waits import Arrivals, NamespaceWaits
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
@@ -81,6 +82,11 @@ def test_metrics_are_up_to_date() -> None:
         f"{PIPELINED} that wait",
         f"{DEPTH} levels",
         f"{PENDING} at once, {EACH_PENDING} of one address",
+        f"| {validate.PENDING} at once, {validate.EACH_PENDING} of one address; ",
+        f"{validate.HELD >> 20} MiB of objects, {validate.EACH_HELD >> 20} MiB of one address |",
+        f"| a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
+        f"has not answered within {validate.SECONDS:g} s",
+        f"(the first {MOST_ERRORS})",
         f"{MOST_CONTAINERS} containers",
         f"{MOST_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",

@@ -36,6 +36,11 @@ WAIT_SECONDS = 30.0
 #: Pods in one body: the answer for each takes up to 70 KiB of memory until it is sent.
 PODS = 500
 
+#: What to do if the worker cannot compute a preview.
+ADVICE = (
+    "send fewer or smaller documents at a time; `rdma-webhook preview FILE` on your own machine "
+    "has no such limit"
+)
 _ONE_LINE = (
     "the body is one line and not YAML: curl -d removes the line breaks of a file, so send it "
     "with curl --data-binary"
@@ -66,9 +71,20 @@ class PreviewApp:
     """The ASGI application of the preview listener: FastAPI inside, counted outside."""
 
     def __init__(
-        self, state: State, metrics: Metrics, log: Log, worker: Worker, *, example: bool = False
+        self,
+        state: State,
+        metrics: Metrics,
+        log: Log,
+        worker: Worker,
+        turns: Turns | None = None,
+        *,
+        example: bool = False,
     ) -> None:
-        """Prepare the application; `example`: the fabrics are an example's, which answers say."""
+        """Prepare the application.
+
+        `turns` are those of all requests to the worker; `example`: the fabrics are an example's,
+        which answers say.
+        """
         self._example = example
         self._state = state
         self._metrics = metrics
@@ -77,7 +93,7 @@ class PreviewApp:
         self._bodies = Bodies()
         self._places = Allotment("previews", PENDING, EACH_PENDING)
         self._held = Allotment("large previews", HELD, EACH_HELD)
-        self._turns = Turns()
+        self._turns = turns or Turns()
         self._app = self._routes()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
@@ -130,7 +146,7 @@ class PreviewApp:
                 "format": wanted.name,
             }
             body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
-            job = Job("preview", parameters, body)
+            job = Job("preview", parameters, body, "preview", ADVICE)
             address = request.client.host if request.client else ""
             computed = self._compute(job, snapshot, address)
             try:

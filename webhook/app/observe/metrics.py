@@ -32,8 +32,9 @@ from webhook.decision.outcome import Decision
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
-#: Why the preview's worker ended: its client left, it crashed, its answer was malformed, the
-#: server stopped, it took too long.
+#: Why the preview's worker ended: nobody waited for its answer any more (the client left, or a
+#: validation came first), it crashed, its answer was malformed, the server stopped, it took too
+#: long.
 WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
 WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 _Counting = defaultdict[tuple[object, ...], int]  #: label values → count
@@ -59,10 +60,18 @@ class Metrics:
         self.previews_pending = self._gauge(
             "previews_pending", "Previews that are waiting or running."
         )
+        self._validations = Counter(
+            "rdma_webhook_validations",
+            "Configurations that the API server asked about, by whether they were allowed.",
+            ["allowed"],
+            registry=self.registry,
+        )
+        for allowed in (True, False):
+            self._validations.labels(_label(allowed))
         self._worker_ends = Counter(
             "rdma_webhook_preview_worker_ends",
-            "How often the process that computes previews has ended; the next preview starts "
-            "another.",
+            "How often the process that computes previews and validations has ended; the next one "
+            "starts another.",
             ["reason"],
             registry=self.registry,
         )
@@ -143,6 +152,10 @@ class Metrics:
     def worker_ended(self, reason: WorkerEnd) -> None:
         """Count an end of the preview's worker."""
         self._worker_ends.labels(reason).inc()
+
+    def validated(self, *, allowed: bool) -> None:
+        """Count a configuration that was checked, or accepted without a check."""
+        self._validations.labels(_label(allowed)).inc()
 
     def decided(self, decision: Decision) -> None:
         """Count a decision and the outcomes of its mutations."""

@@ -68,6 +68,8 @@ class Child:
         self._line = line
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._asked = False
+        #: Whether the process has reported that it is ready.
+        self.is_ready = False
         #: The hash of the configuration that it has confirmed to use.
         self.config = ""
 
@@ -97,9 +99,14 @@ class Child:
         return self._process.poll() is None and not self._asked
 
     async def ready(self) -> None:
-        """Wait until the process reports that it is ready; EOFError if it ends instead."""
-        self._streams = await asyncio.open_unix_connection(sock=self._line)
+        """Wait until the process reports that it is ready; EOFError if it ends instead.
+
+        A wait that is cancelled can be repeated.
+        """
+        if self._streams is None:
+            self._streams = await asyncio.open_unix_connection(sock=self._line)
         await self._answer(self._streams[0])
+        self.is_ready = True
 
     async def ask(self, head: Head, body: bytes) -> WorkerAnswer:
         """Send a request, and return the answer.

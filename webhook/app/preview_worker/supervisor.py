@@ -1,5 +1,7 @@
 """Manage the worker process: start it when it is needed, end it if it does not answer.
 
+It computes previews, and checks configurations for `/validate`.
+
 There is only one. Two would need twice the memory, of which a replica has 512 MiB, and would
 answer previews faster only by taking processor time from `/mutate`.
 """
@@ -11,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from certs.backoff import delays
+from certs.backoff import LONGEST, delays
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics, WorkerEnd
 from webhook.app.preview_worker.child import Child, WorkerAnswer
@@ -23,15 +25,9 @@ from webhook.preview.worker.frames import FrameError, Operation
 STARTING = 6
 
 _LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
-_CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
-TOO_LONG = (
-    f"the preview took longer than {{:g}} s: send fewer or smaller documents at a time; {_CLI}"
-)
-CRASHED = (
-    "the process that computed the preview ended: "
-    f"send fewer or smaller documents at a time; {_CLI}"
-)
-NOT_STARTED = f"the process that computes previews did not start: try again; {_CLI}"
+TOO_LONG = "the {noun} took longer than {seconds:g} s: {advice}"
+CRASHED = "the process that computed the {noun} ended: {advice}"
+NOT_STARTED = "the process that computes each {noun} did not start: {advice}"
 NOT_CONFIGURED = "the process that computes previews cannot use the configuration"
 STOPPING = "the server is stopping: try again"
 
@@ -42,6 +38,13 @@ class Job(NamedTuple):
     operation: Operation
     parameters: Mapping[str, Any]
     body: bytes
+    #: For messages: what the worker computes, and what to do if it cannot.
+    noun: str
+    advice: str
+
+    def said(self, template: str, seconds: float = 0.0) -> str:
+        """Return a message to whoever sent the request."""
+        return template.format(noun=self.noun, advice=self.advice, seconds=seconds)
 
 
 class Worker:
@@ -59,24 +62,29 @@ class Worker:
         self._not_before = 0.0  #: by the loop's clock
         self._stopped = asyncio.Event()
 
-    async def ask(self, job: Job, snapshot: Snapshot) -> WorkerAnswer:
+    async def ask(
+        self, job: Job, snapshot: Snapshot | None = None, *, patience: float = LONGEST
+    ) -> WorkerAnswer:
         """Return the answer; RequestError, which says what to do, if there is none.
 
-        A request during which the child ended is not repeated; a cancelled request ends the child.
+        A `snapshot` gives the configuration that the worker has to use. A request during which the
+        child ended is not repeated; a cancelled request ends the child. If the last child ended,
+        the next one starts after a pause of at most `patience` seconds.
         """
-        child = await self._started()
+        child = await self._started(job, patience)
         try:
             async with asyncio.timeout(self._seconds):
-                await self._configure(child, snapshot)
+                if snapshot is not None:
+                    await self._configure(child, snapshot)
                 answer = await child.ask({**job.parameters, "operation": job.operation}, job.body)
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(504, TOO_LONG.format(self._seconds)) from None
+            raise RequestError(504, job.said(TOO_LONG, self._seconds)) from None
         except asyncio.CancelledError:
             self._end("client")
             raise
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, CRASHED) from None
+            raise self._lost(error, job.said(CRASHED)) from None
         self._delays = delays()
         return answer
 
@@ -87,36 +95,39 @@ class Worker:
         if self._ending is not None:
             await self._ending
 
-    async def _started(self) -> Child:
+    async def _started(self, job: Job, patience: float) -> Child:
         """Return the running child, or start one: after a pause if the last one ended.
 
         The pauses grow until a child answers.
         """
         if self._child is not None and self._child.usable:
-            return self._child
+            return await self._ready(self._child, job)
         self._end("crash")
         if self._ending is not None:
             await asyncio.shield(self._ending)
         pause = self._not_before - asyncio.get_running_loop().time()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopped.wait(), max(0.0, pause))
+            await asyncio.wait_for(self._stopped.wait(), min(max(0.0, pause), patience))
         if self._stopped.is_set():
             raise RequestError(503, STOPPING)
-        return await self._start()
-
-    async def _start(self) -> Child:
         try:
-            child = self._child = Child.start()
+            self._child = Child.start()
+        except OSError as error:
+            raise self._lost(error, job.said(NOT_STARTED)) from None
+        return await self._ready(self._child, job)
+
+    async def _ready(self, child: Child, job: Job) -> Child:
+        """Wait until a child is ready; one that nobody waits for any more goes on starting."""
+        if child.is_ready:
+            return child
+        try:
             async with asyncio.timeout(STARTING * self._seconds):
                 await child.ready()
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(503, NOT_STARTED) from None
-        except asyncio.CancelledError:
-            self._end("client")
-            raise
+            raise RequestError(503, job.said(NOT_STARTED)) from None
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, NOT_STARTED) from None
+            raise self._lost(error, job.said(NOT_STARTED)) from None
         self._log.write("info", "preview worker started", pid=child.pid)
         return child
 

@@ -1,4 +1,4 @@
-"""How previews share resources fairly: limits in all and for each address, and turns."""
+"""How requests to the worker share it fairly: limits in all and for each address, and turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from webhook.app.refusal import RequestError
+
+#: How much longer a request has its turn once an urgent one waits.
+SECONDS_LEFT = 1.0
+INTERRUPTED = "a configuration is checked first: try again"
 
 
 class Allotment:
@@ -36,33 +40,67 @@ class Allotment:
                 del self._taken[address]
 
 
+#: Those who wait, by address, the next address first; each address's requests in order of arrival.
+_Queue = dict[str, deque[asyncio.Future[None]]]
+
+
 class Turns:
-    """Run one at a time. Addresses take turns, so one with many requests delays others little."""
+    """Run one at a time. Addresses take turns, so one with many requests delays others little.
+
+    Urgent requests come first, and interrupt another that runs for a second more.
+    """
 
     def __init__(self) -> None:
         self._taken = False
-        #: By address, the next address first; each address's requests in order of arrival.
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._urgent: _Queue = {}
+        self._waiting: _Queue = {}
+        #: Ends the turn of a request that is not urgent.
+        self._limit: asyncio.Timeout | None = None
 
     @asynccontextmanager
-    async def turn(self, address: str, seconds: float) -> AsyncIterator[None]:
+    async def turn(
+        self, address: str, seconds: float, *, urgent: bool = False
+    ) -> AsyncIterator[None]:
         """Wait for a turn, and keep it until the end of the block.
 
-        Raises TimeoutError if the turn does not come within `seconds`.
+        Raises TimeoutError if the turn does not come within `seconds`, and RequestError if an
+        urgent request interrupts it.
         """
         async with asyncio.timeout(seconds):
-            await self._wait(address)
+            await self._wait(address, urgent=urgent)
         try:
-            yield
+            async with self._kept(urgent=urgent):
+                yield
         finally:
             self._call_next()
 
-    async def _wait(self, address: str) -> None:
+    @asynccontextmanager
+    async def _kept(self, *, urgent: bool) -> AsyncIterator[None]:
+        """Keep a turn until the end of the block, or until an urgent request ends it."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                if not urgent:
+                    self._limit = limit
+                    if self._urgent:
+                        self._hurry()
+                yield
+        except TimeoutError:
+            if limit.expired():
+                raise RequestError(503, INTERRUPTED) from None
+            raise
+        finally:
+            self._limit = None
+
+    async def _wait(self, address: str, *, urgent: bool) -> None:
         if not self._taken:
             self._taken = True
             return
         called = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(address, deque()).append(called)
+        queue = self._urgent if urgent else self._waiting
+        queue.setdefault(address, deque()).append(called)
+        if urgent:
+            self._hurry()
         try:
             await called
         except asyncio.CancelledError:
@@ -70,14 +108,19 @@ class Turns:
                 self._call_next()  # its turn came at the same moment
             raise
 
+    def _hurry(self) -> None:
+        """Let whoever has the turn and is not urgent have it for a second more."""
+        if self._limit is not None and self._limit.when() is None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + SECONDS_LEFT)
+
     def _call_next(self) -> None:
         self._taken = False
-        while self._waiting and not self._taken:
-            address = next(iter(self._waiting))
-            waiting = self._waiting.pop(address)
+        while not self._taken and (queue := self._urgent or self._waiting):
+            address = next(iter(queue))
+            waiting = queue.pop(address)
             called = waiting.popleft()
             if waiting:
-                self._waiting[address] = waiting  # behind all other addresses
+                queue[address] = waiting  # behind all other addresses
             if not called.done():
                 called.set_result(None)
                 self._taken = True

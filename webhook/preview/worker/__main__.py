@@ -26,6 +26,10 @@ _OBJECT = (
     b'{"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration",'
     b' "metadata": {"name": "default"}, "spec": {"fabrics": []}}'
 )
+#: The same, wrong in several ways.
+_WRONG = _OBJECT.replace(
+    b"[]", b'[{"name": 1, "hcass": [], "rateGbps": "a", "mode": "b", "env": []}, {"name": "c"}]'
+)
 
 
 def rehearse() -> None:
@@ -36,6 +40,8 @@ def rehearse() -> None:
     operations = Operations()
     for is_object, body in ((True, _OBJECT), (False, EXAMPLE.read_bytes())):
         operations.answer({"operation": "configure", "object": is_object}, body)
+    for body in (_OBJECT, _WRONG):
+        operations.answer({"operation": "validate", "uid": "a", "about": {}}, body)
     asked = {"operation": "preview", "namespace": "a", "labels": {}, "enable": True, "most": 1}
     asked["example"] = True
     for one in SERVED:

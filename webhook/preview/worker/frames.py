@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 #: All operations; `webhook.preview.worker.operations` implements them.
-Operation = Literal["configure", "preview"]
+Operation = Literal["configure", "preview", "validate"]
 Head = Mapping[str, Any]
 
 _LENGTHS = struct.Struct(">II")

@@ -3,6 +3,7 @@
     configure   the body is a fabrics file, or an object in JSON → its hash
     preview     the body is documents, YAML or JSON              → the report in the requested
                                                                    format
+    validate    the body is a FabricConfiguration in JSON        → the AdmissionReview about it
 
 An answer has the status of the HTTP answer that the server makes of it: 200 and a body; 400 or
 413 and a message to the caller; 500 and, for the log, where the defect is.
@@ -14,10 +15,12 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
+from webhook.admission.configuration_answer import configuration_answer
 from webhook.config.load import parse_fabrics, parse_object
 from webhook.defect import defect
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
+from webhook.preview.configuration_faults import configuration_faults
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
 from webhook.preview.formats.display import Display, Shown
@@ -32,6 +35,12 @@ TOO_MUCH_MEMORY = (
     f"the preview needs more than the {ADDRESS_SPACE >> 20} MiB of memory that it may use: send "
     f"fewer or smaller documents at a time; {_CLI}"
 )
+#: By operation.
+_TOO_MUCH: dict[Operation, str] = {
+    "configure": TOO_MUCH_MEMORY,
+    "preview": TOO_MUCH_MEMORY,
+    "validate": f"the check needs more than the {ADDRESS_SPACE >> 20} MiB of memory it may use",
+}
 TOO_LARGE = (
     f"the answer is larger than {ANSWER_BYTES >> 20} MiB: "
     f"send fewer or smaller documents at a time; {_CLI}"
@@ -55,6 +64,7 @@ class Operations:
         self._named: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
             "preview": self._preview,
+            "validate": self._validate,
         }
 
     def answer(self, head: Head, body: bytes) -> Reply:
@@ -67,7 +77,7 @@ class Operations:
             pass  # the objects that fill the memory are freed with the exception, after this clause
         except Exception as error:  # noqa: BLE001 -- reported; the next request may succeed
             return Reply({"status": 500, **defect(error)})
-        return _refused(413, TOO_MUCH_MEMORY)
+        return _refused(413, _TOO_MUCH[head["operation"]])
 
     def _configure(self, head: Head, body: bytes) -> Reply:
         text = body.decode()
@@ -77,6 +87,14 @@ class Operations:
             loaded = parse_fabrics(text, "fabrics")
         self._fabrics = loaded.fabrics
         return Reply({"status": 200, "config": self._fabrics.config_hash})
+
+    def _validate(self, head: Head, body: bytes) -> Reply:
+        faults = configuration_faults(json.loads(body))
+        answer = configuration_answer(head["uid"], head["about"], faults)
+        errors = len(faults.errors) + faults.more_errors
+        warnings = len(faults.warnings) + faults.more_warnings
+        known = {"status": 200, "errors": errors, "warnings": warnings}
+        return Reply(known, json.dumps(answer).encode())
 
     def _preview(self, head: Head, body: bytes) -> Reply:
         assert self._fabrics is not None

@@ -9,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.app.client import JSON, Answer, Lines, call
 from webhook.app.http.asgi import BODY_LIMIT
-from webhook.app.http.mutate import DEPTH, NOT_CONFIGURED, OBJECTS, SMALL, VALUES, Mutate
+from webhook.app.http.mutate import NOT_CONFIGURED, Mutate
+from webhook.app.http.review_body import DEPTH, OBJECTS, SMALL, VALUES
 from webhook.app.observe.metrics import Metrics
 from webhook.app.state import Snapshot, State
 from webhook.decision.outcome import Decision, PatchOp, Reason
@@ -249,8 +250,6 @@ LENGTH = (b"content-length", b"%d" % len(_body()))
     ("method", "path", "headers", "status"),
     [
         ("GET", "/mutate", [], 405),
-        ("POST", "/", [JSON], 404),
-        ("POST", "/mutate/", [JSON], 404),
         ("POST", "/mutate", [(b"content-type", b"application/x-www-form-urlencoded")], 415),
         ("POST", "/mutate", [(b"content-type", b"application/vnd.kubernetes.protobuf")], 415),
         ("POST", "/mutate", [JSON, (b"content-encoding", b"gzip")], 415),

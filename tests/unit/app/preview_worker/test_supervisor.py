@@ -58,6 +58,14 @@ while request := read_frame(requests.read, 1 << 30):
 """
 
 
+def _job(program: str = "") -> Job:
+    return Job("preview", {}, program.encode(), "cake", "bake a smaller one")
+
+
+def _said(template: str, seconds: float = 0.0) -> str:
+    return _job().said(template, seconds)
+
+
 class Bench:
     """A worker, with its metrics and log."""
 
@@ -68,8 +76,7 @@ class Bench:
 
     async def ask(self, program: str, snapshot: Snapshot | None = None) -> bytes:
         """Have the child run a program, and return the body of the answer."""
-        job = Job("preview", {}, program.encode())
-        answer = await self.worker.ask(job, snapshot or _snapshot())
+        answer = await self.worker.ask(_job(program), snapshot or _snapshot())
         return b"".join(answer.pieces)
 
     async def refused(self, program: str) -> tuple[int, str]:
@@ -185,7 +192,7 @@ def test_a_crash_costs_one_request(
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
-        assert await bench.refused(program) == (503, supervisor.CRASHED)
+        assert await bench.refused(program) == (503, _said(supervisor.CRASHED))
         line = await bench.ended()
         assert (line["level"], line["reason"], line["pid"]) == ("warning", "crash", int(before))
         assert how.items() <= line.items()
@@ -237,7 +244,7 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
     """What is not an answer, or is larger than allowed, is not accepted as one."""
 
     async def test(bench: Bench) -> None:
-        assert await bench.refused(program) == (503, supervisor.CRASHED)
+        assert await bench.refused(program) == (503, _said(supervisor.CRASHED))
         assert (await bench.ended())["reason"] == "malformed"
 
     run(test)
@@ -249,7 +256,7 @@ def test_who_takes_too_long_is_ended(run: Callable[[Test], None]) -> None:
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
         bench.worker._seconds = 0.05
-        assert await bench.refused("time.sleep(1000)") == (504, supervisor.TOO_LONG.format(0.05))
+        assert await bench.refused("time.sleep(1000)") == (504, _said(supervisor.TOO_LONG, 0.05))
         bench.worker._seconds = 120.0
         line = await bench.ended()
         assert (line["reason"], line["signal"], line["pid"]) == ("timeout", "SIGKILL", int(before))
@@ -293,6 +300,47 @@ def test_stopping_ends_the_child_and_who_waits(run: Callable[[Test], None]) -> N
     run(test)
 
 
+def test_a_child_that_starts_is_not_wasted(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If whoever asked leaves meanwhile, the next request gets the same child."""
+    slow = PROGRAM.replace('say({"status": 200})\n', 'time.sleep(0.2)\nsay({"status": 200})\n', 1)
+    monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", slow))
+
+    async def test(bench: Bench) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await bench.ask(PID)
+        starting = bench.worker._child
+        assert starting is not None
+        assert await bench.ask(PID) == b"%d" % starting.pid
+        assert bench.ends("client") == 0
+
+    run(test)
+
+
+def test_a_request_may_need_no_configuration(run: Callable[[Test], None]) -> None:
+    """A validation does not depend on the fabrics in use."""
+
+    async def test(bench: Bench) -> None:
+        program = 'say({"status": 200}, b"%d" % len(configured))'
+        answer = await bench.worker.ask(_job(program))
+        assert b"".join(answer.pieces) == b"0"
+
+    run(test)
+
+
+def test_a_pause_has_a_limit(run: Callable[[Test], None]) -> None:
+    """A request that somebody waits for does not wait for a pause of any length."""
+
+    async def test(bench: Bench) -> None:
+        bench.worker._not_before = asyncio.get_running_loop().time() + 1000
+        answer = await bench.worker.ask(_job(PID), patience=0.01)
+        assert answer.status == 200
+
+    run(test)
+
+
 def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
     """A request that waits between restarts after crashes is answered at once, too."""
 
@@ -322,7 +370,7 @@ def test_what_does_not_start_is_paced(
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)"))
         for number in range(3):
-            assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
+            assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
             assert len(paused) == number + 1
         assert (await bench.ended())["exit"] == 3
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
@@ -340,7 +388,7 @@ def test_what_cannot_be_started_is_told(
 
     async def test(bench: Bench) -> None:
         monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
-        assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
+        assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
 
     run(test)
 
@@ -354,7 +402,7 @@ def test_who_starts_too_slowly_is_ended(
         bench.worker._seconds = 0.01
         hangs = "import time; time.sleep(1000)"
         monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", hangs))
-        assert await bench.refused(PID) == (503, supervisor.NOT_STARTED)
+        assert await bench.refused(PID) == (503, _said(supervisor.NOT_STARTED))
         assert (await bench.ended())["reason"] == "timeout"
 
     run(test)
@@ -430,7 +478,8 @@ def test_the_real_child_makes_the_same_hash(
                 "format": "json",
             }
             body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"
-            answer = await bench.worker.ask(Job("preview", parameters, body), snapshot)
+            job = Job("preview", parameters, body, "preview", "")
+            answer = await bench.worker.ask(job, snapshot)
             assert answer.status == 200
             assert snapshot.fabrics.config_hash.encode() in b"".join(answer.pieces)
 

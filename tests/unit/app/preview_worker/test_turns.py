@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from webhook.app.preview_worker import turns as turns_module
 from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
 
@@ -103,3 +104,82 @@ def test_who_leaves_just_when_called_passes_the_turn_on() -> None:
         assert leaving.cancelled()
 
     asyncio.run(leave())
+
+
+async def _mixed(*waiting: str) -> list[str]:
+    """Let these wait behind one that has the turn, capitals as urgent; return the order."""
+    turns, called = Turns(), []
+
+    async def wait(name: str) -> None:
+        async with turns.turn(name[0], 60, urgent=name.isupper()):
+            called.append(name)
+
+    async with asyncio.TaskGroup() as tasks, turns.turn("first", 60, urgent=True):
+        for name in waiting:
+            tasks.create_task(wait(name))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert called == []
+    return called
+
+
+def test_urgent_requests_come_first() -> None:
+    """Among them, too, addresses take turns."""
+    assert asyncio.run(_mixed("a", "b", "XY", "X", "Z", "c")) == ["XY", "Z", "X", "a", "b", "c"]
+
+
+def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has the turn keeps it for a moment more; the next one that waits is not ended."""
+    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+
+    async def interrupted() -> None:
+        turns = Turns()
+        began = asyncio.Event()
+
+        async def endless() -> None:
+            async with turns.turn("a", 60):
+                began.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(endless())
+        await began.wait()
+        async with turns.turn("b", 60, urgent=True):
+            assert task.done()
+        with pytest.raises(RequestError) as error:
+            await task
+        assert (error.value.status, str(error.value)) == (503, turns_module.INTERRUPTED)
+
+    asyncio.run(interrupted())
+
+
+def test_only_who_is_not_urgent_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Urgent ones wait for each other, and a request that is done in time is not interrupted."""
+    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+
+    async def undisturbed() -> list[str]:
+        turns, done = Turns(), []
+
+        async def work(name: str, seconds: float, *, urgent: bool) -> None:
+            async with turns.turn(name, 60, urgent=urgent):
+                await asyncio.sleep(seconds)
+                done.append(name)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(work("quick", 0.0, urgent=False))
+            await asyncio.sleep(0)
+            tasks.create_task(work("first", 0.1, urgent=True))
+            tasks.create_task(work("second", 0.0, urgent=True))
+        return done
+
+    assert asyncio.run(undisturbed()) == ["quick", "first", "second"]
+
+
+def test_a_timeout_of_the_work_is_its_own() -> None:
+    """A TimeoutError in the block is not taken for an interruption."""
+
+    async def late() -> None:
+        async with Turns().turn("a", 60):
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(late())

@@ -158,3 +158,33 @@ def test_the_hash_is_that_of_the_last_configuration() -> None:
     broken = there.answer({"operation": "configure"}, b"fabrics: 7")
 
     assert (len(first), first != other.head["config"], broken.head["status"]) == (12, True, 500)
+
+
+def test_a_validation_answers_with_a_review() -> None:
+    """The head counts errors and warnings; the fabrics in use do not matter."""
+    about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    item = {
+        "apiVersion": "rdma.lab/v1alpha1",
+        "kind": "FabricConfiguration",
+        "metadata": {"name": "default"},
+        "spec": {"fabrics": [{"name": "ib", "hcass": []}]},
+    }
+    head = {"operation": "validate", "uid": "u", "about": about}
+    answer = Operations().answer(head, json.dumps(item).encode())
+    response = json.loads(answer.body)["response"]
+    causes = response["status"]["details"]["causes"]
+
+    assert (answer.head["status"], response["uid"], response["allowed"]) == (200, "u", False)
+    assert answer.head["errors"] == len(causes)
+    assert answer.head["warnings"] == 0
+    assert "spec.fabrics[0].hcass" in {one["field"] for one in causes}
+
+
+def test_a_validation_without_memory_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message speaks of a check, not of a preview."""
+    monkeypatch.setattr(operations, "configuration_faults", _raiser(MemoryError()))
+    head = {"operation": "validate", "uid": "u", "about": {}}
+    answer = Operations().answer(head, b"{}")
+
+    assert answer.head["status"] == 413
+    assert answer.head["sentence"].startswith("the check needs more than the ")

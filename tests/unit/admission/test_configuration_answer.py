@@ -1,0 +1,117 @@
+"""Tests of the answer about the object that configures a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.admission.configuration_answer import MOST_ERRORS, Faults, configuration_answer
+from webhook.admission.respond import WARNINGS_IN_ALL
+from webhook.pipeline.admission_warnings import LONGEST
+
+ABOUT = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+ALL = "`rdma-webhook check-config FILE` lists all of them"
+
+
+def response(**faults: Any) -> dict[str, Any]:
+    """Return the response for these faults."""
+    answer = configuration_answer("u", ABOUT, Faults(**faults))
+    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    assert answer["response"]["uid"] == "u"
+    return answer["response"]  # type: ignore[no-any-return]
+
+
+def test_without_faults_it_is_allowed() -> None:
+    """There is nothing to say."""
+    assert response() == {"uid": "u", "allowed": True}
+
+
+def test_errors_reject_it_with_paths_and_remedies() -> None:
+    """A Status of reason Invalid, whose causes kubectl shows, and others its message."""
+    said = response(errors=[("spec.a", "is wrong"), ("spec.b", "is worse: write c")])
+    assert said == {
+        "uid": "u",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 422,
+            "reason": "Invalid",
+            "message": "spec.a: is wrong\nspec.b: is worse: write c",
+            "details": {
+                **ABOUT,
+                "causes": [
+                    {"reason": "FieldValueInvalid", "field": "spec.a", "message": "is wrong"},
+                    {
+                        "reason": "FieldValueInvalid",
+                        "field": "spec.b",
+                        "message": "is worse: write c",
+                    },
+                ],
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("errors", "more", "left"),
+    [
+        (MOST_ERRORS, 0, ""),
+        (MOST_ERRORS, 1, "and 1 more error"),
+        (MOST_ERRORS + 1, 0, "and 1 more error"),
+        (MOST_ERRORS + 2, 1000, "and 1,002 more errors"),
+    ],
+    ids=["all", "one that is not here", "one that has no room", "both"],
+)
+def test_many_errors_are_counted(errors: int, more: int, left: str) -> None:
+    """A screen has room for the first ones; the last line says how to see the others."""
+    found = [(f"spec.a[{number}]", "is wrong") for number in range(errors)]
+    status = response(errors=found, more_errors=more)["status"]
+    lines = status["message"].splitlines()
+    assert lines[0] == "spec.a[0]: is wrong"
+    assert lines[MOST_ERRORS:] == ([f"{left}: {ALL}"] if left else [])
+    assert len(status["details"]["causes"]) == len(lines)
+
+
+def test_warnings_come_with_and_without_errors() -> None:
+    """They do not reject the object."""
+    warnings = [("spec.a", "b")]
+    assert response(warnings=warnings)["allowed"] is True
+    assert response(warnings=warnings)["warnings"] == ["spec.a: b"]
+    assert response(errors=[("a", "b")], warnings=warnings)["warnings"] == ["spec.a: b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "again"),
+    [
+        ("spec.fabrics[0].hcas", "spec.fabrics[0].hcas: ... "),
+        (f"spec.{'a' * 55}", f"spec.{'a' * 55}: ... "),
+        (f"spec.{'a' * 56}", f"spec.{'a' * 52}...: ... "),
+    ],
+    ids=["short", "just short", "long"],
+)
+def test_a_long_warning_is_wrapped(path: str, again: str) -> None:
+    """Each line is ASCII of at most 120 characters, and has the path; no word is lost."""
+    sentence = " ".join([*(f"mlx5_{number}-and-more" for number in range(18)), "e\u0301 \x1b"])
+    lines = response(warnings=[(path, sentence), (path.replace("a", "b"), sentence)])["warnings"]
+    assert len(set(lines)) == len(lines) >= 6
+    assert all(len(line) <= LONGEST and line.isascii() and line.isprintable() for line in lines)
+    first, *rest = lines[: len(lines) // 2]
+    assert all(line.startswith(again) for line in rest)
+    whole = " ".join([first, *(line.removeprefix(again) for line in rest)])
+    assert whole == f"{path}: {sentence[:-3]}? ?"
+
+
+def test_the_api_server_truncates_no_warning() -> None:
+    """All together are below its limit, and the last one says that there are more."""
+    many = [(f"spec.a[{number}]", "x" * 90) for number in range(60)]
+    lines = response(warnings=many)["warnings"]
+    assert lines[-1] == f"and more warnings: {ALL}"
+    assert lines[0] == f"spec.a[0]: {'x' * 90}"
+    assert WARNINGS_IN_ALL - 120 < sum(map(len, lines)) <= WARNINGS_IN_ALL
+
+
+def test_warnings_that_are_not_here_are_said() -> None:
+    """The rules report a hundred findings at most."""
+    lines = response(warnings=[("spec.a", "b")], more_warnings=3)["warnings"]
+    assert lines == ["spec.a: b", f"and more warnings: {ALL}"]

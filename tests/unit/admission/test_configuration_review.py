@@ -1,0 +1,107 @@
+"""Tests of reading reviews about the object that configures a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.admission.configuration_review import read_configuration_review
+from webhook.errors import ReviewError
+
+GROUP, KIND = "rdma.lab", "FabricConfiguration"
+SPEC: dict[str, Any] = {"fabrics": [{"name": "ib", "rateGbps": 100}]}
+
+
+def item(spec: Any = SPEC, **metadata: Any) -> dict[str, Any]:
+    """Return an object."""
+    return {"kind": KIND, "metadata": {"name": "default", **metadata}, "spec": spec}
+
+
+def review(**request: Any) -> dict[str, Any]:
+    """Return the review of an object's creation, with changes."""
+    asked = {
+        "uid": "u",
+        "kind": {"group": GROUP, "version": "v1alpha1", "kind": KIND},
+        "operation": "CREATE",
+        "name": "default",
+        "object": item(),
+        **request,
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+
+
+def test_a_creation_is_checked() -> None:
+    """The object is passed on as it is."""
+    read = read_configuration_review(review(dryRun=True), GROUP, KIND)
+    assert read == ("u", "default", "CREATE", True, "", "", item())
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (
+            {"operation": "DELETE", "object": None},
+            "operation is 'DELETE', and only CREATE and UPDATE",
+        ),
+        ({"operation": None}, "operation is None, and"),
+        ({"kind": {"group": "", "kind": "Pod"}}, "kind is 'Pod', and only FabricConfiguration of"),
+        ({"kind": {"group": "other", "kind": KIND}}, "and only FabricConfiguration of rdma.lab is"),
+        ({"kind": None}, "kind is None, and"),
+        ({"subResource": "status"}, "subResource is 'status', and only the object itself is"),
+        ({"object": None}, "object is null, so there is nothing to check"),
+    ],
+    ids=["deletion", "no operation", "pod", "group", "no kind", "status", "no object"],
+)
+def test_what_is_not_ours_is_said(request_: dict[str, Any], said: str) -> None:
+    """The API server calls for other requests only if somebody changed the registration."""
+    read = read_configuration_review(review(**request_), GROUP, KIND)
+    assert said in read.ignored
+    assert read.ignored.startswith("request.")
+    assert read.settled == ""
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "why"),
+    [
+        (item(), item(), "the spec is unchanged"),
+        (item(labels={"a": "b"}), item(), "the spec is unchanged"),
+        (item({"b": 1, "a": {}}), item({"a": {}, "b": 1}), "the spec is unchanged"),
+        (item(None), {"metadata": {}}, "the spec is unchanged"),
+        (
+            item({"a": 1}, deletionTimestamp="2026-01-01T00:00:00Z"),
+            item(),
+            "the object is being deleted",
+        ),
+        (item({"a": 1}), item({"a": 2}), ""),
+        (item({"a": 1}), item({"a": True}), ""),
+        (item({"a": [1, 2]}), item({"a": [2, 1]}), ""),
+        (item(), None, ""),
+    ],
+    ids=[
+        *("same", "label", "order of fields", "no spec", "being deleted"),
+        *("value", "type", "order of items", "no old one"),
+    ],
+)
+def test_what_has_not_changed_need_not_be_right(
+    new: dict[str, Any], old: dict[str, Any] | None, why: str
+) -> None:
+    """An invalid object can lose its finalizers, and get a label."""
+    asked = review(operation="UPDATE", object=new, oldObject=old)
+    assert read_configuration_review(asked, GROUP, KIND).settled == why
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "the body is a list: it must be an AdmissionReview"),
+        (review(uid=""), "request.uid is"),
+        (review(object=[]), "request.object is a list: it must be a FabricConfiguration"),
+        (review(oldObject="x"), "request.oldObject is a string: it must be a FabricConfiguration"),
+    ],
+    ids=["no review", "no uid", "object", "old object"],
+)
+def test_a_malformed_review_is_refused(document: Any, said: str) -> None:
+    """The message names the place, without the value."""
+    with pytest.raises(ReviewError, match=said):
+        read_configuration_review(document, GROUP, KIND)
