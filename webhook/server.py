@@ -52,6 +52,7 @@ from webhook.app.sources.claim_templates import ClaimTemplates
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
 from webhook.app.sources.configuration import Configuration, configuration_source
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.sources.guard import guard_of
 from webhook.app.state import State
 from webhook.app.writes.owners import tell_owner_by
 from webhook.app.writes.pod_events import tell_broken_by
@@ -136,6 +137,7 @@ class WebhookServer:
             self._configuration,
             certificate,
             *facts,
+            *guard_of(options, self.state, os.environ),
         )
         self._worker = Worker(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()

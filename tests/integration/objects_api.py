@@ -44,7 +44,9 @@ class ApiServer:
 
     def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
         """Answer as an API server does, with an object or a Status."""
-        path = path.partition("?")[0]
+        path, _, query = path.partition("?")
+        if "dryRun=All" in query:  # a replica tries its guard
+            return 403, b'{"kind": "Status", "reason": "Forbidden", "message": "guarded"}'
         if method == "POST" and not self.objects.create(path, body):
             return 409, b'{"kind": "Status", "reason": "AlreadyExists", "message": "it exists"}'
         if method == "PUT" and not self.objects.replace(path, body):

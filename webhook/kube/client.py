@@ -27,6 +27,8 @@ from webhook.kube.credentials import official_client
 
 #: An object as the API server returns it, in JSON's types.
 Object = dict[str, Any]
+#: What is sent: an object, the operations of a JSON patch, or nothing.
+Body = Object | list[Object] | None
 
 #: The owner of the fields that are applied.
 FIELD_MANAGER = "rdma-webhook"
@@ -84,7 +86,7 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Object | None = None,
+        body: Body = None,
         content_type: str = "",
         query: list[tuple[str, str]] | None = None,
     ) -> tuple[int, Object]:
@@ -102,7 +104,7 @@ class Client:
         self,
         method: str,
         path: str,
-        body: Object | None = None,
+        body: Body = None,
         content_type: str = "",
         *,
         query: list[tuple[str, str]] | None = None,

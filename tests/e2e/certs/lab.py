@@ -5,7 +5,6 @@ The processes are the endpoints of its Service, and its ServiceAccount has only 
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Sequence
 from copy import deepcopy
@@ -35,6 +34,7 @@ FLAGS = (
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PATH = f"{_ADMISSION}/mutatingwebhookconfigurations/{CONFIGURATION}"
 _VALIDATING = f"{_ADMISSION}/validatingwebhookconfigurations/{NAME}"
+PATHS = (_PATH, _VALIDATING)
 _SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
 _PODS = f"/api/v1/namespaces/{NAME}-lab/pods"
 
@@ -57,9 +57,8 @@ class Lab:
         return self._bundle(_VALIDATING)
 
     def _bundle(self, path: str) -> str:
-        found = self._api.read(path)
-        assert found is not None
-        return str(found["webhooks"][0]["clientConfig"].get("caBundle", ""))
+        client = self._read(path)["webhooks"][0]["clientConfig"]
+        return str(client.get("caBundle", ""))
 
     @property
     def secret(self) -> Document:
@@ -77,9 +76,8 @@ class Lab:
 
     def trust(self, pem: bytes | None) -> None:
         """Replace `caBundle` in both configurations; None removes it."""
-        for path in (_PATH, _VALIDATING):
-            found = self._api.read(path)
-            assert found is not None
+        for path in PATHS:
+            found = self._read(path)
             client = found["webhooks"][0]["clientConfig"]
             client.pop("caBundle", None)
             if pem is not None:
@@ -122,8 +120,15 @@ class Lab:
 
     def published(self) -> Document:
         """Return the configuration with the owners of its fields."""
-        shown = ("get", "mutatingwebhookconfigurations", CONFIGURATION, "-o", "json")
-        found: Document = json.loads(self.cluster.kubectl(*shown, "--show-managed-fields"))
+        return self._read(_PATH)
+
+    def validation(self) -> Document:
+        """Return the ValidatingWebhookConfiguration with the owners of its fields."""
+        return self._read(_VALIDATING)
+
+    def _read(self, path: str) -> Document:
+        found = self._api.read(path)
+        assert found is not None
         return found
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from certs.issue import issue_ca
 from tests.e2e.certs.conftest import Start
-from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
+from tests.e2e.certs.lab import PATHS, SERVER_NAME, Lab, all_ready
 from tests.waiting import until
+from webhook.kube.client import Client
+from webhook.kube.dry_changes import Tried, try_patches
 
 
 def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
@@ -41,6 +44,19 @@ def test_what_is_broken_is_healed(lab: Lab, start: Start) -> None:
         print(f"{what}: healed after {took:.1f} s, a pod patched {reached:.1f} s later")  # noqa: T201
         assert all(replica.ready()[0] == 200 for replica in replicas)
         assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)
+
+
+def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
+    """The policy does not match its name: dry runs say what it may change, and change nothing.
+
+    It has the shipped rights, and so it may change no other configuration.
+    """
+    lab.configure()
+    before = lab.published(), lab.validation()
+    api = Client(account)
+    assert [try_patches(api, path) for path in PATHS] == [Tried(allowed=True)] * 2
+    assert [try_patches(api, f"{path}-other") for path in PATHS] == [Tried(allowed=False)] * 2
+    assert (lab.published(), lab.validation()) == before
 
 
 def test_an_immutable_secret_is_told(lab: Lab, start: Start) -> None:

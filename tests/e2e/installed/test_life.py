@@ -23,6 +23,7 @@ from tests.cluster.install import (
     CONFIGURATION,
     DEPLOYMENT,
     NAME,
+    VALIDATION,
     Webhook,
     install,
     uninstall,
@@ -45,9 +46,8 @@ class Replica:
         self._webhook = webhook
         self.name = name
         self.address = str(self.object()["status"]["podIP"])
-        shown = webhook.kubectl("get", CONFIGURATION, "--output=json")
-        bundle = json.loads(shown)["webhooks"][0]["clientConfig"]["caBundle"]
-        self._trusted = ssl.create_default_context(cadata=b64decode(bundle).decode())
+        bundle = b64decode(_bundle(webhook, CONFIGURATION)).decode()
+        self._trusted = ssl.create_default_context(cadata=bundle)
 
     def object(self) -> Document:
         """Return its pod."""
@@ -171,6 +171,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
     pod = space.pod("issued", "nvidia.com/v100")
     with cert_manager(webhook.cluster):
         install(webhook.cluster, overlay="cert-manager")
+        until(lambda: _bundle(webhook, VALIDATION) == _bundle(webhook, CONFIGURATION))
         replicas = [Replica(webhook, name) for name in webhook.replicas()]
         before = [replica.serial() for replica in replicas]
         with creating(space, pod, tmp_path) as load:
@@ -192,6 +193,11 @@ def test_installing_again_works(webhook: Webhook, space: Space) -> None:
     assert again.image == webhook.image
     assert len(webhook.replicas()) == 2
     assert "rdma.lab/status" in space.proposed(pod)["metadata"]["annotations"]
+
+
+def _bundle(webhook: Webhook, configuration: str) -> str:
+    shown = json.loads(webhook.kubectl("get", configuration, "--output=json"))
+    return str(shown["webhooks"][0]["clientConfig"].get("caBundle", ""))
 
 
 def _renew(webhook: Webhook) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
 from tests.e2e.wire import JSON, Said, send
+from tests.waiting import until
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
@@ -65,6 +66,17 @@ def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
     bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "eA=="}
     said = thief.send("PATCH", path, [bundle], "application/json-patch+json")
     assert told not in said.refusal
+
+
+def test_replicas_prove_their_guard(thief: Thief) -> None:
+    """Each has tried as itself, by dry runs, and says so."""
+    webhook = thief.webhook
+    proven = "[+] guard: this account may change at most caBundle of "
+    for replica in webhook.replicas():
+        until(lambda one=replica: proven in webhook.ask(one, "/readyz"))  # type: ignore[misc]
+    guarded = webhook.counted("rdma_webhook_guarded", "kind")
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    assert guarded == dict.fromkeys(((kind,) for kind in kinds), len(webhook.replicas()))
 
 
 def _secret(name: str, **fields: object) -> Document:

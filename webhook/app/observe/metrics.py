@@ -118,6 +118,14 @@ class Metrics:
             "1 during a rotation of the CA, while the old and the new one are trusted; "
             "otherwise 0.",
         )
+        self.guarded = Gauge(
+            "rdma_webhook_guarded",
+            "1 if the webhook's account may change nothing of its webhook configuration but "
+            "caBundle, as it has tried itself; 0 if it may: the policy rdma-webhook-guard is "
+            "missing.",
+            ["kind"],
+            registry=self.registry,
+        )
         build = Gauge(
             "rdma_webhook_build_info",
             "Always 1; the labels have the versions of the webhook and of Python.",

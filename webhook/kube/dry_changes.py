@@ -1,0 +1,94 @@
+"""Try, by dry runs, whether this account may change a webhook configuration beyond `caBundle`.
+
+Nothing that can be read says it for certain: RBAC has no rights on fields, and whether a policy
+applies depends on its binding, its conditions and the account's name. A dry run goes through
+all of that, and stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, NamedTuple, Protocol
+
+from webhook.errors import ClusterError
+from webhook.kube.api_status import message_of
+
+#: With this parameter the API server stores nothing.
+DRY_RUN = [("dryRun", "All")]
+
+
+class Patch(NamedTuple):
+    """The body of a PATCH."""
+
+    content_type: str
+    body: Any
+
+
+#: Each changes the object whatever it is like, and each would be harmless: an annotation, and a
+#: call for one more kind, our own.
+PATCHES = (
+    Patch(
+        "application/merge-patch+json",
+        {"metadata": {"annotations": {"rdma.lab/guard": "this change must be rejected"}}},
+    ),
+    Patch(
+        "application/json-patch+json",
+        [
+            {
+                "op": "add",
+                "path": "/webhooks/0/rules/-",
+                "value": {
+                    "apiGroups": ["rdma.lab"],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE"],
+                    "resources": ["fabricconfigurations"],
+                },
+            }
+        ],
+    ),
+)
+
+
+class Sends(Protocol):
+    """An API server."""
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "",
+        query: list[tuple[str, str]] | None = None,
+    ) -> tuple[int, dict[str, Any]]:
+        """Return the status and the object of an answer; ClusterError if there is none."""
+
+
+class Tried(NamedTuple):
+    """What the API server said."""
+
+    #: Whether it would make one of the changes; None if that is not known.
+    allowed: bool | None
+    #: Why it is not known; "" if it is.
+    problem: str = ""
+
+
+def try_patches(api: Sends, path: str) -> Tried:
+    """Try to change the webhook configuration at a path; never raises, and changes nothing."""
+    unknown = ""
+    for status, message in _answers(api, path):
+        if status == HTTPStatus.OK:
+            return Tried(allowed=True)
+        if status != HTTPStatus.FORBIDDEN:
+            unknown = unknown or message
+    return Tried(None, unknown) if unknown else Tried(allowed=False)
+
+
+def _answers(api: Sends, path: str) -> Iterator[tuple[int, str]]:
+    for patch in PATCHES:
+        try:
+            status, answer = api.send("PATCH", path, patch.body, patch.content_type, DRY_RUN)
+        except ClusterError as error:
+            yield 0, str(error)
+        else:
+            yield status, f"the API server answered {status}: {message_of(answer)}"
