@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,6 +27,23 @@ class Api(Protocol):
 
         False if the object's uid or resourceVersion is no longer that of `body`.
         """
+
+
+class Watch(Protocol):
+    """Tells of changes of an installation's objects, so that they need not be read all the time."""
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """Begin; `changed` is called, in any thread, after each change.
+
+        Also each time when the watch is current again.
+        """
+
+    def stop(self) -> None:
+        """Stop; does not wait for that."""
+
+    @property
+    def current(self) -> bool:
+        """Whether a change would be told now; otherwise one may have been missed."""
 
 
 #: The API group of webhook configurations.

@@ -17,7 +17,7 @@ from certs.clock import Clock, SeenSince
 from certs.installation import Api, Installation
 from certs.leaf import ServedLeaf
 from certs.lifetimes import Lifetimes
-from certs.rotation import View, adopt, drain_key, new_ca, step
+from certs.rotation import View, adopt, drain_key, new_ca, step, step_near
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
@@ -53,6 +53,14 @@ class Keeper:
         self.failure = ""
         #: What was done, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
+
+    @property
+    def due(self) -> bool:
+        """Whether a round has something to do although no object has changed."""
+        known = self.authorities
+        if known is None or step_near(known, self._clock.now()):
+            return True
+        return self.served.due(known.current)
 
     def round(self) -> None:
         """Do whatever is missing; CertificateError or ApiError if that is impossible.

@@ -36,6 +36,12 @@ class ServedLeaf:
         self._serving.use(leaf)
         self.issuer, self.leaf = ca, leaf
 
+    def due(self, current: KeyPair) -> bool:
+        """Return whether the leaf is to be replaced: for its age, or since another CA issues."""
+        if self.leaf is None or self.issuer != current:
+            return True
+        return renewal_due(self.leaf, self._clock.now())
+
     def renew(self) -> None:
         """Replace a leaf that is due with one from the same CA; needs no API server."""
         now = self._clock.now()

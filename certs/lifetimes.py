@@ -19,7 +19,8 @@ class Lifetimes:
     leaf: timedelta = timedelta(hours=24)
     #: Until every API server uses a `caBundle` that one of them returns, which cannot be observed.
     propagation: timedelta = timedelta(minutes=2)
-    #: Between two reads of the Secret and of `caBundle`.
+    #: Between two reads of the Secret and of `caBundle`, while they are not watched, and while a
+    #: rotation waits for something.
     round: timedelta = timedelta(seconds=5)
     #: Until an idle connection of the API server is closed.
     idle: timedelta = IDLE
@@ -28,6 +29,15 @@ class Lifetimes:
     def drain(self) -> timedelta:
         """Until every replica that reads the Secret, and every connection, has left an old CA."""
         return self.propagation + 3 * self.round + self.idle
+
+    @property
+    def resync(self) -> timedelta:
+        """Between two reads while the objects are watched and nothing changes.
+
+        In case that a watch lost a change. Far below a drain: a replica that missed the beginning
+        of a revocation still has the time to follow it.
+        """
+        return self.drain / 2
 
     @property
     def problem(self) -> str:

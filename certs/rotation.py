@@ -60,6 +60,17 @@ def step(authorities: Authorities, view: View) -> Authorities:
     return replace(authorities, requested=None)  # a rotation is already under way
 
 
+def step_near(authorities: Authorities, now: datetime) -> bool:
+    """Return whether a step is due, or may be within minutes, without a change of any object.
+
+    Between the beginning of a drain and the end of its last leaf, nothing happens for a day.
+    """
+    retire_after = authorities.retire_after
+    ending = bool(authorities.previous) and (retire_after is None or now >= retire_after)
+    moving = authorities.next is not None or authorities.requested is not None or ending
+    return moving or renewal_due(authorities.current, now)
+
+
 def drain_key(authorities: Authorities) -> str:
     """Return the key by which a drain is timed: if another CA joins, the drain starts again."""
     certificates = (authorities.current.certificate, *authorities.previous)

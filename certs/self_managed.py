@@ -1,7 +1,14 @@
 """Certificates that a replica in a cluster maintains by itself.
 
 The CA is in a Secret, shared by all replicas; each replica has its own leaf, in memory only.
-A thread does one round after another (`certs.keeper`) and publishes the status.
+A thread does one round after another (`certs.keeper`) and publishes the status. A round reads all
+objects; while they are watched, there is one only if
+
+    an object has changed      within a second
+    time has come              to renew the leaf or the CA, or for the next step of a rotation
+    the last one failed        after a growing pause
+    the watch was interrupted  until it is current again, and then once
+    nothing happened           every two minutes, in case that a change was lost
 """
 
 from __future__ import annotations
@@ -10,12 +17,12 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from certs.backoff import delays
 from certs.certs_error import CertsError
 from certs.clock import Clock
-from certs.installation import Api, Installation
+from certs.installation import Api, Installation, Watch
 from certs.issue import expiry
 from certs.keeper import Keeper
 from certs.lifetimes import Lifetimes
@@ -40,6 +47,10 @@ class Status:
     defect: Exception | None = field(default=None, compare=False)
 
 
+#: Seconds between a change and the round that reads it, at least and at most.
+AFTER_CHANGE = (0.2, 0.8)
+
+
 class SelfManaged:
     """Keeps a serving context supplied with certificates that the API server trusts."""
 
@@ -50,26 +61,46 @@ class SelfManaged:
         connect: Callable[[], Api],
         lifetimes: Lifetimes | None = None,
         clock: Clock | None = None,
+        *,
+        watch: Watch | None = None,
     ) -> None:
-        """Prepare only: nothing is done before `start`, not even `connect`, which may be slow."""
+        """Prepare only: nothing is done before `start`, not even `connect`, which may be slow.
+
+        Without `watch`, the objects are read in every round.
+        """
         self.installation = installation
         self.lifetimes = lifetimes or Lifetimes()
         self._serving = serving
         self._connect = connect
         self._clock = clock or Clock()
         self._keeper: Keeper | None = None
+        self._watch = watch
+        #: When the objects are read again, by the monotonic clock, whatever happens.
+        self._resync = 0.0
+        #: Set by the watch.
+        self.changed = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
         #: Replaced as a whole, so any thread may read it.
         self.status = Status(problem="not tried yet")
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread, and the watch."""
         self._thread.start()
+        if self._watch is not None:
+            self._watch.start(self.changed.set)
 
     def stop(self) -> None:
         """Stop after the current round; does not wait for that."""
         self._stop.set()
+        self.changed.set()
+        if self._watch is not None:
+            self._watch.stop()
+
+    @property
+    def watched(self) -> bool:
+        """Whether the objects are watched now, and not read in every round."""
+        return self._watch is not None and self._watch.current
 
     def round(self) -> bool:
         """Do one round, and return whether it was completed; never raises."""
@@ -95,12 +126,33 @@ class SelfManaged:
     def _run(self) -> None:
         failed = delays()
         while not self._stop.is_set():
-            if self.round():
+            if not self.due:
+                self._pause(_some(self.lifetimes.round))
+            elif self.attempt():
                 failed = delays()
-                seconds = self.lifetimes.round.total_seconds()
-                self._stop.wait(seconds * random.uniform(0.8, 1.0))  # noqa: S311 -- no secret
+                self._pause(_some(self.lifetimes.round))
             else:
-                self._stop.wait(next(failed))
+                self._pause(next(failed))
+
+    @property
+    def due(self) -> bool:
+        """Whether the next round is to be done now."""
+        if self.changed.is_set() or not self.watched or self._keeper is None:
+            return True
+        return self._clock.monotonic() >= self._resync or self._keeper.due
+
+    def attempt(self) -> bool:
+        """Do one round, and return whether it was completed; it is `due` again if it was not."""
+        self.changed.clear()  # first: a change during the round is for the next one
+        done = self.round()
+        later = self._clock.monotonic() + _some(self.lifetimes.resync)
+        self._resync = later if done else 0.0
+        return done
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, but after a change only so long that replicas do not write at the same moment."""
+        if self.changed.wait(seconds):
+            self._stop.wait(random.uniform(*AFTER_CHANGE))  # noqa: S311 -- no secret
 
     def _connected(self) -> Keeper:
         if self._keeper is None:
@@ -120,3 +172,8 @@ class SelfManaged:
             phase=authorities.phase if authorities else "",
             defect=defect,
         )
+
+
+def _some(duration: timedelta) -> float:
+    """Return a little less than a duration in seconds, so that replicas do not act at once."""
+    return duration.total_seconds() * random.uniform(0.8, 1.0)  # noqa: S311 -- no secret

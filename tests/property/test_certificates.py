@@ -1,14 +1,15 @@
 """Replicas that exchange their CA: whatever happens, the leaves that they serve are trusted.
 
 Any number of replicas do their rounds in any order, also within each other's requests;
-requests and answers get lost; replicas start and stop; clocks are wrong; the Secret is deleted
-or overwritten; rotations and revocations are requested. All the while, an API server whose
+requests, answers and changes get lost; replicas start and stop; clocks are wrong; the Secret is
+deleted or overwritten; rotations and revocations are requested. All the while, an API server whose
 `caBundle` is up to `propagation` old must trust every served leaf.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import dropwhile
@@ -82,15 +83,28 @@ class Interleaved(Objects):
         return done
 
 
+class Watching:
+    """A watch whose changes the test tells."""
+
+    current = True
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """Do nothing: no thread is started."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
 @dataclass
 class Replica:
     """One replica, and what is wrong with it."""
 
     managed: SelfManaged
     clock: Ticking
+    watch: Watching
     #: Seconds for which it cannot reach the API server.
     away: int = 0
-    #: Seconds until it may be away again: a replica that is always away would be left behind.
+    #: Seconds until it may be away, or miss a change, again: otherwise it would be left behind.
     rests: int = 0
 
     @property
@@ -111,6 +125,8 @@ class World:
         self.api = Interleaved(self)
         self.api.configure()
         self.passed = 0
+        #: The versions of all objects, as replicas were last told of them.
+        self.versions: dict[str, str] = {}
         #: Seconds for which the second configuration cannot be written.
         self.refusing = 0
         self.replicas: list[Replica] = []
@@ -127,20 +143,42 @@ class World:
         clock = Ticking(wrong)
         clock.tick(self.passed)
         serving = ServingContext(clock=clock)
-        managed = SelfManaged(INSTALLATION, serving, lambda: self.api, TIMES, clock)
-        self.replicas.append(Replica(managed, clock))
+        watch = Watching()
+        managed = SelfManaged(INSTALLATION, serving, lambda: self.api, TIMES, clock, watch=watch)
+        self.replicas.append(Replica(managed, clock, watch))
 
     def pass_time(self, seconds: int) -> None:
-        """Let time pass, second by second; each replica does a round every five."""
+        """Let time pass, second by second.
+
+        Each replica does a round when it learns of a change; every five seconds, if one is due.
+        """
         for _ in range(seconds):
             self.passed += 1
             self.refusing = max(0, self.refusing - 1)
             for number, replica in enumerate(self.replicas):
                 replica.clock.tick(1)
                 replica.away, replica.rests = max(0, replica.away - 1), max(0, replica.rests - 1)
-                if not replica.away and (self.passed + number) % 5 == 0:
-                    replica.managed.round()
+                replica.watch.current = not replica.away
+                at_rest = (self.passed + number) % 5 and not replica.managed.changed.is_set()
+                if not replica.away and not at_rest and replica.managed.due:
+                    replica.managed.attempt()
             self.look()
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell replicas that an object has changed; but sometimes the change is lost."""
+        versions = {
+            path: one.get("metadata", {}).get("resourceVersion")
+            for path, one in self.api.stored.items()
+        }
+        if versions == self.versions:
+            return
+        self.versions = versions
+        for replica in self.replicas:
+            if not self.calm and not replica.rests and self.chance.random() < 0.1:
+                replica.rests = 80
+            else:
+                replica.managed.changed.set()
 
     def look(self) -> None:
         """Check that API servers trust every served leaf, even those with an older `caBundle`.

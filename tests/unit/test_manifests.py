@@ -357,14 +357,15 @@ def test_certificates_may_be_looked_after() -> None:
     role, _, cluster_role, _ = documents("overlays/self-managed/rbac.yaml")
     names = ServeOptions()
     rules = [*role["rules"], *cluster_role["rules"]]
+    read = ["get", "list", "watch"]
     assert [(one["resources"], one.get("resourceNames"), one["verbs"]) for one in rules] == [
         (["secrets"], None, ["create"]),
-        (["secrets"], [names.ca_secret], ["get", "update"]),
-        (["mutatingwebhookconfigurations"], [names.webhook_configuration], ["get", "patch"]),
-        (
-            ["validatingwebhookconfigurations"],
-            [names.validating_webhook_configuration],
-            ["get", "patch"],
+        (["secrets"], [names.ca_secret], [*read, "update"]),
+        *(
+            ([f"{one.kind.lower()}s"], [one.name], [*read, "patch"])
+            for one in configurations(
+                names.webhook_configuration, names.validating_webhook_configuration
+            )
         ),
     ]
 

@@ -48,6 +48,8 @@ class Kind:
     part: Part | None = None
     #: Returns what is kept of an object; falsy if decisions do not depend on the object.
     project: Callable[[Item], Any]
+    #: The namespace of the objects; "" for those of all namespaces.
+    namespace: str = ""
     #: Which objects: a field selector, such as `metadata.name=default`; "" for all.
     selector: str = ""
     #: Objects per page of a list. 500 namespaces are half a megabyte.
@@ -62,7 +64,8 @@ class Kind:
     def path(self) -> str:
         """The path of the list of all objects."""
         api = f"/apis/{self.group}" if self.group else "/api"
-        return f"{api}/{self.version}/{self.resource}"
+        where = f"namespaces/{self.namespace}/" if self.namespace else ""
+        return f"{api}/{self.version}/{where}{self.resource}"
 
     @property
     def query(self) -> dict[str, str]:

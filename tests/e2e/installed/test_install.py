@@ -10,6 +10,7 @@ import pytest
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, VALIDATION, Webhook, site
 from tests.e2e.installed.calls import answers, calls
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
@@ -59,6 +60,12 @@ def _published(webhook: Webhook, name: str) -> None:
         if '"f:caBundle"' in json.dumps(entry)
     ]
     assert owners == [NAME]
+
+
+def test_nothing_is_read_all_the_time(webhook: Webhook) -> None:
+    """The rights of the manifests are enough to watch the Secret and both configurations."""
+    replicas = len(webhook.replicas())
+    until(lambda: webhook.counted("rdma_webhook_certificates_watched")[()] == replicas)
 
 
 def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:

@@ -16,6 +16,7 @@ from tests.waiting import until
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
 EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAME}/events"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 ATTEMPTS = 20
 _NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
 
@@ -58,7 +59,7 @@ REDIRECTED = [
 def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
     """RBAC allows to patch both webhook configurations; the policy denies all but `caBundle`."""
     kind, _, name = configuration.partition("/")
-    path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{name}"
+    path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     told = "rdma-webhook may change nothing of webhook configurations but caBundle of its own two"
     for change in REDIRECTED:
         said = thief.send("PATCH", path, [change], "application/json-patch+json")
@@ -66,6 +67,20 @@ def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
     bundle = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "eA=="}
     said = thief.send("PATCH", path, [bundle], "application/json-patch+json")
     assert told not in said.refusal
+
+
+def test_it_lists_only_its_own_objects(thief: Thief) -> None:
+    """A list or a watch needs the field selector of the one name that RBAC grants."""
+    for path, name in (
+        (SECRETS, f"{NAME}-ca"),
+        (f"{ADMISSION}/mutatingwebhookconfigurations", f"zz-{NAME}"),
+        (f"{ADMISSION}/validatingwebhookconfigurations", NAME),
+    ):
+        codes = [
+            thief.send("GET", f"{path}{selector}").code
+            for selector in (f"?fieldSelector=metadata.name={name}", "?limit=1", f"/{name}-other")
+        ]
+        assert codes == [200, 403, 403], path
 
 
 def test_replicas_prove_their_guard(thief: Thief) -> None:

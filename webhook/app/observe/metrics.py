@@ -118,6 +118,11 @@ class Metrics:
             "1 during a rotation of the CA, while the old and the new one are trusted; "
             "otherwise 0.",
         )
+        self.certificates_watched = self._gauge(
+            "certificates_watched",
+            "1 while the webhook watches the Secret and the configurations that its own "
+            "certificates depend on, 0 if it reads them every few seconds instead.",
+        )
         self.guarded = Gauge(
             "rdma_webhook_guarded",
             "1 if the webhook's account may change nothing of its webhook configuration but "

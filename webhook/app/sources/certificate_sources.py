@@ -101,6 +101,7 @@ class SelfManagedCertificate:
         metrics.certificate_successful.set(not now.problem)
         metrics.ca_not_after.set(_seconds(now.ca_not_after))
         metrics.ca_rotating.set(now.phase in ("publishing", "draining"))
+        metrics.certificates_watched.set_function(lambda: self._managed.watched)
 
     def check(self) -> Check:
         """Report to `/readyz`: ready once the API server trusts the certificate that is served.

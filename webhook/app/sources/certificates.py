@@ -18,6 +18,7 @@ from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions, configurations
 from webhook.app.sources.certificate_api import connect
 from webhook.app.sources.certificate_sources import FileCertificate, SelfManagedCertificate
+from webhook.app.sources.certificate_watch import certificate_watch
 from webhook.app.state import State
 from webhook.errors import ConfigError
 from webhook.kube.access import IN_CLUSTER, SERVICE_ACCOUNT, own_namespace
@@ -49,7 +50,8 @@ def certificate_of(
     if options.lifetimes.problem:
         raise ConfigError(f"certificates' lifetimes: {options.lifetimes.problem}")
     reach = partial(connect, options.kubeconfig)
-    managed = SelfManaged(installation, serving, reach, options.lifetimes)
+    watch = certificate_watch(options.kubeconfig, installation)
+    managed = SelfManaged(installation, serving, reach, options.lifetimes, watch=watch)
     return SelfManagedCertificate(managed, serving, state)
 
 

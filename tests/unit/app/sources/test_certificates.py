@@ -14,6 +14,7 @@ from certs.serving import ServingContext
 from tests.unit.app.client import Lines
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, Objects
+from tests.unit.certs.test_watched import Told
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.certificate_sources import SelfManagedCertificate
@@ -120,6 +121,19 @@ def test_what_is_measured() -> None:
     assert settled == [1, 0, until.timestamp()]
     assert measured() == [1, 1, until.timestamp()]
     assert "created the next CA" in [line.get("what") for line in server.lines.read()]
+
+
+def test_whether_it_watches_is_measured() -> None:
+    """Without a watch, the objects are read every few seconds."""
+    server, watched = Server(), "rdma_webhook_certificates_watched"
+    server.round()
+    assert server.metrics.registry.get_sample_value(watched) == 0
+    server.managed = SelfManaged(
+        INSTALLATION, server.serving, lambda: server.api, clock=server.clock, watch=Told()
+    )
+    server.certificate = SelfManagedCertificate(server.managed, server.serving, State())
+    server.round()
+    assert server.metrics.registry.get_sample_value(watched) == 1
 
 
 def test_stays_ready_when_the_api_server_is_gone() -> None:

@@ -9,6 +9,7 @@ from tests.unit.certs.objects import INSTALLATION, MUTATING, VALIDATING
 from tests.waiting import until
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
+from webhook.app.sources import guard
 from webhook.app.sources.guard import CONFIRM, MAY_CHANGE, UNKNOWN, WELL, GuardProof, guard_of
 from webhook.app.state import State
 from webhook.errors import ClusterError
@@ -104,6 +105,16 @@ def test_what_is_allowed_is_a_warning(server: Server) -> None:
     assert server.told() == [("info", "guarded", [str(MUTATING), str(VALIDATING)])]
 
 
+def test_the_first_finding_of_all_is_checked_again() -> None:
+    """Everything may have been installed a moment ago."""
+    server = Server()
+    server.reachable = True
+    server.codes |= dict.fromkeys(server.codes, 200)
+    assert server.attempt() == (CONFIRM, "not known: not tried yet")
+    assert server.attempt()[0] == MAY_CHANGE
+    assert server.measured() == [0, 0]
+
+
 def test_a_guard_that_comes_late_is_no_warning(server: Server) -> None:
     """As when everything is installed at once."""
     server.codes[MUTATING.path] = 200
@@ -127,11 +138,12 @@ def test_what_is_not_known_is_tried_soon(server: Server) -> None:
     assert server.measured() == [1, 0]
 
 
-def test_it_begins_with_the_server_and_ends_with_it() -> None:
-    """The first attempt is at the start, in a thread, which waits for the next one."""
+def test_it_begins_with_the_server_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempt is at the start, in a thread, which then waits for the next one."""
+    monkeypatch.setattr(guard, "UNKNOWN", 0.01)
     server = Server()
     server.proof.start()
-    until(lambda: server.connections > 0)
+    until(lambda: server.connections > 4)  # two of each attempt
     server.proof.stop()
     server.proof._thread.join(60)
     assert not server.proof._thread.is_alive()
