@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from tests.cluster import kwok, progress
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
 from tests.cluster.existing import ExistingCluster
+from tests.cluster.fabrics import apply_fabrics, define, in_use, remove
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
@@ -110,16 +110,20 @@ def install(
 ) -> Webhook:
     """Install the webhook of this working tree, replacing one that is there, and wait for it.
 
-    `patches` are JSON patches of its Deployment, `components` folders of manifests/components. The
-    ClusterError of one that does not become ready has its pods and events.
+    In the order of docs/installation.md: the kind, the program, and then the fabrics, which stay if
+    the program is removed. `patches` are JSON patches of its Deployment, `components` folders of
+    manifests/components. The ClusterError of one that does not become ready has pods and events.
     """
     image = _image(cluster)
-    folders = site(image, fabrics, patches, overlay, components)
+    folders = site(image, patches, overlay, components)
     with progress.step("installing the webhook"), folders as folder:
+        define(cluster)
         cluster.kubectl("apply", "-k", str(folder))
         webhook = Webhook(cluster, image, fabrics)
         _label(cluster)
         _wait(webhook)
+        in_use(webhook, apply_fabrics(cluster, fabrics.read_text(encoding="utf-8")))
+        called(cluster)
     return webhook
 
 
@@ -145,7 +149,7 @@ def _named(image: str) -> dict[str, str]:
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
     """Remove the webhook as docs/installation.md says, while replicas drain."""
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
-    with site("removed:none", EXAMPLE, overlay=overlay) as folder:
+    with site("removed:none", overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
     _uncalled(cluster)
     cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
@@ -160,7 +164,7 @@ def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
     _uncalled(cluster)
     end_replicas(cluster)
-    with site("removed:none", EXAMPLE, overlay=overlay) as folder:
+    with site("removed:none", overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
 
 
@@ -179,36 +183,28 @@ def end_replicas(cluster: Cluster) -> None:
 def clear(cluster: Cluster) -> None:
     """Remove everything that tests have installed, if it is there, and wait until it is gone."""
     cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
-    with site("removed:none", EXAMPLE) as folder:
+    with site("removed:none") as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
+    remove(cluster)
     cluster.kubectl("delete", "namespace", LAB, "--ignore-not-found")
 
 
 @contextmanager
 def site(
     image: str,
-    fabrics: Path,
     patches: Sequence[Any] = (),
     overlay: str = OVERLAY,
     components: Sequence[str] = (),
 ) -> Iterator[Path]:
-    """Write a site's folder: its kustomization and its fabrics file."""
+    """Write a site's folder with its kustomization."""
     with TemporaryDirectory(prefix="site-") as scratch:
         folder = Path(scratch).resolve()
-        shutil.copy(fabrics, folder / "fabrics.yaml")
-        generated = {
-            "name": f"{NAME}-fabrics",
-            "namespace": NAME,
-            "files": ["fabrics.yaml"],
-            "options": {"disableNameSuffixHash": True},
-        }
         target = {"kind": "Deployment", "name": NAME}
         kustomization = {
             # kustomize accepts no absolute paths.
             "resources": [os.path.relpath(OVERLAYS / overlay, folder)],
             "components": [os.path.relpath(COMPONENTS / one, folder) for one in components],
             "images": [{"name": NAME, **_named(image)}],
-            "configMapGenerator": [generated],
             "patches": [{"target": target, "patch": json.dumps(one)} for one in patches],
         }
         (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
@@ -233,7 +229,7 @@ def _label(cluster: Cluster) -> None:
 
 
 def _wait(webhook: Webhook) -> None:
-    """Wait until all replicas have this version and are ready, and the API server calls them."""
+    """Wait until all replicas have this version and are ready."""
     deadline = time.monotonic() + READY
     while not _rolled_out(webhook):
         if time.monotonic() > deadline:
@@ -243,7 +239,6 @@ def _wait(webhook: Webhook) -> None:
         answer = webhook.ask(replica, "/readyz")
         if not answer.endswith("\nready\n"):
             raise ClusterError(f"{replica} says:\n{answer}")
-    called(webhook.cluster)
 
 
 def _rolled_out(webhook: Webhook) -> bool:

@@ -14,7 +14,6 @@ import yaml
 
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
-from tests.cluster.images import webhook_image
 from tests.cluster.kinds import bring
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 from tests.e2e.renderings import MANIFESTS, elsewhere, with_namespace, wrapped
@@ -112,7 +111,7 @@ def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
 NAMES = {
     *("name", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "image", "serviceAccountName"),
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
-    *("message", "fabrics.yaml"),
+    "message",
 }
 #: Names that may stay: that of our account in any namespace, names of objects together with the
 #: new namespace, and those of our webhook configurations and Secret.
@@ -259,74 +258,3 @@ def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
         found = [one for one in build(cluster, folder) if one["kind"] in scoped]
         assert {one["kind"] for one in found} == scoped
         assert all("namespace" not in one["metadata"] for one in found)
-
-
-#: What a site could put into its ConfigMap.
-SITE = """\
-apiVersion: rdma.lab/v1alpha1
-kind: FabricConfiguration
-spec:
-  fabrics:
-  - name: ours
-    match: {gpuResources: [nvidia.com/v100]}
-    resources: [{name: rdma/ours}]
-    hcas: [mlx5_0]
-"""
-
-
-def test_the_sites_fabrics_win(cluster: Cluster) -> None:
-    """The volume has our empty file until the site's ConfigMap exists."""
-    cluster.need("the image of this checkout on its nodes")
-    image = webhook_image()
-    cluster.load(image.archive)
-    documents = build(cluster, MANIFESTS / "overlays/self-managed")
-    found = {(one["kind"], one["metadata"]["name"]): one for one in documents}
-    default = found["ConfigMap", "rdma-webhook-fabrics-default"]
-    spec = found["Deployment", "rdma-webhook"]["spec"]["template"]["spec"]
-    spaces = ("fabrics-before", "fabrics-after")
-    for space in spaces:
-        cluster.kubectl("create", "namespace", space)
-        default["metadata"]["namespace"] = space
-        cluster.kubectl("create", "--filename=-", input=json.dumps(default))
-    cluster.kubectl(
-        *("create", "configmap", "rdma-webhook-fabrics", "--namespace=fabrics-after"),
-        f"--from-literal=fabrics.yaml={SITE}",
-    )
-    for space in spaces:
-        check(cluster, space, image.name, spec)
-    before, after = (checked(cluster, space) for space in spaces)
-    assert ": 0 fabrics, " in before
-    assert ": 1 fabric, " in after
-    cluster.kubectl("delete", "--wait=false", "namespace", *spaces)
-
-
-def check(cluster: Cluster, space: str, image: str, template: dict[str, Any]) -> None:
-    """Start `check-config` on the mounted file, in a pod with the template's volumes."""
-    (container,) = template["containers"]
-    spec = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "securityContext": template["securityContext"],
-        "volumes": template["volumes"],
-        "containers": [
-            {
-                "name": "check",
-                "image": image,
-                "imagePullPolicy": "Never",
-                "args": ["check-config", "/etc/rdma-webhook/fabrics.yaml"],
-                "securityContext": container["securityContext"],
-                "volumeMounts": container["volumeMounts"],
-            }
-        ],
-    }
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "check"}, "spec": spec}
-    where = f"--namespace={space}"
-    cluster.kubectl("wait", where, "--for=create", "--timeout=300s", "serviceaccount/default")
-    cluster.kubectl("create", where, "--filename=-", input=json.dumps(pod))
-
-
-def checked(cluster: Cluster, space: str) -> str:
-    """Return the output of `check-config`."""
-    where, done = f"--namespace={space}", "--for=jsonpath={.status.phase}=Succeeded"
-    cluster.kubectl("wait", where, done, "--timeout=300s", "pod/check")
-    return cluster.kubectl("logs", where, "check")

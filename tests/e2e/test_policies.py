@@ -179,8 +179,8 @@ def test_the_detector_finds_what_ignore_let_through(cluster: Cluster, deaf: Deaf
     assert answer.created
     assert answer.detector == [
         (
-            "this pod asks for RDMA, but rdma-webhook did not answer and nothing was added: create"
-            " it again once the webhook is ready"
+            "this pod asks for RDMA, but rdma-webhook did not answer or has no fabrics, and nothing"
+            " was added: create it again once the webhook works"
         )
     ]
     changed = {ENABLE: "true", "rdma.lab/status": "{}"}
@@ -394,6 +394,9 @@ def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
         ("get", "secret/other"): False,
         ("list", "secrets"): False,
         ("delete", "secret/rdma-webhook-ca"): False,
+        ("list", "fabricconfigurations.rdma.lab"): True,
+        ("watch", "fabricconfigurations.rdma.lab"): True,
+        ("update", "fabricconfigurations.rdma.lab"): False,
         ("get", "pods"): False,
         ("get", "services/proxy"): False,
     }

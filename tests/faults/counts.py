@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.e2e.installed.load import Creations
+from webhook.app.http.mutate import NOT_CONFIGURED
 
 #: The API server's errors for requests to a process that ends, and to one that is gone: kube-proxy
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
@@ -26,6 +27,12 @@ def lost(creations: Creations) -> str:
     """Return how many pods were not created."""
     refused = sum(creations.refusals.values())
     return f"{refused} of {refused + creations.created} pods failed"
+
+
+def refused_without_fabrics(creations: Creations) -> int:
+    """Take the pods out that a replica without fabrics refused; return their number."""
+    found = [message for message in creations.refusals if NOT_CONFIGURED in message]
+    return sum(creations.refusals.pop(message) for message in found)
 
 
 def killed_with(creations: Creations) -> str:

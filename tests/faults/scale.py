@@ -32,10 +32,11 @@ class Scale:
     slow: int
     #: Seconds of abuse.
     abuse: float
-    #: Whether to let the kubelet notice a changed ConfigMap by itself, which takes a minute or two.
-    patient: bool
     #: Namespaces that are labeled and get a pod at once.
     labels: int
+    #: Changes of the configuration, and the seconds between two.
+    changes: int
+    pace: float
 
 
 SHORT = Scale(
@@ -49,8 +50,9 @@ SHORT = Scale(
     idle=500,
     slow=100,
     abuse=4.0,
-    patient=False,
     labels=3,
+    changes=12,
+    pace=1.5,
 )
 SOAK = Scale(
     restarts=5,
@@ -63,7 +65,8 @@ SOAK = Scale(
     idle=1_000,
     slow=500,
     abuse=60.0,
-    patient=True,
     labels=50,
+    changes=200,
+    pace=2.0,
 )
 SCALE = SOAK if os.environ.get("SOAK") else SHORT

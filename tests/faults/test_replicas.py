@@ -35,7 +35,7 @@ def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -
         for number in range(SCALE.restarts):
             with held(webhook, webhook.replicas()) as old:
                 version = _version(f"next-{number}")
-                with site(webhook.image, webhook.fabrics, [version]) as folder:
+                with site(webhook.image, [version]) as folder:
                     webhook.cluster.kubectl("apply", "-k", str(folder))
                 webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
                 until(lambda old=old: all(one.ended() for one in old))  # type: ignore[misc]

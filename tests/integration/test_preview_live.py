@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from tests.integration.answers_api import AnswersApi
 from tests.integration.kubeconfig import KUBECONFIG
@@ -19,7 +20,7 @@ from webhook.config import EXAMPLE
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-SITE = "/api/v1/namespaces/rdma-webhook/configmaps/rdma-webhook-fabrics"
+SITE = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -73,7 +74,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     configuration = {"metadata": {"name": "zz-rdma-webhook"}, "webhooks": [webhook]}
     answers = {
         HOOKS: {"items": [configuration]},
-        SITE: {"data": {"fabrics.yaml": FABRICS}},
+        SITE: yaml.safe_load(FABRICS),
         LAB: {"metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true"}}},
         f"{LAB}/limitranges": {"items": []},
         f"{LAB}/resourcequotas": {"items": []},
@@ -111,12 +112,11 @@ def test_the_options_that_ask_a_cluster(desk: Desk, options: list[str]) -> None:
     assert (decision["rdma"], decision["fabric"]) == ("yes", "v100-ib")
     assert found["example"] is False
     assert found["notes"] == [
-        (
-            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
-            "a100-ib"
-        )
+        ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib")
     ]
-    assert all(one.startswith(("/api/v1/namespaces/", "/apis/admission")) for one in desk.api.asked)
+    assert all(
+        one.startswith(("/api/v1/namespaces/", "/apis/admission", SITE)) for one in desk.api.asked
+    )
     assert len(desk.api.asked) == 5
 
 
@@ -144,7 +144,7 @@ def test_an_output_that_is_applied(desk: Desk) -> None:
 
 
 def test_fabrics_of_a_file_go_before_the_clusters(desk: Desk) -> None:
-    """The ConfigMap is then not read."""
+    """The object is then not read."""
     (decision,) = desk.form("--live", "-c", desk.file("mine.yaml", MINE))["decisions"]
     assert decision["fabric"] == "mine"
     assert SITE not in desk.api.asked
@@ -162,8 +162,8 @@ def test_the_clusters_fabrics_go_before_the_variables(
     found = desk.form("--live")
     assert found["decisions"][0]["fabric"] == "mine"
     assert found["notes"][0] == (
-        "configmap rdma-webhook/rdma-webhook-fabrics: not read, as you lack the right to get "
-        f"configmaps; used: the fabrics of {mine}"
+        "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
+        f"fabricconfigurations; used: the fabrics of {mine}"
     )
 
 
@@ -203,10 +203,10 @@ def test_a_cluster_without_the_webhook(desk: Desk) -> None:
 
 def test_fabrics_that_cannot_be_used(desk: Desk) -> None:
     """They are an error, as those of a file are."""
-    desk.api.answers[SITE] = {"data": {"fabrics.yaml": "kind: FabricConfiguration"}}
+    desk.api.answers[SITE] = {"kind": "FabricConfiguration"}
     answer = desk.preview("--live")
     assert (answer.code, answer.out) == (2, "")
-    assert 'ConfigMap rdma-webhook/rdma-webhook-fabrics data["fabrics.yaml"]' in answer.err
+    assert "fabricconfigurations.rdma.lab/default: " in answer.err
 
 
 def test_no_kubeconfig(desk: Desk) -> None:

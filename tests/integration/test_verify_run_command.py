@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from tests.integration.pods_api import PodsApi
@@ -36,7 +37,7 @@ from webhook.verify.runs.run_pods import RUN_LABEL
 
 LABEL = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
 FABRICS = ("-c", str(EXAMPLE))
-CONFIGURED = "/api/v1/namespaces/rdma-webhook/configmaps/rdma-webhook-fabrics"
+CONFIGURED = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 
 
 class Answer(NamedTuple):
@@ -206,16 +207,16 @@ def test_all_pairs(lab: Lab) -> None:
 
 
 def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
-    """Without a file they are read from the ConfigMap of the webhook."""
+    """Without a file they are read from the object."""
     text = EXAMPLE.read_text()
-    lab.api.answers[CONFIGURED] = {"data": {"fabrics.yaml": text}}
+    lab.api.answers[CONFIGURED] = yaml.safe_load(text)
     assert lab("run", "--fabric", "v100-ib", "-n", "lab").code == 0
     answer = lab("run", "-n", "lab")
     assert (answer.code, answer.out) == (2, "")
-    source = "ConfigMap rdma-webhook/rdma-webhook-fabrics"
+    source = "fabricconfigurations.rdma.lab/default"
     assert f"name the fabric with --fabric; {source} has: v100-ib, a100-ib" in answer.err
     only = text[: text.index("  # Two cards, 200")]
-    lab.api.answers[CONFIGURED] = {"data": {"fabrics.yaml": only}}
+    lab.api.answers[CONFIGURED] = yaml.safe_load(only)
     assert lab("run", "-n", "lab").code == 0
 
 
@@ -224,7 +225,8 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
     assert answer.code == 0
-    assert f"as you lack the right to get configmaps; used: the fabrics of {EXAMPLE}" in answer.err
+    lacking = "as you lack the right to get fabricconfigurations"
+    assert f"{lacking}; used: the fabrics of {EXAMPLE}" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,8 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
     assert lab.run("--nodes", "gpu-0,gpu-1").code == 0
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab", "--nodes", "gpu-0,gpu-1")
     assert answer.code == 2
-    assert "as you lack the right to get configmaps; give them with -c FABRICS" in answer.err
+    lacking = "as you lack the right to get fabricconfigurations"
+    assert f"{lacking}; give them with -c FABRICS" in answer.err
     assert "error: the cluster's fabrics are not known: give them with -c FABRICS" in answer.err
 
 

@@ -192,7 +192,7 @@ def test_a_plugin_of_kubectl_names_itself(shell: Shell, monkeypatch: pytest.Monk
     told = shell("check-config", "--help").out
     assert told.startswith("usage: kubectl rdma check-config ")
     assert "\n  kubectl rdma check-config fabrics.yaml\n" in told
-    assert "kubectl -n rdma-webhook get configmap rdma-webhook-fabrics" in told
+    assert "kubectl get fabrics default -o yaml" in told
     assert "| kubectl rdma check-config -\n" in told
     assert "(see kubectl rdma preview --help)" in shell("preview", "--enabled").err
 
@@ -612,9 +612,9 @@ def test_check_config_of_a_config_map(shell: Shell) -> None:
     shell.file("map.yaml", held)
     answer = shell("check-config", "map.yaml")
     assert answer.code == 1
-    assert answer.out.splitlines()[0] == (
-        "map.yaml:12: error: spec.fabrics[0].hca: unknown field (did you mean hcas?)"
-    )
+    warning, error, *_ = answer.out.splitlines()
+    assert warning.startswith("map.yaml:4: warning: a ConfigMap is not read by the webhook of ")
+    assert error == "map.yaml:12: error: spec.fabrics[0].hca: unknown field (did you mean hcas?)"
     assert held.splitlines()[11] == "        hca: [mlx5_0]"
 
 

@@ -26,14 +26,13 @@ from webhook.admission.registration import (
 from webhook.app.options import ServeOptions, configurations
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
-from webhook.config import INSTALLED
-from webhook.config.load import LIMITS, load_fabrics
+from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
 from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events, owner_events
-from webhook.kube.kinds import CLAIM_TEMPLATES, KINDS
+from webhook.kube.kinds import CLAIM_TEMPLATES, CONFIGURATIONS, KINDS
 from webhook.workloads.controllers import CONTROLLERS, training_operator
 from webhook.workloads.templates import templates_of
 
@@ -68,29 +67,16 @@ def test_every_file_is_used() -> None:
         if file.name == "kustomization.yaml" or "examples" in file.parts:
             continue
         kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text("utf-8"))
-        generated = [
-            name for one in kustomization.get("configMapGenerator", []) for name in one["files"]
-        ]
-        assert file.name in [*kustomization.get("resources", []), *generated], file
+        assert file.name in kustomization.get("resources", []), file
 
 
-def test_the_shipped_fabrics_are_none() -> None:
-    """The default file is valid and empty: a site's fabrics come from its own ConfigMap."""
-    loaded = load_fabrics(MANIFESTS / "base" / INSTALLED.name)
-    assert dict(loaded.fabrics.fabrics) == {}
-    assert loaded.findings == ()
-
-
-def test_the_fabrics_are_mounted_where_the_server_looks() -> None:
-    """The mount is the folder of `serve`'s default; the site's ConfigMap comes last and wins."""
-    (mount,) = CONTAINER["volumeMounts"]
-    assert (mount["mountPath"], "subPath" in mount) == (str(INSTALLED.parent), False)
-    (volume,) = POD["volumes"]
-    sources = [one["configMap"] for one in volume["projected"]["sources"]]
-    assert sources == [
-        {"name": "rdma-webhook-fabrics-default"},
-        {"name": "rdma-webhook-fabrics", "optional": True},
-    ]
+def test_nothing_is_mounted_where_the_server_looks_for_a_file() -> None:
+    """A file would go before the object. No object ships that could replace the site's."""
+    assert (CONTAINER["volumeMounts"], POD["volumes"]) == ([], [])
+    assert parsed(*CONTAINER["args"]).config is None
+    kinds = [one["kind"] for file in FILES for one in documents(str(file.relative_to(MANIFESTS)))]
+    assert "Deployment" in kinds
+    assert "FabricConfiguration" not in kinds
 
 
 def test_whom_the_webhook_is_called_for() -> None:
@@ -347,7 +333,8 @@ def test_what_is_watched_may_be_watched() -> None:
     allowed = {
         (group, one) for rule in rules for group in rule["apiGroups"] for one in rule["resources"]
     }
-    assert allowed == {(kind.group, kind.resource) for kind in (*KINDS, CLAIM_TEMPLATES)}
+    watched = (*KINDS, CLAIM_TEMPLATES, CONFIGURATIONS)
+    assert allowed == {(kind.group, kind.resource) for kind in watched}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
     assert POD["automountServiceAccountToken"] is True
 

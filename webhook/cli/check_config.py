@@ -21,7 +21,7 @@ _STDIN = "<stdin>"
 
 _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
-  kubectl -n rdma-webhook get configmap rdma-webhook-fabrics -o yaml | rdma-webhook check-config -
+  kubectl get fabrics default -o yaml | rdma-webhook check-config -
   rdma-webhook check-config --convert old.yaml > fabrics.yaml
 
 exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warnings),
@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `check-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add_files(command, "a fabrics file, a ConfigMap that holds one, or - for standard input")
+    add_files(command, "a fabrics file, a ConfigMap of the first version, or - for standard input")
     add("--strict", action="store_true", help="treat warnings as errors")
     add("--convert", action="store_true", help="print the file in the form of this version")
     add_form(command)

@@ -49,6 +49,10 @@ _FLAT = (
     "has its fields at the top level, where the next version does not read them: "
     f"`{CONVERT} FILE` puts them below spec"
 )
+_MAPPED = (
+    f"a ConfigMap is not read by the webhook of this version: `{CONVERT} FILE` prints the object "
+    "for kubectl apply"
+)
 _Entry = TypeVar("_Entry", bound=Entry)
 #: A fabrics file as text, with lines, or as an object of the API server, without.
 _Document = LocatedData | JsonData
@@ -103,7 +107,8 @@ def load_fabrics(path: File) -> Loaded:
 def parse_fabrics(text: str, name: str) -> Loaded:
     """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
     held, document = _fabrics_document(text, name)
-    return _loaded(document, FabricsText(text), held.name)
+    told = [] if held.text is text else [_Told("warning", (), _MAPPED)]
+    return _loaded(document, FabricsText(text), held.name, told)
 
 
 def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
@@ -119,9 +124,11 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
     return _loaded(document, FabricsText(document.text, is_object=True), name)
 
 
-def _loaded(document: _Document, source: FabricsText, name: str) -> Loaded:
+def _loaded(
+    document: _Document, source: FabricsText, name: str, told: Iterable[_Told] = ()
+) -> Loaded:
     form = object_form(document.data)
-    told = [*_misplaced(form.errors)]
+    told = [*told, *_misplaced(form.errors)]
     if form.spec is None:
         raise InvalidConfiguration(name, *_in_order(document, told))
     _refuse_too_many(form, document, name)

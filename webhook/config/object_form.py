@@ -16,6 +16,8 @@ _FIELDS_HERE = ": the fields here are apiVersion, kind, metadata and spec"
 NAME = "default"
 #: Fields of the configuration, which the first version had at the top level.
 FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.model_fields.items())
+#: The object, as kubectl names it.
+OBJECT = f"fabricconfigurations.rdma.lab/{NAME}"
 CONVERT = "rdma-webhook check-config --convert"
 
 

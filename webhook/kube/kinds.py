@@ -25,7 +25,6 @@ from webhook.decision.facts import (
 #: An object as the API server writes it.
 Item = Mapping[str, Any]
 _NONE: dict[str, str] = {}
-_CONFIGURED = ("apiVersion", "kind", "spec")
 
 
 class Part(Enum):
@@ -83,10 +82,16 @@ def _namespace(item: Item) -> NamespaceFacts:
 
 
 def _configuration(item: Item) -> Item:
-    """Keep what was configured: changes of `status` and of managedFields are not changes of it."""
+    """Keep what was configured, and when: a change of `status` changes none of it."""
     metadata = item["metadata"]
     kept = {key: metadata[key] for key in ("name", "uid", "generation") if key in metadata}
-    return {**{key: item[key] for key in _CONFIGURED if key in item}, "metadata": kept}
+    written = [
+        str(one.get("time") or "")
+        for one in metadata.get("managedFields") or ()
+        if not one.get("subresource")
+    ]
+    kept["written"] = max(written, default="")
+    return {**{key: item[key] for key in item if key != "status"}, "metadata": kept}
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
@@ -107,7 +112,6 @@ CONFIGURATIONS = Kind(
     permitted=True,
 )
 
-#: The kinds that the facts are made of.
 #: Watched only where a fabric has mode dra, hence not among `KINDS`.
 CLAIM_TEMPLATES = Kind(
     resource="resourceclaimtemplates",
@@ -116,4 +120,5 @@ CLAIM_TEMPLATES = Kind(
     optional=True,
 )
 
+#: The kinds that the facts are always made of.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)

@@ -1,7 +1,7 @@
-"""Where a cluster has the fabrics: in a ConfigMap that the webhook's Deployment mounts.
+"""Where a cluster has the fabrics: in an object, or in a ConfigMap of the first version.
 
-The Deployment mounts two with the same key, the site's over an empty one of the manifests
-(manifests/base/deployment.yaml).
+The first version's Deployment mounted two with the same key, the site's over an empty one of the
+manifests.
 """
 
 from __future__ import annotations
@@ -9,13 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from webhook.config.load import Loaded, parse_fabrics
+from webhook.config.load import Loaded, parse_fabrics, parse_object
+from webhook.config.object_form import CONVERT, NAME, OBJECT
+from webhook.kube.kinds import CONFIGURATIONS
 from webhook.pod.manifest import at
 
 CONFIG_MAPS = ("rdma-webhook-fabrics", "rdma-webhook-fabrics-default")
 KEY = "fabrics.yaml"
-#: Reads the ConfigMap of a name; None if it is not there.
-ReadConfigMap = Callable[[str], dict[str, Any] | None]
+PATH = f"{CONFIGURATIONS.path}/{NAME}"
+
+
+class FabricsPlace(NamedTuple):
+    """An object that may have the fabrics."""
+
+    path: str
+    #: What messages call it.
+    name: str
+    #: The right to read it, as in `kubectl auth can-i get`.
+    resource: str
+
+
+#: Reads the object of a place; None if it is not there.
+ReadPlace = Callable[[FabricsPlace], dict[str, Any] | None]
 
 
 class ClusterFabrics(NamedTuple):
@@ -23,16 +38,31 @@ class ClusterFabrics(NamedTuple):
 
     loaded: Loaded
     source: str
+    #: How to put them where this version reads them; "" if they are there.
+    outdated: str = ""
 
 
-def cluster_fabrics(read: ReadConfigMap, namespace: str) -> ClusterFabrics | None:
-    """Return the fabrics of the webhook in a namespace; None if no ConfigMap has any.
+def cluster_fabrics(read: ReadPlace, namespace: str) -> ClusterFabrics | None:
+    """Return the fabrics of the webhook in a namespace; None if nothing has any.
 
-    Raises InvalidConfiguration if the ConfigMap cannot be used, and what `read` raises.
+    Raises InvalidConfiguration if what has them cannot be used, and what `read` raises.
     """
+    item = read(FabricsPlace(PATH, OBJECT, "fabricconfigurations"))
+    if item is not None:
+        return ClusterFabrics(parse_object(item, OBJECT), OBJECT)
     for name in CONFIG_MAPS:
-        text = at(read(name), ("data", KEY))
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        found = read(FabricsPlace(path, f"configmap {namespace}/{name}", "configmaps"))
+        text = at(found, ("data", KEY))
         if isinstance(text, str):
             source = f"ConfigMap {namespace}/{name}"
-            return ClusterFabrics(parse_fabrics(text, f'{source} data["{KEY}"]'), source)
+            loaded = parse_fabrics(text, f'{source} data["{KEY}"]')
+            return ClusterFabrics(loaded, source, _moving(namespace, name))
     return None
+
+
+def _moving(namespace: str, name: str) -> str:
+    return (
+        f"this version of the webhook reads {OBJECT} instead: kubectl -n {namespace} get configmap "
+        f"{name} -o yaml | {CONVERT} - | kubectl apply -f -"
+    )

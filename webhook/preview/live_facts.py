@@ -16,13 +16,14 @@ from webhook.admission.registration import (
     WebhookSetup,
     webhooks_in,
 )
+from webhook.config.object_form import OBJECT
 from webhook.decision.annotations import ENABLE
 from webhook.decision.claim_facts import TEMPLATE_KIND
 from webhook.decision.facts import Facts, key_of
 from webhook.errors import ShapeError
 from webhook.kube.permitted_reads import FORBIDDEN, NOT_FOUND, ObjectReads, PermittedReads
 from webhook.pod.manifest import at
-from webhook.preview.cluster_fabrics import ClusterFabrics, cluster_fabrics
+from webhook.preview.cluster_fabrics import ClusterFabrics, FabricsPlace, cluster_fabrics
 from webhook.preview.input_facts import LiveFacts
 from webhook.workloads.templates import templates_of
 from webhook.yamltext.documents import Document
@@ -131,26 +132,25 @@ class _Reading:
     def fabrics(self, namespace: str, instead: str) -> ClusterFabrics | None:
         """Return the fabrics of the webhook in a namespace."""
         try:
-            found = cluster_fabrics(
-                lambda name: self._config_map(namespace, name, instead), namespace
-            )
+            found = cluster_fabrics(lambda place: self._place(place, instead), namespace)
         except _UnreadError:
             return None
         if found is None:
-            self.notes.append(f"configmaps of namespace {namespace}: none has fabrics; {instead}")
+            self.notes.append(f"{OBJECT}: not there; {instead}")
             return None
         names = ", ".join(found.loaded.fabrics.fabrics) or "none"
         self.notes.append(f"fabrics: those of the cluster, {found.source}: {names}")
+        if found.outdated:
+            self.notes.append(f"{found.source}: {found.outdated}")
         return found
 
-    def _config_map(self, namespace: str, name: str, instead: str) -> _Item | None:
-        """Return a ConfigMap; None if it is not there."""
+    def _place(self, place: FabricsPlace, instead: str) -> _Item | None:
+        """Return an object that may have the fabrics; None if it is not there."""
         if self._silent():
             raise _UnreadError
-        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
-        found = self._permitted.get(path, f"configmap {namespace}/{name}")
+        found = self._permitted.get(place.path, place.name)
         if found is None and self._permitted.unread[-1].code != NOT_FOUND:
-            self._note("get configmaps", instead)
+            self._note(f"get {place.resource}", instead)
             raise _UnreadError
         return found
 

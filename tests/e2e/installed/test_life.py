@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.controllers import cert_manager
+from tests.cluster.fabrics import stored
 from tests.cluster.install import (
     CONFIGURATION,
     DEPLOYMENT,
@@ -144,10 +145,12 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
 def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
     """Removed as documented while pods are created, no pod is rejected, and later ones are plain.
 
+    The site's fabrics stay, for the next installation.
+
     If the webhook configuration were not deleted first, pods would be rejected between the deletion
     of the Service and that of the configuration, which kustomize puts last.
     """
-    pod = space.pod("left", "nvidia.com/v100")
+    pod, fabrics = space.pod("left", "nvidia.com/v100"), stored(webhook)
     with creating(space, pod, tmp_path) as load:
         load.last(1)
         uninstall(webhook.cluster)
@@ -155,6 +158,7 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
     assert "rdma.lab/status" not in after["metadata"]["annotations"]
     assert set(load.codes) == {201}, (load.refusals, load.blocked)
     assert 0 < load.patched < load.created
+    assert stored(webhook) == fabrics
     kinds = (
         *("mutatingwebhookconfigurations", "validatingadmissionpolicies", "clusterroles"),
         *("validatingadmissionpolicybindings", "clusterrolebindings", "namespaces"),
@@ -187,9 +191,11 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
 
 
 def test_installing_again_works(webhook: Webhook, space: Space) -> None:
-    """The next installation makes its own CA, and pods are patched again."""
+    """The next installation makes its own CA, uses the fabrics, and pods are patched again."""
     pod = space.pod("again", "nvidia.com/v100")
+    fabrics = stored(webhook)
     again = install(webhook.cluster, EXAMPLE)
+    assert stored(webhook) == fabrics
     assert again.image == webhook.image
     assert len(webhook.replicas()) == 2
     assert "rdma.lab/status" in space.proposed(pod)["metadata"]["annotations"]

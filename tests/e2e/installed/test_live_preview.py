@@ -106,10 +106,7 @@ def test_with_all_rights(space: Space, pod: Path) -> None:
     assert "LimitRange site-limits sets max.memory" in kept[0]["message"]
     assert found["example"] is False
     assert found["notes"] == [
-        (
-            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
-            "a100-ib"
-        )
+        ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib")
     ]
     answer = preview(*access, "-o", "yaml", pod)
     assert answer.code == 0
@@ -145,7 +142,10 @@ def test_with_the_rights_of_ones_namespace(
     assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations"]
     found = form("--kubeconfig", researcher, pod)
     assert found["example"] is True
-    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations", "get configmaps"]
+    assert lacking(found["notes"]) == [
+        "list mutatingwebhookconfigurations",
+        "get fabricconfigurations",
+    ]
 
 
 def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
@@ -158,7 +158,8 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
     assert (refused.code, refused.out) == (2, "")
-    assert "as you lack the right to get configmaps; used: an example's fabrics" in refused.err
+    lacking_right = "as you lack the right to get fabricconfigurations"
+    assert f"{lacking_right}; used: an example's fabrics" in refused.err
 
 
 def test_a_token_that_is_none(space: Space, pod: Path, tmp_path: Path) -> None:

@@ -1,109 +1,177 @@
-"""The fabrics ConfigMap of a running cluster: changed, broken, repaired."""
+"""The fabrics of a running cluster: changed, unusable, deleted, and their kind with them.
+
+All of it with two replicas, which learn of each change at about the same moment.
+"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.cluster.install import NAME, Webhook
+from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, define, hash_of, in_use
+from tests.cluster.install import Webhook
+from tests.e2e.fabrics_bypass import MERGE, patch_fabrics, unchecked
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
+from tests.e2e.wire import send
 from tests.waiting import until
+from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT
 from webhook.config import EXAMPLE
 
 GOOD = EXAMPLE.read_text()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def restored(webhook: Webhook) -> Iterator[Webhook]:
-    """Restore the replicas' fabrics after the test."""
+    """Restore kind and fabrics after all tests, each of which leaves good ones."""
     yield webhook
-    _until(webhook, webhook.fabrics.read_text(), successful)
+    define(webhook.cluster)
+    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
 
 
-def put(webhook: Webhook, text: str) -> None:
-    """Change the ConfigMap as docs/installation.md says."""
-    metadata = {"name": f"{NAME}-fabrics", "namespace": NAME}
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-    webhook.kubectl(
-        "apply", "--filename=-", input=json.dumps({**made, "data": {"fabrics.yaml": text}})
-    )
-
-
-def look(webhook: Webhook) -> None:
-    """Make the kubelet sync its pods now, as it does when one of them changes."""
-    now = f"rdma.lab/test-looked={time.monotonic_ns()}"
-    webhook.kubectl("annotate", "pods", "--all", "--overwrite", now)
-
-
-def successful(replica: Replica) -> bool:
-    """Return whether the current file is in use."""
-    return replica.metric("rdma_webhook_config_last_reload_successful") == 1
-
-
-def generation(replica: Replica) -> float:
-    """Return how many configurations the replica has used."""
-    return replica.metric("rdma_webhook_config_generation")
-
-
-def changed(rate: Any) -> str:
-    """Write the fabrics with another rate."""
+def changed(rate: int = 100, **first: Any) -> str:
+    """Write the fabrics with other fields of the first."""
     document = yaml.safe_load(GOOD)
-    document["spec"]["fabrics"][0]["rateGbps"] = rate
+    document["spec"]["fabrics"][0] |= {"rateGbps": rate, **first}
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def test_the_configuration_changes_under_running_replicas(restored: Webhook, lab: Lab) -> None:
-    """A good file is used, a broken one is reported and not used, and the next good one is used."""
-    running = replicas(restored)
-    first = {one.name: generation(one) for one in running}
+def unusable() -> str:
+    """Write fabrics that the API server's schema allows, and the webhook's rules do not."""
+    return changed(resources=[{"name": "rdma/rdma-v100"}])
+
+
+def successful(replica: Replica) -> bool:
+    """Return whether the present object is in use."""
+    return replica.metric("rdma_webhook_config_last_reload_successful") == 1
+
+
+def bypass(webhook: Webhook, text: str) -> None:
+    """Store fabrics that are not checked first, as a restore of etcd does."""
+    with unchecked(webhook):
+        said = patch_fabrics(webhook.cluster, yaml.safe_load(text)["spec"]["fabrics"])
+    assert said.code == 200, said
+
+
+def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) -> None:
+    """Three seconds after the apply; a change of the status is none."""
     before = lab.ask().status["config"]
+    took = in_use(restored, config := apply_fabrics(restored.cluster, changed(200)))
+    assert config != before
+    assert {lab.ask().status["config"] for _ in range(10)} == {config}
+    print(f"used after {took:.1f} s")  # noqa: T201
 
-    took = [_until(restored, changed(200), lambda one: generation(one) == first[one.name] + 1)]
+    counted = [one.metric("rdma_webhook_config_generation") for one in replicas(restored)]
+    status = {"status": {"nodes": 7}}
+    assert send(restored.cluster, "PATCH", f"{PATH}/status", status, MERGE).code == 200
+    in_use(restored, apply_fabrics(restored.cluster, changed(400)))
+    after = [one.metric("rdma_webhook_config_generation") for one in replicas(restored)]
+    assert after == [one + 1 for one in counted]
+
+
+def test_an_unusable_object_leaves_the_last_good_one_in_use(restored: Webhook, lab: Lab) -> None:
+    """Each replica says so where people look: `/readyz`, a metric, and an Event about its pod."""
     used = lab.ask().status["config"]
-    assert used != before
-    assert all(lab.ask().status["config"] == used for _ in range(10))
-
-    took.append(_until(restored, changed("fast"), lambda one: not successful(one)))
-    assert all(lab.ask().status["config"] == used for _ in range(10))
-    for replica in running:
+    bypass(restored, unusable())
+    until(lambda: not any(successful(one) for one in replicas(restored)))
+    assert {lab.ask().status["config"] for _ in range(10)} == {used}
+    for replica in replicas(restored):
         status, lines = replica.get("/readyz")
-        assert (status, "still in use, because its file is now broken" in lines) == (200, True)
-        _told(restored, replica)
+        assert (status, "still in use, because a newer one cannot be used: " in lines) == (
+            200,
+            True,
+        )
+        _told(restored, replica, "spec.fabrics[0].resources[0].name")
 
-    took.append(_until(restored, changed(400), successful))
-    assert lab.ask().status["config"] not in (before, used)
-    good, broken, repaired = took
-    print(f"used after {good:.0f} s, told after {broken:.0f} s, repaired after {repaired:.0f} s")  # noqa: T201
+    config = apply_fabrics(restored.cluster, changed(200))
+    in_use(restored, config)
+    assert all(successful(one) for one in replicas(restored))
+    assert {lab.ask().status["config"] for _ in range(10)} == {config}
 
 
-def _until(webhook: Webhook, text: str, seen: Any) -> float:
-    """Change the ConfigMap, and return how long it takes until all replicas have seen it.
+def test_without_fabrics_who_creates_a_pod_reads_what_to_apply(restored: Webhook, lab: Lab) -> None:
+    """From kubectl, and in the events of a Job; replicas stay ready, and other pods pass."""
+    restored.cluster.kubectl("delete", OBJECT)
+    in_use(restored, "")
+    refusal = lab.ask().refusal
+    assert refusal.startswith('Internal error occurred: failed calling webhook "pods.rdma.lab": ')
+    assert refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
+    said = lab.kubectl("create", "--filename=-", input=json.dumps(_pod(lab)), check=False)
+    assert f"{NOT_CONFIGURED}{NO_OBJECT}" in said
+    assert "Error from server (InternalError)" in said
+    plain = _pod(lab)
+    del plain["metadata"]["annotations"]
+    lab.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(plain))
 
-    That the kubelet syncs without help is tested in tests/faults, where there is time for it.
+    lab.kubectl("create", "--filename=-", input=json.dumps(_job(lab)))
+    until(lambda: f"{NOT_CONFIGURED}{NO_OBJECT}" in _events(lab, "Job"))
+    for replica in replicas(restored):
+        status, lines = replica.get("/readyz")
+        assert (status, f"[+] configuration: {NO_OBJECT}\n" in lines) == (200, True)
+        assert replica.metric("rdma_webhook_configured") == 0
+        _told(restored, replica, "kubectl apply -f fabrics.yaml")
+
+    in_use(restored, apply_fabrics(restored.cluster, GOOD))
+    until(lambda: "SuccessfulCreate" in _events(lab, "Job"))  # tried again by its controller
+
+
+def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Path) -> None:
+    """Without the kind, as without the object; the text names the definition.
+
+    So it is too if the program is installed before the kind. An object cannot be applied then.
     """
-    put(webhook, text)
-    began = time.monotonic()
-    look(webhook)
-    until(lambda: all(seen(one) for one in replicas(webhook)))
-    return time.monotonic() - began
+    restored.cluster.kubectl("delete", KIND)
+    in_use(restored, "")
+    until(lambda: lab.ask().refusal.endswith(f"{NOT_CONFIGURED}{NO_KIND}"))
+    assert {one.get("/readyz")[0] for one in replicas(restored)} == {200}
+    afresh = ("apply", f"--cache-dir={tmp_path}", "--filename=-")  # kubectl remembers kinds
+    said = restored.cluster.kubectl(*afresh, input=GOOD, check=False)
+    assert 'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"' in said
+    define(restored.cluster)
+    config = apply_fabrics(restored.cluster, GOOD)
+    in_use(restored, config)
+    assert config == hash_of(yaml.safe_load(GOOD))
+    assert lab.ask().status["config"] == config
 
 
-def _told(webhook: Webhook, replica: Replica) -> None:
-    """Wait for the one Event about the pod, and check it."""
+def _pod(lab: Lab) -> dict[str, Any]:
+    spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
+    metadata = {
+        "name": "asks",
+        "namespace": lab.name,
+        "annotations": {"rdma.lab/enable": "true"},
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _job(lab: Lab) -> dict[str, Any]:
+    pod = _pod(lab)
+    template = {
+        "metadata": {"annotations": pod["metadata"]["annotations"]},
+        "spec": {**pod["spec"], "restartPolicy": "Never"},
+    }
+    metadata = {"name": "asks", "namespace": lab.name}
+    spec = {"template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _events(lab: Lab, kind: str) -> str:
+    found = lab.kubectl("get", "events", f"--field-selector=involvedObject.kind={kind}", "-o=json")
+    return "\n".join(f"{one['reason']} {one['message']}" for one in json.loads(found)["items"])
+
+
+def _told(webhook: Webhook, replica: Replica, words: str) -> None:
+    """Wait for an Event about the replica's pod that has these words."""
     of = f"--field-selector=involvedObject.name={replica.name},reason=ConfigurationNotUsable"
 
-    def events() -> list[Any]:
-        found: list[Any] = json.loads(webhook.kubectl("get", "events", of, "-o", "json"))["items"]
-        return found
+    def told() -> bool:
+        items: list[Any] = json.loads(webhook.kubectl("get", "events", of, "-o", "json"))["items"]
+        return any(one["type"] == "Warning" and words in one["message"] for one in items)
 
-    until(lambda: len(events()) == 1)
-    (event,) = events()
-    assert event["type"] == "Warning"
-    assert event["involvedObject"]["kind"] == "Pod"
-    assert "fabrics[0].rateGbps" in event["message"]
+    until(told)

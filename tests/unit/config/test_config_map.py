@@ -51,7 +51,9 @@ def test_the_file_inside_is_loaded(written: str) -> None:
     """It compiles to the same fabrics, and the loaded text is the whole ConfigMap."""
     loaded = parse_fabrics(written, "map.yaml")
     assert loaded.fabrics == parse_fabrics(FILE, "fabrics.yaml").fabrics
-    assert (loaded.findings, loaded.source.text) == ((), written)
+    (warning,) = loaded.findings
+    assert (warning.severity, loaded.source.text) == ("warning", written)
+    assert "`rdma-webhook check-config --convert FILE`" in warning.message
 
 
 def test_lines_and_columns_are_those_of_the_config_map() -> None:

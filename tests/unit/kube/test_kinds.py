@@ -8,7 +8,7 @@ import pytest
 from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
 from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.decision.facts import NamespaceFacts, namespace_of
-from webhook.kube.kinds import KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
+from webhook.kube.kinds import CONFIGURATIONS, KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
 
 LABELS = {
     "kubernetes.io/metadata.name": "lab",
@@ -33,6 +33,27 @@ def test_where_the_kinds_are() -> None:
         "/api/v1/limitranges",
         "/api/v1/resourcequotas",
     ]
+
+
+def test_a_configuration_is_what_was_written_and_when() -> None:
+    """Its status, labels and managedFields are left out, also where a field is missing."""
+    spec = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", "spec": {"a": 1}}
+    fields = [
+        {"manager": "a", "time": "2026-01-01T00:00:01Z"},
+        {"manager": "b", "time": "2026-01-01T00:00:02Z"},
+        {"manager": "c", "time": "2026-01-01T00:00:03Z", "subresource": "status"},
+        {"manager": "d"},
+    ]
+    metadata = {"name": "default", "uid": "u", "generation": 7}
+    more = {"labels": {"a": "b"}, "resourceVersion": "9", "managedFields": fields}
+    kept = CONFIGURATIONS.project({**spec, "status": {}, "metadata": {**metadata, **more}})
+    assert kept == {**spec, "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"}}
+    assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1}) == {
+        "metadata": {"name": "default", "written": ""},
+        "odd": 1,
+    }
+    assert CONFIGURATIONS.query == {"fieldSelector": "metadata.name=default"}
+    assert (CONFIGURATIONS.optional, CONFIGURATIONS.permitted) == (True, True)
 
 
 def test_a_namespace_is_two_values() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -248,10 +249,20 @@ def test_an_optional_kind_may_be_missing(code: int) -> None:
     watching.cluster.failures.append(refused(code))
     assert watching.attempt() == [[]]
     assert watching.reflector.problem == f"the API server answered {code}: no"
-    assert watching.reflector.lists == 1
+    assert (watching.reflector.lists, watching.reflector.absent) == (1, True)
     watching.cluster.put(FABRICS.path, namespace("default"))
     assert [names(one) for one in watching.attempt()] == [{"default": True}]
-    assert watching.reflector.problem == ""
+    assert (watching.reflector.problem, watching.reflector.absent) == ("", False)
+
+
+def test_an_optional_kind_may_have_to_be_readable() -> None:
+    """A right that is missing cannot be told from an object that is: nothing is delivered."""
+    watching = Watching(Cluster(), replace(FABRICS, permitted=True))
+    watching.cluster.failures += [refused(403), refused(404)]
+    assert watching.attempt() == []
+    assert (watching.reflector.lists, watching.reflector.absent) == (0, False)
+    assert watching.attempt() == [[]]
+    assert (watching.reflector.lists, watching.reflector.absent) == (1, True)
 
 
 def test_a_kind_that_is_removed_takes_its_objects_along() -> None:

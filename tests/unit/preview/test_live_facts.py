@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from webhook.config import EXAMPLE
 from webhook.config.findings import InvalidConfiguration
@@ -22,6 +23,7 @@ LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 MAPS = "/api/v1/namespaces/rdma-webhook/configmaps/"
 SITE, SHIPPED = f"{MAPS}rdma-webhook-fabrics", f"{MAPS}rdma-webhook-fabrics-default"
+FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 NO_FABRICS = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec: {fabrics: []}\n"
 INSTEAD = "used: the fabrics of mine.yaml"
 
@@ -60,7 +62,7 @@ def everything() -> dict[str, Any]:
     quota = {"metadata": {"name": "quota", "namespace": "lab"}, "spec": {"hard": {}}}
     return {
         HOOKS: hook(),
-        SITE: {"data": {"fabrics.yaml": EXAMPLE.read_text()}},
+        FABRICS: yaml.safe_load(EXAMPLE.read_text()),
         LAB: {"metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true"}}},
         f"{LAB}/limitranges": {"items": [limit]},
         f"{LAB}/resourcequotas": {"items": [quota]},
@@ -85,16 +87,13 @@ def test_with_all_rights() -> None:
     assert found.fabrics is not None
     assert list(found.fabrics.loaded.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert found.facts.notes == (
-        (
-            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
-            "a100-ib"
-        ),
+        ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
     )
-    assert api.asked == [HOOKS, SITE, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"]
+    assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"]
 
 
 def test_with_no_rights() -> None:
-    """Each right is told, in one line, with what is assumed; the default ConfigMap is not asked."""
+    """Each right is told, in one line, with what is assumed; no ConfigMap takes its place."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
     found = read_live(api, ["lab"], fabrics_instead=INSTEAD)
     assert (found.facts.objects, found.facts.webhooks, found.fabrics) == ((), None, None)
@@ -105,8 +104,8 @@ def test_with_no_rights() -> None:
             "it"
         ),
         (
-            "configmap rdma-webhook/rdma-webhook-fabrics: not read, as you lack the right to get "
-            "configmaps; used: the fabrics of mine.yaml"
+            "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
+            "fabricconfigurations; used: the fabrics of mine.yaml"
         ),
         (
             "namespace lab: not read, as you lack the right to get namespaces; assumed: no Pod "
@@ -121,7 +120,7 @@ def test_with_no_rights() -> None:
             "resourcequotas; assumed: none of them requires a memory limit"
         ),
     )
-    assert SHIPPED not in api.asked
+    assert not {SITE, SHIPPED} & {*api.asked}
 
 
 def test_what_is_not_there() -> None:
@@ -129,7 +128,7 @@ def test_what_is_not_there() -> None:
     found = read({HOOKS: {"items": []}, f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}})
     assert found.facts.webhooks == ()
     assert found.facts.notes == (
-        "configmaps of namespace rdma-webhook: none has fabrics; used: the fabrics of mine.yaml",
+        "fabricconfigurations.rdma.lab/default: not there; used: the fabrics of mine.yaml",
         (
             "namespace lab: not there; assumed: no Pod Security level and no fabric of its own; "
             "its labels stay unknown"
@@ -149,7 +148,7 @@ def test_an_error_of_the_api_server() -> None:
 
 
 @pytest.mark.parametrize("silence", [ClusterError("it is silent"), 401], ids=str)
-@pytest.mark.parametrize("at", [HOOKS, SITE, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"])
+@pytest.mark.parametrize("at", [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"])
 def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None:
     """Waiting for each of many timeouts would help nobody; nor would asking as nobody."""
     api = PreparedReads(everything() | {at: silence})
@@ -161,28 +160,58 @@ def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None
 
 
 def test_fabrics_that_are_not_wanted() -> None:
-    """With -c, no ConfigMap is read."""
+    """With -c, those of the cluster are not read."""
     api = PreparedReads(everything())
     assert read_live(api, []).fabrics is None
     assert api.asked == [HOOKS]
 
 
 @pytest.mark.parametrize("site", [404, {}, {"data": {"other.yaml": "x"}}, {"data": None}], ids=str)
-def test_the_fabrics_of_the_manifests(site: Any) -> None:
-    """They count until the site has its own, as in the Deployment's volume."""
-    answers = {**everything(), SITE: site, SHIPPED: {"data": {"fabrics.yaml": NO_FABRICS}}}
-    found = read(answers)
+def test_the_fabrics_of_the_first_manifests(site: Any) -> None:
+    """They count until the site has its own, as in the volume of the first version's Deployment."""
+    shipped = {"data": {"fabrics.yaml": NO_FABRICS}}
+    found = read({**everything(), FABRICS: 404, SITE: site, SHIPPED: shipped})
     assert found.fabrics is not None
     assert found.fabrics.source == "ConfigMap rdma-webhook/rdma-webhook-fabrics-default"
     assert found.facts.notes[0].endswith("rdma-webhook-fabrics-default: none")
 
 
-def test_fabrics_that_cannot_be_used() -> None:
-    """Every error is told, with its line; nothing is decided by other fabrics."""
-    broken = EXAMPLE.read_text().replace("fabrics:", "fabric:", 1)
+def test_the_fabrics_of_the_first_version() -> None:
+    """A ConfigMap counts where there is no object, with the commands that make it one."""
+    site = {"data": {"fabrics.yaml": EXAMPLE.read_text()}}
+    found = read({**everything(), FABRICS: 404, SITE: site})
+    assert found.fabrics is not None
+    assert list(found.fabrics.loaded.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert found.facts.notes == (
+        (
+            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
+            "a100-ib"
+        ),
+        (
+            "ConfigMap rdma-webhook/rdma-webhook-fabrics: this version of the webhook reads "
+            "fabricconfigurations.rdma.lab/default instead: kubectl -n rdma-webhook get configmap "
+            "rdma-webhook-fabrics -o yaml | rdma-webhook check-config --convert - | kubectl apply "
+            "-f -"
+        ),
+    )
+    assert "ConfigMap" not in str(read({**everything(), SITE: site}).facts.notes)
+
+
+@pytest.mark.parametrize(
+    ("answers", "name"),
+    [
+        ({FABRICS: {"kind": "FabricConfiguration"}}, "fabricconfigurations.rdma.lab/default: "),
+        (
+            {FABRICS: 404, SITE: {"data": {"fabrics.yaml": "kind: FabricConfiguration"}}},
+            'ConfigMap rdma-webhook/rdma-webhook-fabrics data["fabrics.yaml"]:',
+        ),
+    ],
+    ids=["object", "ConfigMap"],
+)
+def test_fabrics_that_cannot_be_used(answers: dict[str, Any], name: str) -> None:
+    """Every error is told, with its place; nothing is decided by other fabrics."""
     with pytest.raises(InvalidConfiguration) as caught:
-        read({**everything(), SITE: {"data": {"fabrics.yaml": broken}}})
-    name = 'ConfigMap rdma-webhook/rdma-webhook-fabrics data["fabrics.yaml"]:'
+        read({**everything(), **answers})
     assert str(caught.value).startswith(name)
 
 
@@ -199,7 +228,7 @@ def test_the_namespace_of_the_webhook(client: dict[str, Any], home: str) -> None
     """It is that of the Service which the API server calls, if there is one."""
     api = PreparedReads({HOOKS: hook(**client)})
     read_live(api, [], fabrics_instead=INSTEAD)
-    assert api.asked[1] == f"/api/v1/namespaces/{home}/configmaps/rdma-webhook-fabrics"
+    assert api.asked[2] == f"/api/v1/namespaces/{home}/configmaps/rdma-webhook-fabrics"
 
 
 def test_a_webhook_that_cannot_be_called() -> None:
@@ -269,10 +298,11 @@ def test_templates_are_read_where_a_fabric_has_claims() -> None:
     assert found.facts.objects[-1] == {**item, "kind": "ResourceClaimTemplate"}
     assert found.facts.listed == ("lab",)
     text = (
-        "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec:\n  fabrics:\n"
+        "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nmetadata: {name: default}\n"
+        "spec:\n  fabrics:\n"
         "  - {name: ib, mode: dra, claims: [{template: nics}]}\n"
     )
-    own = read(answers | {SITE: {"data": {"fabrics.yaml": text}}})
+    own = read(answers | {FABRICS: yaml.safe_load(text)})
     assert own.facts.listed == ("lab",)
     assert read(answers).facts.listed == ()
 

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,18 +22,23 @@ from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.state import Check, State
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
+from webhook.config.object_form import OBJECT
 from webhook.defect import defect
 from webhook.kube.feed import Feed
 from webhook.visible import visible
 
 #: Seconds from learning of a change to using it.
 DELAY = 3.0
-#: What messages call the object, as kubectl does.
-OBJECT = "fabricconfigurations.rdma.lab/default"
+#: Seconds after which all replicas use what this one has found at its start, and have answered the
+#: calls of before. It cannot answer the second call for a pod whose first one was decided by what
+#: the object was until then, so it is not ready earlier, if the object was written recently.
+SETTLED = DELAY + 1.0
+#: Seconds for which a write is recent, by this machine's clock, which may be wrong.
+RECENT = 60.0
 _APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
 NO_OBJECT = f"there is no {OBJECT}: {_APPLY}"
 NO_KIND = (
-    "the cluster has no kind FabricConfiguration: kubectl apply -f manifests/crd, and then "
+    "the cluster has no kind FabricConfiguration: kubectl apply -k manifests/crd, and then "
     f"{_APPLY}"
 )
 NO_FABRICS = f"{OBJECT} has none: add them below spec.fabrics, and {_APPLY}"
@@ -64,15 +70,18 @@ class ObjectConfiguration:
         state: State,
         in_use: ConfigurationInUse,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._feed = feed
         (self._reflector,) = feed.reflectors
         self._state = state
         self._in_use = in_use
-        self._clock = clock
+        self._clock, self._wall_clock = clock, wall_clock
+        self._ready_at = 0.0
         self._waiting: deque[_Learnt] = deque()
         #: Whether there has been a list, and what it lacked; for the thread of the watch.
         self._listed, self._lacked = False, ""
+        self._last: Mapping[str, Any] = {}
         self._synced = False
         self._told = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -91,14 +100,29 @@ class ObjectConfiguration:
     def _learn(self) -> None:
         """Read what the watch has delivered, in its thread."""
         due = self._clock() + (DELAY if self._listed else 0.0)
-        self._listed = True
         kept = [change.kept for _, changes in self._feed.take() for change in changes]
-        learnt = [_Learnt(due, *self._reading(one)) for one in kept if one is not None]
+        learnt = [_Learnt(due, *self._reading(one)) for one in kept if self._is_new(one)]
+        if not self._listed and any(map(self._is_recent, kept)):
+            self._ready_at = due + SETTLED
+        self._listed = True
         if not self._reflector.objects:
             learnt += [_Learnt(due, use) for use in self._absence()]
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learnt)
+
+    def _is_new(self, item: Mapping[str, Any] | None) -> bool:
+        """Whether there is an object, and another one than before; its labels are no part of it."""
+        before, self._last = self._last, _without_time(item or {})
+        return item is not None and before != self._last
+
+    def _is_recent(self, item: Mapping[str, Any] | None) -> bool:
+        """Whether the object was written a moment ago, or after what this clock takes for now."""
+        try:
+            written = datetime.fromisoformat((item or {})["metadata"]["written"])
+        except (KeyError, ValueError):
+            return False
+        return self._wall_clock() - written.timestamp() < RECENT
 
     def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Loaded | None]:
         """Read the object; never raises, since the watch would lose the change."""
@@ -174,5 +198,13 @@ class ObjectConfiguration:
         problem = self._problem
         if not self._synced:
             return Check("configuration", False, problem or f"{OBJECT} has not been read yet")
+        if self._clock() < self._ready_at:
+            said = f"{OBJECT} was written a moment ago: waiting until every replica uses it"
+            return Check("configuration", False, said)
         old = f"; not current: {problem}" if problem else ""
         return Check("configuration", True, f"{self._in_use.detail}{old}")
+
+
+def _without_time(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the object without the time at which it was written."""
+    return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tests.builders import pod
 from tests.unit.app.client import Lines
 from tests.unit.kube.cluster import Cluster, refused
 from webhook.app.observe.metrics import Metrics
+from webhook.app.sources import configuration_object
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.sources.configuration_object import (
     DELAY,
@@ -19,12 +22,13 @@ from webhook.app.sources.configuration_object import (
     NO_KIND,
     NO_OBJECT,
     NOT_USABLE,
-    OBJECT,
+    SETTLED,
     ObjectConfiguration,
 )
 from webhook.app.state import State
 from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
+from webhook.config.object_form import OBJECT
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import CONFIGURATIONS
@@ -34,14 +38,21 @@ PAUSE = 0.001
 SPEC = yaml.safe_load(EXAMPLE.read_text())["spec"]
 
 
-def written(rate: Any = 100, *, generation: int = 1, fabrics: int = 2, **more: Any) -> Any:
+def written(
+    rate: Any = 100, *, generation: int = 1, fabrics: int = 2, managed: Any = (), **more: Any
+) -> Any:
     """Write the object as the API server does, with another rate of the first fabric."""
     first, *others = SPEC["fabrics"]
     listed = [{**first, "rateGbps": rate}, *others][:fabrics]
     return {
         "apiVersion": "rdma.lab/v1alpha1",
         "kind": "FabricConfiguration",
-        "metadata": {"name": "default", "uid": "u", "generation": generation, "managedFields": []},
+        "metadata": {
+            "name": "default",
+            "uid": "u",
+            "generation": generation,
+            "managedFields": [*managed],
+        },
         "spec": {**SPEC, "fabrics": listed},
         **more,
     }
@@ -229,30 +240,90 @@ def test_changes_come_into_use_in_order_each_after_its_own_delay(server: Server)
     assert server.value("config_generation") == 3
 
 
-def test_the_timer_brings_a_change_into_use(server: Server) -> None:
-    """Nobody has to ask: the event loop looks when a change is due, however early it wakes."""
+def test_the_timer_brings_a_change_into_use(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has to ask: the event loop looks when a change is due."""
+    monkeypatch.setattr(configuration_object, "DELAY", 0.05)
+    server.source._clock = time.monotonic
+
+    def change() -> bool:
+        server.cluster.put(PATH, written(200), written(400))
+        return True
+
+    server.run(server.watching, change, lambda: server.rate() == 400)
+    assert server.value("config_generation") == 3
+
+
+def test_a_timer_that_is_early_looks_again(server: Server) -> None:
+    """The clock of the event loop is another one than that of the changes."""
+    asked = iter([1000.0, 1000.0, 1002.9999, 1003.0, 1003.0])
     server.run(server.watching, server.put(written(200)))
-    server = Server(server.cluster)
-    server.source._clock = asyncio_clock = _Quick()
-    server.run(
-        server.watching,
-        server.put(written(400)),
-        lambda: server.rate() == 400,
-    )
-    assert asyncio_clock.asked > 0
+    calls: list[float] = []
+    server.source._clock = lambda: next(asked)
+    server.source._loop = Timers(calls)  # type: ignore[assignment]
+    for _ in range(4):
+        server.source.use_due()
+    assert server.rate() == 200
+    assert calls == pytest.approx([3.0, 3.0, 0.001])
 
 
-class _Quick:
-    """A clock on which three seconds pass in a few milliseconds."""
+class Timers:
+    """An event loop that only notes for when it is asked."""
 
-    def __init__(self) -> None:
-        self.asked = 0
-        self._now = 0.0
+    def __init__(self, calls: list[float]) -> None:
+        self._calls = calls
 
-    def __call__(self) -> float:
-        self.asked += 1
-        self._now += 0.5
-        return self._now
+    def call_later(self, seconds: float, _: Callable[[], None]) -> None:
+        """Note the seconds."""
+        self._calls.append(seconds)
+
+
+@pytest.mark.parametrize(
+    ("age", "held"), [(0.0, True), (59.0, True), (-500.0, True), (61.0, False)], ids=str
+)
+def test_what_was_written_a_moment_ago_delays_the_start(age: float, held: bool) -> None:
+    """Until the others use it, too: this process knows nothing of what they use until then."""
+    cluster = Cluster()
+    entries = [
+        {"manager": "a", "time": "2026-01-01T00:00:00Z"},
+        {"manager": "b", "time": "2026-01-01T12:00:00Z"},
+        {"manager": "c", "time": "2026-01-02T00:00:00Z", "subresource": "status"},
+    ]
+    cluster.put(PATH, written(managed=entries))
+    server = Server(cluster)
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+    server.source._wall_clock = lambda: noon + age
+    checks = []
+
+    def note() -> bool:
+        checks.append(server.source.check())
+        return True
+
+    server.run(lambda: server.rate() == 100, note, server.later(SETTLED - 0.001), note)
+    server.now += 0.001
+    checks.append(server.source.check())
+    assert [one.ready for one in checks] == [not held, not held, True]
+    assert ("was written a moment ago" in checks[0].detail) == held
+    assert server.value("configured") == 1
+
+
+def test_a_write_without_a_time_delays_nothing(server: Server) -> None:
+    """No API server of today leaves it out; one that does must not keep replicas from starting."""
+    server.run(server.watching)
+    assert server.source.check().ready
+
+
+def test_a_change_of_labels_is_read_once(server: Server) -> None:
+    """The time at which an object was written is no part of it."""
+    labelled = written(managed=[{"manager": "a", "time": "2026-01-01T00:00:00Z"}])
+
+    def note() -> bool:
+        server.cluster.put(PATH, labelled)
+        return True
+
+    server.run(server.watching, note, server.put(written(200)), server.later(DELAY), lambda: True)
+    assert server.value("config_generation") == 2
 
 
 def test_a_change_of_status_changes_nothing(server: Server) -> None:
