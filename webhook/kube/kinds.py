@@ -36,7 +36,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of object that is watched in the whole cluster."""
+    """A kind of object that is watched."""
 
     #: The name in the path, in RBAC and in the metrics.
     resource: str
