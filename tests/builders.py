@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.api_server import defaulted, patched
-from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision, PatchOp
 from webhook.decision.scope import Context
 from webhook.fabric.records import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, index

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import H100, V100, container, context, gpu, pod
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import RdmaResource
 from webhook.pod.manifest import PodManifest

@@ -50,6 +50,7 @@ from webhook.app.preview_worker.turns import Turns
 from webhook.app.sources.certificates import Certificate, certificate_of
 from webhook.app.sources.claim_templates import ClaimTemplates
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
+from webhook.app.sources.cluster_nodes import ClusterNodes
 from webhook.app.sources.configuration import Configuration, configuration_source
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.sources.guard import guard_of
@@ -133,7 +134,9 @@ class WebhookServer:
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
         #: The sources of the state; some work beside the event loop, in threads.
-        self._kept_up: tuple[Configuration | Certificate | ClusterFacts | ClaimTemplates, ...] = (
+        self._kept_up: tuple[
+            Configuration | Certificate | ClusterFacts | ClaimTemplates | ClusterNodes, ...
+        ] = (
             self._configuration,
             certificate,
             *facts,

@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from tests.benchmarks import decide, facts, hostile, previews, serving, worst
+from tests.benchmarks import decide, facts, hostile, node_list, previews, serving, worst
 from webhook.transport.process import collect_rarely
 
 
@@ -16,6 +16,7 @@ def main() -> int:
     collect_rarely()  # as `serve` does
     print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
     rows = [*decide.run(), *worst.run(), *serving.run(), *previews.run(), *facts.run()]
+    rows += node_list.run()
     rows += hostile.run()
     print("| what | measured | goal | met |\n|---|---|---|---|")
     for row in rows:

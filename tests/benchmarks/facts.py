@@ -28,6 +28,8 @@ from tests.integration.serving import Process, certificates, fabrics
 NAMESPACES = 10_000
 PAGE = 500
 STARTS = 5
+#: Resource, `continue` → the page of its list.
+Pages = dict[tuple[str, int], bytes]
 #: Design goals: seconds, and MB.
 READY, MEMORY = 2.0, 150.0
 
@@ -71,7 +73,7 @@ def _api_server() -> Iterator[int]:
 
 
 def _serve(connection: Connection) -> None:
-    handler = partial(_Handler, _pages())
+    handler = partial(_Handler, pages())
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         connection.send(server.server_address[1])
         server.serve_forever()
@@ -80,7 +82,7 @@ def _serve(connection: Connection) -> None:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, pages: dict[tuple[str, int], bytes], *args: Any) -> None:
+    def __init__(self, pages: Pages, *args: Any) -> None:
         self._pages = pages
         super().__init__(*args)
 
@@ -103,18 +105,23 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def _pages() -> dict[tuple[str, int], bytes]:
+def pages() -> Pages:
     """Write every page that can be requested, by resource and `continue`."""
     kinds = {"namespaces": _namespace, "limitranges": _limit_range, "resourcequotas": _quota}
-    pages = {}
+    found: Pages = {}
     for resource, make in kinds.items():
         for first in range(0, NAMESPACES, PAGE):
             meta = {"resourceVersion": "1"}
             if first + PAGE < NAMESPACES:
                 meta["continue"] = str(first + PAGE)
-            items = [make(f"team-{number}") for number in range(first, first + PAGE)]
-            pages[resource, first] = json.dumps({"metadata": meta, "items": items}).encode()
-    return pages
+            items = [make(_name(number)) for number in range(first, first + PAGE)]
+            found[resource, first] = json.dumps({"metadata": meta, "items": items}).encode()
+    return found
+
+
+def _name(number: int) -> str:
+    """Name a namespace; the first is that of the pods of all benchmarks."""
+    return f"team-{number}" if number else "lab"
 
 
 def _namespace(name: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ USUAL = 50
 _ROOT = Path(__file__).parents[2]
 
 
-class _Turn(NamedTuple):
+class Turn(NamedTuple):
     """The 99th percentile of the answers' times in ms, and the number of answers."""
 
     p99: float
@@ -60,7 +60,7 @@ def run() -> list[Row]:
             tls, config, folder / "log", os.environ, preview_seconds=10.0, nicest=19
         ) as server:
             usual = _usual(server)
-            turns = [(_load(server, ca), _attacked(server, ca)) for _ in range(TURNS + 1)][1:]
+            turns = [(load(server, ca), _attacked(server, ca)) for _ in range(TURNS + 1)][1:]
             memory = server.memory()
     quiet, attacked = (median(turn[which].p99 for turn in turns) for which in (0, 1))
     ratio = median(turn[1].p99 / turn[0].p99 for turn in turns)
@@ -92,16 +92,17 @@ def _usual(server: Process) -> float:
     return median(took[1:]) * 1000
 
 
-def _load(server: Process, ca: Path) -> _Turn:
+def load(server: Process, ca: Path) -> Turn:
+    """Call `/mutate` at a steady pace from a separate process."""
     command = [sys.executable, "-m", "tests.benchmarks.previews", "load"]
     given = [str(server.ports["mutate"]), str(ca)]
     done = subprocess.run([*command, *given], cwd=_ROOT, check=True, stdout=subprocess.PIPE)
-    return _Turn(*json.loads(done.stdout))
+    return Turn(*json.loads(done.stdout))
 
 
-def _attacked(server: Process, ca: Path) -> _Turn:
+def _attacked(server: Process, ca: Path) -> Turn:
     with _attack(server, ca):
-        return _load(server, ca)
+        return load(server, ca)
 
 
 @contextmanager
@@ -195,7 +196,7 @@ class _Client(asyncio.Protocol):
         self._idle.put_nowait(self)
 
 
-async def _paced(port: int, ca: str) -> _Turn:
+async def _paced(port: int, ca: str) -> Turn:
     """Send requests at a steady pace; an answer's time counts from when its request was due."""
     body = json.dumps(review(pod(variables=TYPICAL)), separators=(",", ":")).encode()
     head = f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -215,7 +216,7 @@ async def _paced(port: int, ca: str) -> _Turn:
         (await idle.get()).ask(request, due)
     for _ in range(_CLIENTS):
         await idle.get()  # then all are answered
-    return _Turn(quantiles(took, n=100)[98] * 1000, len(took))
+    return Turn(quantiles(took, n=100)[98] * 1000, len(took))
 
 
 def main(arguments: list[str]) -> None:

@@ -45,6 +45,7 @@ V100 = {"nvidia.com/v100": "64", "rdma/rdma_v100": "63"}
 A100 = {"nvidia.com/a100": "64", "rdma/rdma_a100": "63"}
 #: The label as GPU feature discovery sets it.
 PRODUCT = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
+V100_PRODUCT = "nvidia.com/gpu.product=Tesla-V100-SXM2-32GB"
 #: What a pod needs to be scheduled to the fake node, which has the A100s.
 TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
 #: Seconds until two replicas are ready, even if one core has to do everything.
@@ -214,6 +215,7 @@ def site(
 def equip(cluster: Cluster) -> str:
     """Give the real node V100s, and return a fake node with A100s, which is added if missing."""
     cluster.advertise(V100, REAL)
+    cluster.kubectl("label", "node", REAL, V100_PRODUCT, "--overwrite")
     nodes = json.loads(cluster.kubectl("get", "nodes", "--output=json"))["items"]
     has = [
         node["metadata"]["name"] for node in nodes if A100.keys() <= {*node["status"]["capacity"]}

@@ -397,6 +397,9 @@ def test_the_account_may_do_what_it_needs_and_no_more(cluster: Cluster) -> None:
         ("list", "fabricconfigurations.rdma.lab"): True,
         ("watch", "fabricconfigurations.rdma.lab"): True,
         ("update", "fabricconfigurations.rdma.lab"): False,
+        ("list", "nodes"): True,
+        ("watch", "nodes"): True,
+        ("get", "nodes"): False,
         ("get", "pods"): False,
         ("get", "services/proxy"): False,
     }

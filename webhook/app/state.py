@@ -11,7 +11,8 @@ from webhook.app.former import Former
 from webhook.app.namespace_waits import Arrivals
 from webhook.config.load import FabricsText
 from webhook.decision.claim_facts import ClaimFacts
-from webhook.decision.facts import Facts, NodeInventory
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import Node, NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
 from webhook.pipeline.status_text import configuration_named_in
@@ -49,11 +50,14 @@ class Snapshot:
         inventory = facts.inventory(fabrics)
         return Snapshot(fabrics=fabrics, facts=facts, inventory=inventory, source=source)
 
-    def knowing(self, facts: Facts) -> Snapshot:
-        """Return a copy with other facts; a new inventory is made only if the nodes differ."""
-        if facts.nodes is not self.facts.nodes:
-            return Snapshot.of(self.fabrics, facts, self.source)
-        return replace(self, facts=facts)
+    def knowing(self, facts: Facts, inventory: NodeInventory | None = None) -> Snapshot:
+        """Return a copy with other facts; a new inventory is made only if the nodes differ.
+
+        `inventory`: that of the new nodes by these fabrics, if it has been made.
+        """
+        if facts.nodes is self.facts.nodes:
+            return replace(self, facts=facts)
+        return replace(self, facts=facts, inventory=inventory or facts.inventory(self.fabrics))
 
     def context_for(self, namespace: str) -> Context:
         """Return what a decision on a pod of this namespace depends on."""
@@ -128,6 +132,22 @@ class State:
         self._facts = facts
         if self.snapshot is not None:
             self.snapshot = self.snapshot.knowing(facts)
+
+    def learn_namespaces(self, facts: Facts) -> None:
+        """Use other facts from now on, beside the nodes that are known."""
+        self.learn(replace(facts, nodes=self._facts.nodes))
+
+    def learn_nodes(
+        self, nodes: Mapping[str, Node], fabrics: Fabrics | None, inventory: NodeInventory | None
+    ) -> None:
+        """Use other nodes from now on, with their inventory, which was made by these fabrics.
+
+        It is made again if the fabrics are no longer in use.
+        """
+        self._facts = replace(self._facts, nodes=nodes)
+        if self.snapshot is not None:
+            made = inventory if self.snapshot.fabrics is fabrics else None
+            self.snapshot = self.snapshot.knowing(self._facts, made)
 
     def checks(self) -> list[Check]:
         """Return the results of all probes, and whether the server is draining."""

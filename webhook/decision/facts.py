@@ -17,22 +17,11 @@ from webhook.decision.claim_facts import (
     ClaimObject,
     requested_classes,
 )
+from webhook.decision.nodes import Node, NodeInventory, inventory_of, node_of
 from webhook.fabric.records import Fabrics
-from webhook.pod.manifest import items, mapping, text
+from webhook.pod.manifest import items, mapping
 
 LABEL = "rdma.lab/enable"
-#: The label by which GPU feature discovery names the product, and `gpuProducts` of the fabrics.
-PRODUCT = "nvidia.com/gpu.product"
-#: The labels by which nodes name the model of their GPUs: GPU feature discovery, GKE, EKS's
-#: autoscaler, Karpenter, CoreWeave.
-GPU_MODEL_LABELS = (
-    PRODUCT,
-    "cloud.google.com/gke-accelerator",
-    "k8s.amazonaws.com/accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
-    "gpu.nvidia.com/model",
-    "gpu.nvidia.com/class",
-)
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
 
@@ -66,32 +55,6 @@ class NamespaceFacts:
         replicas give the same one.
         """
         return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """What a decision needs to know about one node."""
-
-    labels: Mapping[str, str]
-    resources: frozenset[str]  #: extended resources with a quantity above zero
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeInventory:
-    """Indexes from nodes and GPUs to fabrics: compiled once, O(1) for each pod."""
-
-    #: Node name, and kubernetes.io/hostname → names of the fabrics that the node may belong to.
-    by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: GPU resource → names of the fabrics with a node that offers it.
-    by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Extended resource → names of the fabrics with a node that offers it.
-    offering: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Names of the fabrics with at least one node.
-    inhabited: frozenset[str] = frozenset()
-    #: Label in GPU_MODEL_LABELS, value → names of the fabrics with such a node.
-    by_gpu_model: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    #: The keys of all labels that any node has.
-    label_keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,30 +135,7 @@ class Facts:
 
     def inventory(self, fabrics: Fabrics) -> NodeInventory:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
-        by_node: dict[str, frozenset[str]] = {}
-        by_gpu: dict[str, frozenset[str]] = {}
-        offering: dict[str, frozenset[str]] = {}
-        by_model: dict[tuple[str, str], frozenset[str]] = {}
-        for name, node in self.nodes.items():
-            homes = frozenset(_homes(node, fabrics))
-            by_node[name] = by_node[node.labels.get("kubernetes.io/hostname", name)] = homes
-            for gpu in node.resources & fabrics.by_gpu.keys():
-                claiming = homes & fabrics.by_gpu[gpu]
-                by_gpu[gpu] = by_gpu.get(gpu, frozenset()) | claiming
-            for resource in node.resources:
-                offering[resource] = offering.get(resource, frozenset()) | homes
-            for key in GPU_MODEL_LABELS:
-                if key in node.labels:
-                    model = (key, node.labels[key])
-                    by_model[model] = by_model.get(model, frozenset()) | homes
-        return NodeInventory(
-            by_node=by_node,
-            by_gpu=by_gpu,
-            offering=offering,
-            by_gpu_model=by_model,
-            inhabited=frozenset[str]().union(*by_node.values()),
-            label_keys=frozenset[str]().union(*(node.labels for node in self.nodes.values())),
-        )
+        return inventory_of(self.nodes, fabrics)
 
 
 class _Sorted(NamedTuple):
@@ -228,27 +168,6 @@ def _sorted(objects: Iterable[Mapping[str, Any]]) -> _Sorted:
     return found
 
 
-def _homes(node: Node, fabrics: Fabrics) -> Iterable[str]:
-    for fabric in fabrics.fabrics.values():
-        fits = all(
-            key in node.labels
-            and fabrics.by_label[key][fabric.name].match(product_of(key, node.labels[key]))
-            for key in fabric.node_labels
-        )
-        if fits and (not fabric.gpu_resources or fabric.gpu_resources & node.resources):
-            yield fabric.name
-
-
-def product_of(key: str, value: str) -> str:
-    """Strip the suffixes that GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
-
-    Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
-    """
-    if key != PRODUCT:
-        return value
-    return value.split("-MIG-", 1)[0].removesuffix("-SHARED")
-
-
 def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
     """Return an object's namespace ("" if it has none) and name."""
     meta = mapping(item, ("metadata",))
@@ -262,16 +181,6 @@ def namespace_of(item: Mapping[str, Any]) -> NamespaceFacts:
         labels=mapping(item, ("metadata", "labels")),
         annotations=mapping(item, ("metadata", "annotations")),
     )
-
-
-def node_of(item: Mapping[str, Any]) -> Node:
-    """Return the facts of a Node object."""
-    allocatable = mapping(item, ("status", "allocatable")) or mapping(item, ("status", "capacity"))
-    offered = (name for name, count in allocatable.items() if "/" in name and str(count) != "0")
-    labels = mapping(item, ("metadata", "labels"))
-    if not all(isinstance(value, str) for value in labels.values()):
-        labels = {key: text(labels, (key,), ("metadata", "labels")) or "" for key in labels}
-    return Node(labels=labels, resources=frozenset(offered))
 
 
 def limit_range_of(item: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from webhook.decision.annotations import Requests
 from webhook.decision.claims import brings_gpu, may_claim_gpu
 from webhook.decision.draft import Draft
-from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Reason
 from webhook.decision.resources import is_gpu, unclaimed
 from webhook.fabric.records import Fabric, Fabrics

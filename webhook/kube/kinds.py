@@ -8,7 +8,7 @@ anything else, such as the status of a quota, does not count as a change.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -21,6 +21,8 @@ from webhook.decision.facts import (
     namespace_of,
     quota_of,
 )
+from webhook.decision.nodes import Node, node_of
+from webhook.kube.shared_labels import SharedLabels
 
 #: An object as the API server writes it.
 Item = Mapping[str, Any]
@@ -53,6 +55,8 @@ class Kind:
     selector: str = ""
     #: Objects per page of a list. 500 namespaces are half a megabyte.
     page: int = 500
+    #: Seconds between two pages of a list. Parsing a page holds up all other threads.
+    pace: float = 0.0
     #: Whether the webhook also works without it: a list that is refused because the kind does not
     #: exist (404) or may not be read (403) counts as an empty one.
     optional: bool = False
@@ -98,6 +102,11 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
     return {key: values[key]} if key in values else _NONE
 
 
+def _node(item: Item) -> Node:
+    whole = node_of(item)
+    return replace(whole, labels=SharedLabels.of(whole.labels))
+
+
 NAMESPACES = Kind(resource="namespaces", part=Part.NAMESPACE, project=_namespace)
 LIMIT_RANGES = Kind(resource="limitranges", part=Part.RULE, project=limit_range_of)
 QUOTAS = Kind(resource="resourcequotas", part=Part.RULE, project=quota_of)
@@ -122,3 +131,5 @@ CLAIM_TEMPLATES = Kind(
 
 #: The kinds that the facts are always made of.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)
+#: Not part of the facts that decisions wait for: they are evidence, and may be forbidden.
+NODES = Kind(resource="nodes", project=_node, page=10, pace=0.05, optional=True)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webhook.decision.facts import key_of
+from webhook.errors import ClusterError
 from webhook.kube.kinds import Kind
-from webhook.kube.requests import Reads
+from webhook.kube.requests import Query, Reads, RefusedError
 
 #: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]
+#: Waits for some seconds; returns whether to stop instead of going on.
+Wait = Callable[[float], bool]
+#: How often a page is requested again, if the API server says when.
+#: Source: client-go, rest/request.go (maxRetries).
+RETRIES = 10
+
+
+class StoppedError(ClusterError):
+    """The list was not read to its end, because the program ends."""
 
 
 class Listing(NamedTuple):
@@ -19,16 +30,16 @@ class Listing(NamedTuple):
     version: str
 
 
-def read_list(reads: Reads, kind: Kind) -> Listing:
+def read_list(reads: Reads, kind: Kind, wait: Wait) -> Listing:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
     Raises RefusedError with code 410 if the API server has dropped the list's version before the
-    last page was read.
+    last page was read, and StoppedError if `wait` says so.
     """
     held: dict[Key, Any] = {}
     first = query = {**kind.query, "limit": str(kind.page)}
     while True:
-        page = reads.get(kind.path, query)
+        page = _page(reads, kind.path, query, wait)
         for item in page.get("items") or ():
             if kept := kind.project(item):
                 held[key_of(item)] = kept
@@ -36,3 +47,19 @@ def read_list(reads: Reads, kind: Kind) -> Listing:
         if not after.get("continue"):
             return Listing(held, str(after["resourceVersion"]))
         query = {**first, "continue": after["continue"]}
+        del page  # before the wait, since it takes much more memory than what is kept
+        if wait(kind.pace):
+            raise StoppedError("stopped")
+
+
+def _page(reads: Reads, path: str, query: Query, wait: Wait) -> dict[str, Any]:
+    """Read a page; an API server that is busy is asked again when it says (429, 503)."""
+    for _ in range(RETRIES):
+        try:
+            return reads.get(path, query)
+        except RefusedError as error:
+            if not error.retry_after:
+                raise
+            if wait(error.retry_after):
+                raise StoppedError("stopped") from error
+    return reads.get(path, query)

@@ -16,6 +16,8 @@ from webhook.kube.requests import Query, RefusedError
 
 #: Timeouts to connect, and for a page, which a busy API server may take a while to send.
 CONNECT, READ = 3.0, 30.0
+#: The longest wait in seconds that a Retry-After may ask for; API servers say 1.
+LONGEST_RETRY = 60.0
 _OK = 200
 
 
@@ -41,7 +43,8 @@ class ApiReads:
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(CONNECT, seconds))
         if answer.status != _OK:
             status = _object(self._body(answer)) or {}
-            raise RefusedError(answer.status, message_of(status))
+            after = _seconds(answer.headers.get("Retry-After"))
+            raise RefusedError(answer.status, message_of(status), after)
         return answer
 
     def _body(self, answer: RESTResponse) -> bytes:
@@ -78,6 +81,12 @@ class ApiEvents:
     def close(self) -> None:
         """Release the connection."""
         self._response.close()
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Read a Retry-After header; API servers write seconds, not dates."""
+    known = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+    return min(float(retry_after or 0), LONGEST_RETRY) if known else 0.0
 
 
 def _object(body: bytes) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ listed. The code needed around it would be longer than this module.
     the API server has dropped the version (410)  list again at once: it was restarted
     an optional kind is refused (403, 404)        as an empty list, and list again after a pause
     anything goes wrong                           list again, after a pause
+    it is too busy, and says for how long         ask again then (Retry-After)
 
 The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
 the API server has not reached that version yet, and sends nothing until it has (seen on 1.36).
@@ -83,6 +84,7 @@ class Reflector:
         self._clock = clock
         self._held: dict[Key, Any] = {}
         self._version = ""  # of the last event; "": list first
+        self._retry_after = 0.0  # seconds, if the API server said so at the last attempt
         self._events: Events | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=kind.resource, daemon=True)
@@ -115,14 +117,16 @@ class Reflector:
             self.attempt()
             if self._clock() - began >= STEADY:
                 pauses = self._pauses()
-            self._stop.wait(next(pauses))
+            self._stop.wait(max(next(pauses), self._retry_after))
 
     def attempt(self) -> None:
         """List if necessary, and watch until the watch ends; never raises."""
+        self._retry_after = 0.0
         try:
             self._keep_up(self._connect())
         except Exception as error:  # noqa: BLE001 -- nothing else keeps up if this thread ends
             self._version = ""
+            self._retry_after = getattr(error, "retry_after", 0.0)
             self._failed(error)
 
     def _keep_up(self, reads: Reads) -> None:
@@ -154,7 +158,7 @@ class Reflector:
 
     def _list(self, reads: Reads) -> None:
         try:
-            listing = read_list(reads, self.kind)
+            listing = read_list(reads, self.kind, self._stop.wait)
         except RefusedError as error:
             if self._without(error):
                 self.absent = True

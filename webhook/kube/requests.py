@@ -17,9 +17,11 @@ Query = Mapping[str, str]
 class RefusedError(ClusterError):
     """The API server answered with an error."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, retry_after: float = 0.0) -> None:
+        """`retry_after`: the seconds after which it wants to be asked again; 0 if it says none."""
         super().__init__(f"the API server answered {code}: {message}")
         self.code = code
+        self.retry_after = retry_after
 
 
 class Events(Protocol):

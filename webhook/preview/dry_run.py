@@ -17,7 +17,8 @@ from webhook.admission.match import AS_SHIPPED, Called, called
 from webhook.admission.review import KIND, read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decision.annotations import ENABLE
-from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError, ReviewError

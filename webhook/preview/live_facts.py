@@ -1,8 +1,8 @@
 """What a cluster says that a review of pods depends on, read with the rights of whoever asks.
 
 These are the facts that the webhook has itself: the namespaces of the pods, with their LimitRanges
-and quotas, how the webhook is registered, and its fabrics. It watches no nodes, so none are read.
-Whatever cannot be read is told in a note, with what is assumed in its place.
+and quotas, how the webhook is registered, and its fabrics. Nodes are left out, since there may be
+thousands. Whatever cannot be read is told in a note, with what is assumed in its place.
 """
 
 from __future__ import annotations

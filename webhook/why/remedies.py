@@ -12,6 +12,14 @@ _NODES = (
 )
 _ROOT = f"Run the container as root, without hostUsers: false. If that is not possible: {_NODES}"
 _SITE = "Ask whoever maintains the fabrics file"
+_BESIDE = (
+    "Request the GPU of the fabric's nodes, or ask whoever runs the nodes whether the GPU's device "
+    "plugin and the RDMA device plugin run on the same nodes."
+)
+_FEWER = (
+    "Request fewer devices (rdma.lab/devices), or divide the work among more pods: all containers "
+    "of a pod share what one node has."
+)
 
 REMEDIES: dict[str, str] = {
     # The verdict.
@@ -56,6 +64,8 @@ REMEDIES: dict[str, str] = {
         "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
         "kubectl get nodes -o yaml shows what each node offers."
     ),
+    "ResourceNotBesideGpu": _BESIDE,
+    "ResourceExceedsNodes": _FEWER,
     "MemlockLimited": _ROOT,
     "MemlockUnknown": (
         f"{_ROOT} If the nodes raise memlock already, the fabrics file should say `memlock: "
@@ -85,6 +95,8 @@ REMEDIES: dict[str, str] = {
         "Ask whoever runs the nodes whether the RDMA device plugin is running there: "
         "kubectl get nodes -o yaml shows what each node offers."
     ),
+    "ResourceNeverBesideGpu": _BESIDE,
+    "ResourceExceedsStaticNodes": _FEWER,
     "MPIOverTCP": (
         "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, so that Open "
         "MPI uses UCX."

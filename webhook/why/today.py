@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.decision.facts import NamespaceFacts, NodeInventory, namespace_of
+from webhook.decision.facts import NamespaceFacts, namespace_of
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
@@ -88,7 +89,7 @@ def _names(pod: PodManifest) -> list[str]:
 
 
 def _context(gathered: Gathered, fabrics: Fabrics) -> Context:
-    """Return what the webhook would know; it does not watch nodes, so they do not count."""
+    """Return what the webhook would know, but for the nodes, which are not read for every pod."""
     namespace = NamespaceFacts(name=gathered.home)
     if gathered.namespace is not None:
         namespace = namespace_of(gathered.namespace)

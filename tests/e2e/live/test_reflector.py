@@ -58,8 +58,8 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
 def test_pages_are_one_list(cluster: Cluster, names: list[str]) -> None:
     """Every namespace is in the list, however small its pages are."""
     reads = ApiReads(Client(cluster.kubeconfig))
-    whole = read_list(reads, NAMESPACES)
-    paged = read_list(reads, replace(NAMESPACES, page=2))
+    whole = read_list(reads, NAMESPACES, _go_on)
+    paged = read_list(reads, replace(NAMESPACES, page=2), _go_on)
     assert paged.held == whole.held
     assert {("", name) for name in names} <= paged.held.keys()
 
@@ -82,3 +82,8 @@ def test_why_a_version_is_not_kept_over_a_break(cluster: Cluster, names: list[st
     with closing(reads.stream(NAMESPACES.path, query, 20.0)) as events:
         cluster.kubectl("annotate", "namespace", names[0], "changed=again", "--overwrite")
         assert list(events) == []
+
+
+def _go_on(_: float) -> bool:
+    """Wait for nothing between two pages."""
+    return False

@@ -10,14 +10,10 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.images import mpi_image, perftest_image, perftest_stand_in
-from tests.cluster.install import V100, Webhook
-from tests.cluster.node import NAME as FIRST
+from tests.cluster.install import V100, V100_PRODUCT, Webhook
 from tests.cluster.second_node import second_node
 from tests.e2e.asking import apply, namespace
 from tests.waiting import until
-
-#: The label by which nodes name the GPUs of the fabric v100-ib.
-_PRODUCT = "nvidia.com/gpu.product"
 
 
 @dataclass(frozen=True)
@@ -55,10 +51,9 @@ def lab(webhook: Webhook) -> Iterator[Lab]:
         for image in images:
             cluster.load(image.archive)
         cluster.advertise(V100, second)
-        cluster.kubectl("label", "node", FIRST, second, f"{_PRODUCT}=Tesla-V100-SXM2-32GB")
+        cluster.kubectl("label", "node", second, V100_PRODUCT)
         apply(cluster, namespace("measured", "true"))
         made = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
         made.wait()
         yield made
         cluster.kubectl("delete", "namespace", made.name, "--wait=false")
-        cluster.kubectl("label", "node", FIRST, f"{_PRODUCT}-")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.builders import H100, V100, fabric, fabrics
 from tests.case_names import case_name
-from webhook.decision.facts import Facts, NamespaceFacts, Node, NodeInventory, product_of
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.decision.nodes import Node, NodeInventory, product_of
 from webhook.errors import ShapeError
 
 
@@ -29,11 +30,13 @@ def quota(**hard: str) -> dict[str, Any]:
 
 
 def node(name: str, product: str = "", status: Any = None, **resources: Any) -> dict[str, Any]:
-    """Make a Node that has `nvidia.com/<name>` allocatable for each keyword."""
+    """Make a Node that has `nvidia.com/<name>` allocatable for each keyword without a slash."""
     labels = {"kubernetes.io/hostname": f"{name}.host"}
     if product:
         labels["nvidia.com/gpu.product"] = product
-    amounts = {f"nvidia.com/{key}": count for key, count in resources.items()}
+    amounts = {
+        key if "/" in key else f"nvidia.com/{key}": count for key, count in resources.items()
+    }
     offered = {"allocatable": {"cpu": "64", **amounts}} if status is None else status
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": offered}
 
@@ -159,12 +162,10 @@ def test_a_node_offers_its_extended_resources() -> None:
                 "kubernetes.io/hostname": "a.host",
                 "nvidia.com/gpu.product": "Tesla-V100-SXM2",
             },
-            resources=frozenset({"nvidia.com/v100"}),
+            resources={"nvidia.com/v100": 8},
         ),
-        "b": Node(
-            labels={"kubernetes.io/hostname": "b.host"}, resources=frozenset({"nvidia.com/h100"})
-        ),
-        "c": Node(labels={"kubernetes.io/hostname": "c.host"}, resources=frozenset()),
+        "b": Node(labels={"kubernetes.io/hostname": "b.host"}, resources={"nvidia.com/h100": 4}),
+        "c": Node(labels={"kubernetes.io/hostname": "c.host"}, resources={}),
     }
 
 
@@ -183,6 +184,13 @@ def test_a_node_offers_its_extended_resources() -> None:
         (
             {"kind": "Node", "metadata": {"name": "a", "labels": {"x/y": "1", "x/z": 5}}},
             'metadata.labels["x/z"] must be a string, but is a number (5)',
+        ),
+        (
+            {"kind": "Node", "status": {"allocatable": {"a.io/b": "many", "cpu": "all"}}},
+            (
+                "status.allocatable[\"a.io/b\"]: 'many' is not a Kubernetes quantity (such as "
+                '"1", 500m or 64Gi)'
+            ),
         ),
     ],
     ids=case_name,
@@ -263,7 +271,8 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
     """Nodes are found by name and host name; a GPU resource counts for fabrics that claim it."""
     facts = Facts.from_objects(
         [
-            node("a", "Tesla-V100-SXM2-SHARED", v100="8"),
+            node("a", "Tesla-V100-SXM2-SHARED", v100="8", **{"rdma/v100": "1k"}),
+            node("a2", "Tesla-V100-SXM2-SHARED", v100="7", **{"rdma/v100": "63"}),
             node("b", "NVIDIA-H100-SXM5", v100="8", h100="8"),
             node("c", "Tesla-V100-PCIE", h100="1"),
             node("d", v100="1"),
@@ -274,6 +283,8 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
         by_node={
             "a": v100,
             "a.host": v100,
+            "a2": v100,
+            "a2.host": v100,
             "b": h100,
             "b.host": h100,
             "c": none,
@@ -282,7 +293,12 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
             "d.host": none,
         },
         by_gpu={"nvidia.com/v100": v100, "nvidia.com/h100": h100},
-        offering={"nvidia.com/v100": v100 | h100, "nvidia.com/h100": h100},
+        offering={
+            "nvidia.com/v100": {"v100-ib": 8, "h100-roce": 8},
+            "nvidia.com/h100": {"h100-roce": 8},
+            "rdma/v100": {"v100-ib": 1000},
+        },
+        together={("nvidia.com/v100", "rdma/v100"): v100, ("rdma/v100", "rdma/v100"): v100},
         by_gpu_model={
             ("nvidia.com/gpu.product", "Tesla-V100-SXM2-SHARED"): v100,
             ("nvidia.com/gpu.product", "NVIDIA-H100-SXM5"): h100,

@@ -13,6 +13,7 @@ from webhook.kube.requests import Query, RefusedError
 NAMESPACES = "/api/v1/namespaces"
 LIMIT_RANGES = "/api/v1/limitranges"
 QUOTAS = "/api/v1/resourcequotas"
+NODES = "/api/v1/nodes"
 
 
 def namespace(name: str, **metadata: Any) -> dict[str, Any]:
@@ -30,6 +31,15 @@ def quota(name: str = "team", space: str = "lab", **hard: str) -> dict[str, Any]
     """Make a ResourceQuota."""
     written = {key.replace("_", "."): amount for key, amount in hard.items()}
     return {"metadata": {"name": name, "namespace": space}, "spec": {"hard": written}}
+
+
+def node(name: str, product: str = "", **offered: str) -> dict[str, Any]:
+    """Make a Node; `rdma_v100="63"` is what it has allocatable of nvidia.com/rdma_v100."""
+    labels = {"kubernetes.io/hostname": name}
+    if product:
+        labels["nvidia.com/gpu.product"] = product
+    amounts = {f"nvidia.com/{key}": amount for key, amount in offered.items()}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
 
 
 class Stream:
@@ -141,9 +151,9 @@ def gone(code: int = 410) -> dict[str, Any]:
     return {"type": "ERROR", "object": {"code": code, "message": "too old\nresource version"}}
 
 
-def refused(code: int) -> RefusedError:
+def refused(code: int, retry_after: float = 0.0) -> RefusedError:
     """Make the error of a refused request."""
-    return RefusedError(code, "no")
+    return RefusedError(code, "no", retry_after)
 
 
 def _key(item: dict[str, Any]) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from tests.unit.kube.cluster import (
     gone,
     limit_range,
     namespace,
+    node,
     refused,
 )
 from tests.waiting import until
@@ -217,6 +218,26 @@ def test_pages_that_expire_are_read_again_from_the_first() -> None:
     assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
 
 
+@pytest.mark.parametrize("kind", [kinds.NAMESPACES, kinds.NODES], ids=lambda kind: kind.resource)
+def test_a_list_that_expires_at_a_later_page_is_read_again(kind: Kind) -> None:
+    """The versions of its pages would differ; nothing of the first attempt is used."""
+    cluster = Cluster(page=1)
+    cluster.put(kind.path, node("a"), node("b"))
+    watching = Watching(cluster, kind)
+    get = cluster.get
+
+    def expired(path: str, query: Any) -> Any:
+        if query.get("continue"):
+            raise refused(410)
+        return get(path, query)
+
+    cluster.get = expired  # type: ignore[method-assign]
+    assert watching.attempt() == []
+    assert watching.reflector.objects == 0
+    cluster.get = get  # type: ignore[method-assign]
+    assert [names(one) for one in watching.attempt()] == [{"a": True, "b": True}]
+
+
 FABRICS = Kind(
     resource="fabricconfigurations",
     group="rdma.lab",
@@ -346,6 +367,43 @@ def test_a_watch_that_held_is_followed_at_once() -> None:
     paced.reflector.start()
     assert paced.reflector.join(20)
     assert paced.pauses == [0, 0, 1, 0, 1]
+
+
+class Stop:
+    """Takes the place of the event that ends a reflector; it is set after so many waits."""
+
+    def __init__(self, after: int) -> None:
+        self.waits: list[float] = []
+        self._after = after
+
+    def is_set(self) -> bool:
+        """Return whether the reflector ends."""
+        return len(self.waits) >= self._after
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for no time."""
+        self.waits.append(seconds)
+        return self.is_set()
+
+
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [(refused(429), [0.25, 0.5]), (refused(429, 7.0), [7.0, 7.0]), (refused(503, 0.3), [0.3, 0.5])],
+    ids=["no Retry-After", "a long one", "a short one"],
+)
+def test_a_busy_api_server_says_when_to_ask_again(error: Exception, waits: list[float]) -> None:
+    """A pause after a watch is at least as long as its Retry-After."""
+    cluster = Cluster()
+    watching = Watching(cluster)
+
+    def busy(*_: Any) -> Any:
+        raise error
+
+    cluster.stream = busy  # type: ignore[method-assign, assignment]
+    stop = watching.reflector._stop = Stop(2)  # type: ignore[assignment]
+    watching.reflector._pauses = lambda: iter([0.25, 0.5])
+    watching.reflector._run()
+    assert stop.waits == waits
 
 
 def test_it_ends_while_it_waits_for_events() -> None:

@@ -21,7 +21,8 @@ from tests.builders import (
 )
 from tests.case_names import case_name
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
-from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.fabric.records import FabricEnv, RdmaResource

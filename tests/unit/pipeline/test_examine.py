@@ -7,7 +7,7 @@ import pytest
 from tests.builders import V100, amounts, container, context, gpu, pod
 from tests.case_names import case_name
 from webhook.decision.annotations import Requests
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.scope import Needs
 from webhook.pipeline.examine import (

@@ -9,7 +9,8 @@ from tests.case_names import case_name
 from webhook.decision.annotations import FABRIC, Requests
 from webhook.decision.claim_facts import ClaimFacts
 from webhook.decision.claims import claims_of
-from webhook.decision.facts import NamespaceFacts, NodeInventory
+from webhook.decision.facts import NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Denial
 from webhook.decision.resources import usage_of
 from webhook.decision.scope import Context

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, fabric, fabrics, pod
 from tests.case_names import case_name
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.errors import ShapeError
 from webhook.pipeline.examine.node_selection import (
     Narrowing,

@@ -9,7 +9,8 @@ import pytest
 
 from tests.api_server import without_status
 from webhook.admission.registration import SHIPPED, WebhookSetup
-from webhook.decision.facts import Facts, NamespaceFacts, NodeInventory
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.scope import Context
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabric, Fabrics, RdmaResource, index

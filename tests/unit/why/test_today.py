@@ -77,7 +77,7 @@ def test_a_pod_that_would_be_denied() -> None:
 
 
 def test_facts_count() -> None:
-    """The namespace's own fabric decides with it; nodes do not, since the webhook watches none."""
+    """The namespace's own fabric decides with it; nodes do not: not every pod's are read."""
     labelled = namespace()
     labelled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
 
 from certs.backoff import delays
 from webhook.app.namespace_waits import Arrivals, NamespaceWaits
@@ -19,27 +18,18 @@ from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.api_reads import connect_reads
 from webhook.app.sources.claim_templates import ClaimTemplates
+from webhook.app.sources.cluster_nodes import ClusterNodes
+from webhook.app.sources.feed_log import FeedLog
 from webhook.app.state import Check, State
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
-from webhook.defect import defect
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.feed import Feed
-from webhook.kube.kinds import CLAIM_TEMPLATES, NAMESPACES
+from webhook.kube.kinds import CLAIM_TEMPLATES, NAMESPACES, NODES
 from webhook.kube.snapshot import Assembly
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
 WINDOW = 0.01
-#: Facts of this age are reported as stale. The API server sends something each minute.
-STALE = 180.0
-
-
-class _Told(NamedTuple):
-    """The state that was last written to the log."""
-
-    synced: bool = False
-    stale: bool = False
-    problem: str = ""
 
 
 class ClusterFacts:
@@ -51,7 +41,7 @@ class ClusterFacts:
         self._state = state
         self._assembly = Assembly()
         self._listed: set[str] = set()
-        self._told = _Told()
+        self._told = FeedLog(feed, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
         # Use no facts until all are there: half of them could mislead a decision.
         state.learn(Facts(complete=True))
@@ -80,7 +70,7 @@ class ClusterFacts:
         changed = self._assembly.take(batches)
         if not self.synced:
             return
-        self._state.learn(self._assembly.facts)
+        self._state.learn_namespaces(self._assembly.facts)
         self._state.arrivals = self._arrivals
         self._arrivals.tell(changed)
 
@@ -89,63 +79,28 @@ class ClusterFacts:
         """Whether there has been a list of each kind."""
         return len(self._listed) == len(self._feed.reflectors)
 
-    @property
-    def age(self) -> float:
-        """Seconds since the API server last sent something, in the watch silent for longest."""
-        heard = [one.heard for one in self._feed.reflectors if one.heard is not None]
-        return self._feed.clock() - min(heard) if heard else 0.0
-
     def poll(self) -> bool:
         """Return whether there is something to report; reads no files."""
-        return self._now() != self._told
+        return self._told.pending(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state: one line for each change."""
-        before, now = self._told, self._now()
-        self._told = now
-        if now.synced and not before.synced:
-            log.write("info", "facts synced", objects=self._objects())
-        if now.problem and now.problem != before.problem:
-            self._tell_problem(now.problem, metrics, log)
-        elif before.problem and not now.problem:
-            log.write("info", "facts current")
-        if now.stale and not before.stale:
-            log.write("warning", "facts stale", age_seconds=round(self.age), problem=now.problem)
-
-    def _tell_problem(self, problem: str, metrics: Metrics, log: Log) -> None:
-        log.write("warning", "facts not current", problem=problem)
-        for reflector in self._feed.reflectors:
-            if reflector.defect is not None:
-                metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(reflector.defect))
-
-    def _now(self) -> _Told:
-        problems = (
-            f"{one.kind.resource}: {one.problem}" for one in self._feed.reflectors if one.problem
-        )
-        return _Told(self.synced, self.age > STALE, next(problems, ""))
-
-    def _objects(self) -> dict[str, int]:
-        return {one.kind.resource: one.objects for one in self._feed.reflectors}
+        self._told.tell(metrics, log, synced=self.synced)
 
     def check(self) -> Check:
         """Report to `/readyz`: ready once there has been a list of each kind.
 
         Old facts are better than none: the line says that they are old, but the server stays ready.
         """
-        now = self._now()
-        if not now.synced:
-            return Check("facts", False, now.problem or "some lists have not been read yet")
-        spaces = self._objects()[NAMESPACES.resource]
-        detail = f"{spaces} namespaces, last update {self.age:.0f} s ago"
-        if now.problem:
-            detail = f"{detail}; still in use, because: {now.problem}"
-        return Check("facts", True, detail)
+        problem = self._told.problem
+        if not self.synced:
+            return Check("facts", False, problem or "some lists have not been read yet")
+        return Check("facts", True, self._told.current(NAMESPACES))
 
 
 def facts_of(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
-) -> tuple[ClusterFacts | ClaimTemplates, ...]:
+) -> tuple[ClusterFacts | ClaimTemplates | ClusterNodes, ...]:
     """Read the facts from a file, or return the sources that keep up with the cluster.
 
     A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
@@ -158,7 +113,9 @@ def facts_of(
         return ()
     connect = partial(connect_reads, options.kubeconfig)
     templates = Feed(connect, delays, kinds=[CLAIM_TEMPLATES])
+    nodes = Feed(connect, delays, kinds=[NODES])
     return (
         ClusterFacts(Feed(connect, delays), state, metrics),
         ClaimTemplates(templates, state, metrics),
+        ClusterNodes(nodes, state, metrics),
     )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from webhook.decision.annotations import Requests
 from webhook.decision.claims import claims_of
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Denial, Reason
 from webhook.decision.resources import Usage, usage_of
 from webhook.decision.scope import NO_CALL, Context, EarlierCall, Needs, Scope

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from webhook.decision.facts import PRODUCT, NodeInventory, product_of
+from webhook.decision.nodes import PRODUCT, NodeInventory, product_of
 from webhook.decision.outcome import Reason
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import NODE_TERMS, PodManifest, items, mapping, strings, text

@@ -1,9 +1,9 @@
 """The verdict: whether the pod is equipped for RDMA, as far as admission can see.
 
-The pod is judged by its network and its runtime, and each target by its device, its memory and its
-environment. A `no` anywhere is the verdict, else the first `unsure`: a pod takes the worst of its
-targets. The facts are those that the decision has anyway, and the pod as it is after the patch, so
-a second call comes to the same verdict.
+The pod is judged by its network, its runtime and the nodes of its fabric, and each target by its
+device, its memory and its environment. A `no` anywhere is the verdict, else the first `unsure`: a
+pod takes the worst of its targets. The facts are those that the decision has anyway, and the pod as
+it is after the patch, so a second call comes to the same verdict.
 
     yes      whatever admission can see is right
     no       RDMA cannot work, and the message says what to do
@@ -26,6 +26,7 @@ from webhook.pipeline.verdict import (
     gpu_model,
     mpi_transport,
     nccl_settings,
+    node_capacity,
     parameter_server,
     pinned_memory,
     pod_network,
@@ -51,6 +52,7 @@ _OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
     pod_network.judge,
     pod_sandbox.judge,
     gpu_model.judge,
+    node_capacity.judge,
 )
 _PARTS: tuple[Callable[[Seen, SeenTarget], Verdict | None], ...] = (
     rdma_device.judge,
@@ -128,4 +130,5 @@ REASONS: tuple[Reason, ...] = (
     *mpi_transport.REASONS,
     *parameter_server.REASONS,
     *gpu_model.REASONS,
+    *node_capacity.REASONS,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from webhook.decision.annotations import FABRIC
-from webhook.decision.facts import GPU_MODEL_LABELS, PRODUCT
+from webhook.decision.nodes import GPU_MODEL_LABELS, PRODUCT
 from webhook.decision.outcome import Reason, Verdict
 from webhook.fabric.records import Fabric
 from webhook.pipeline.examine.node_selection import required_labels

@@ -1,4 +1,4 @@
-"""The device: whether a target gets an RDMA device of its fabric, and whether a node offers it."""
+"""The device: whether a target gets an RDMA device of its fabric."""
 
 from __future__ import annotations
 
@@ -33,24 +33,7 @@ RESOURCE_UNKNOWN = Reason(
     "A container's RDMA resource belongs to no fabric, or to another one.",
     rdma="unsure",
 )
-NO_NODES = Reason("FabricWithoutNodes", "No node belongs to the fabric now.", rdma="unsure")
-NOT_OFFERED = Reason(
-    "ResourceNotOffered", "No node of the fabric offers the RDMA resource now.", rdma="unsure"
-)
-FABRIC_NOWHERE = Reason(
-    "FabricNowhere",
-    "No node belongs to the fabric, and the configuration says nodes: static.",
-    rdma="no",
-)
-RESOURCE_NOWHERE = Reason(
-    "ResourceNowhere",
-    "No node of the fabric offers the RDMA resource, and the configuration says nodes: static.",
-    rdma="no",
-)
-REASONS = (
-    *(DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN),
-    *(NO_NODES, NOT_OFFERED, FABRIC_NOWHERE, RESOURCE_NOWHERE),
-)
+REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
 
 
 #: The modes in which a device of the node is not the pod's, however many devices it sees.
@@ -63,17 +46,16 @@ def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
     if fabric is None:
         return _without_fabric(seen, one, own)
     known = {resource.name for resource in fabric.resources}
-    listed = [name for name in own if name in known]
-    if listed:
-        return _offered(seen, fabric, listed)
+    if any(name in known for name in own):
+        return None
     if own:
         told = f"{one.target.name} requests {own[0]}"
         message = f"{told}, not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if fabric.claims and claims_nic(one, fabric):
-        return _inhabited(seen, fabric)
+        return None
     if not fabric.inject_resources or (one.privileged and fabric.mode not in _OWN):
-        return _inhabited(seen, fabric)
+        return None
     return _missing(seen, one.target, fabric)
 
 
@@ -121,31 +103,3 @@ def _missing(seen: Seen, target: Target, fabric: Fabric) -> Verdict:
 
 def _explains(one: Outcome, target: Target) -> bool:
     return one.mutation == CLAIMS.name and one.container == target.name
-
-
-def _inhabited(seen: Seen, fabric: Fabric) -> Verdict | None:
-    inventory = seen.inventory
-    if inventory.by_node and fabric.name not in inventory.inhabited:
-        if _is_static(seen):
-            message = f"no node belongs to fabric {fabric.name}, and the nodes are static"
-            return Verdict.of(FABRIC_NOWHERE, message)
-        return Verdict.of(NO_NODES, f"no node belongs to fabric {fabric.name} now")
-    return None
-
-
-def _offered(seen: Seen, fabric: Fabric, names: list[str]) -> Verdict | None:
-    """Say if no node of the fabric offers a resource; where nodes may come, that is not final."""
-    empty = _inhabited(seen, fabric)
-    if empty is not None or not seen.inventory.by_node:
-        return empty
-    for name in names:
-        if fabric.name not in seen.inventory.offering.get(name, ()):
-            if _is_static(seen):
-                message = f"no node of fabric {fabric.name} offers {name}, and the nodes are static"
-                return Verdict.of(RESOURCE_NOWHERE, message)
-            return Verdict.of(NOT_OFFERED, f"no node of fabric {fabric.name} offers {name} now")
-    return None
-
-
-def _is_static(seen: Seen) -> bool:
-    return seen.scope.fabrics.defaults.nodes == "static"

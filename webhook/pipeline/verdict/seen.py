@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from webhook.decision.claims import Claim, claims_by_user, claims_of
 from webhook.decision.draft import Draft
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Outcome
 from webhook.decision.scope import Scope, Target
 from webhook.fabric.records import Fabric

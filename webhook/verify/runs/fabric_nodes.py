@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from webhook.decision.facts import Facts, Node, key_of
+from webhook.decision.facts import Facts, key_of
+from webhook.decision.nodes import Node
 from webhook.fabric.records import Fabric, Fabrics
 from webhook.pod.manifest import at
 

@@ -19,7 +19,8 @@ from tests.unit.kube.cluster import (
 from webhook.app.namespace_waits import Arrivals
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
-from webhook.app.sources.cluster_facts import STALE, ClusterFacts, facts_of
+from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
+from webhook.app.sources.feed_log import STALE
 from webhook.app.state import Snapshot, State
 from webhook.decision.facts import NamespaceFacts
 from webhook.errors import ClusterError
@@ -223,8 +224,10 @@ def test_a_defect_of_ours_is_counted_and_logged_by_its_type() -> None:
 def test_who_watches(options: ServeOptions, environment: dict[str, str], watched: bool) -> None:
     """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
     state = State()
-    assert bool(facts_of(options, state, Metrics(), environment)) is watched
-    assert len(state.probes) == watched
+    sources = facts_of(options, state, Metrics(), environment)
+    kinds = ["ClusterFacts", "ClaimTemplates", "ClusterNodes"]
+    assert [type(one).__name__ for one in sources] == kinds * watched
+    assert len(state.probes) == 2 * watched
 
 
 def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import V100, context, fabric, pod
 from tests.case_names import case_name
 from tests.unit.pipeline.verdict.judging import judged, verdict_on
-from webhook.decision.facts import NodeInventory
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import RdmaResource
 

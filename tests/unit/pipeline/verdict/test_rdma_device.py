@@ -6,7 +6,6 @@ import pytest
 
 from tests.builders import V100, amounts, container, context, fabric, gpu, pod
 from tests.unit.pipeline.verdict.judging import judged, verdict_on
-from webhook.decision.facts import NodeInventory
 from webhook.fabric.records import RdmaResource
 
 EQUIPPED = ("yes", "Equipped")
@@ -112,55 +111,6 @@ def test_without_a_fabric_there_is_no_rdma() -> None:
     assert judged(unclaimed) == ("no", "FabricUnknown")
     both = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     assert judged(unclaimed, context(*both)) == ("no", "FabricAmbiguous")
-
-
-def inventory(offering: frozenset[str]) -> NodeInventory:
-    """Know one node, of the fabric v100-ib, and which fabrics' nodes offer rdma/v100."""
-    mine = frozenset({"v100-ib"})
-    return NodeInventory(by_node={"n1": mine}, inhabited=mine, offering={"rdma/v100": offering})
-
-
-def test_what_no_node_offers_is_not_certain() -> None:
-    """Nodes may be added, and a device plugin may restart, so the verdict is unsure, not no."""
-    elsewhere = inventory(frozenset({"h100-roce"}))
-    assert judged(pod(), context(inventory=elsewhere)) == ("unsure", "ResourceNotOffered")
-    assert judged(pod(), context(inventory=inventory(frozenset({"v100-ib"})))) == EQUIPPED
-    nothing = NodeInventory(
-        by_node={"n1": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"})
-    )
-    assert judged(pod(), context(inventory=nothing)) == ("unsure", "ResourceNotOffered")
-
-
-def test_a_fabric_without_nodes_is_not_certain() -> None:
-    """It is so for privileged pods, too; without any known node, nothing is known."""
-    other = NodeInventory(
-        by_node={"n1": frozenset({"h100-roce"})}, inhabited=frozenset({"h100-roce"})
-    )
-    named = {"rdma.lab/fabric": "v100-ib"}
-    for one in (pod(annotations=named), pod(gpu(**PRIVILEGED), annotations=named)):
-        assert judged(one, context(inventory=other)) == ("unsure", "FabricWithoutNodes")
-
-
-@pytest.mark.parametrize(
-    ("nodes", "fabric_has_nodes", "code"),
-    [
-        ("elastic", True, ("unsure", "ResourceNotOffered")),
-        ("static", True, ("no", "ResourceNowhere")),
-        ("elastic", False, ("unsure", "FabricWithoutNodes")),
-        ("static", False, ("no", "FabricNowhere")),
-    ],
-)
-def test_where_no_node_comes_what_is_missing_stays_missing(
-    nodes: str, *, fabric_has_nodes: bool, code: tuple[str, str]
-) -> None:
-    """The site says so; without any known node, nothing is known there either."""
-    homes = frozenset({"v100-ib" if fabric_has_nodes else "h100-roce"})
-    known = NodeInventory(by_node={"n1": homes}, inhabited=homes)
-    named = pod(annotations={"rdma.lab/fabric": "v100-ib"})
-    verdict = verdict_on(named, context(inventory=known, defaults={"nodes": nodes}))
-    assert (verdict.rdma, verdict.because.code) == code
-    assert verdict.message.endswith("the nodes are static" if nodes == "static" else "now")
-    assert judged(named, context(defaults={"nodes": nodes})) == EQUIPPED
 
 
 def test_of_several_unknown_resources_the_first_by_name_is_told() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
 from tests.unit.pipeline.verdict.judging import judged
-from webhook.decision.facts import PSA_ENFORCE, NamespaceFacts, NodeInventory
+from webhook.decision.facts import PSA_ENFORCE, NamespaceFacts
+from webhook.decision.nodes import NodeInventory
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabric, FabricEnv, RdmaResource
 from webhook.pod.manifest import PodManifest

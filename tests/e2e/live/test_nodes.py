@@ -1,0 +1,82 @@
+"""The nodes of a real cluster: what replicas know of them, and what decisions say for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cluster.install import A100, NAME, Webhook
+from tests.e2e.admission.pods import create
+from tests.e2e.live.lab import Lab, trainer
+from tests.e2e.live.replica import replicas
+from tests.waiting import until
+from webhook.kube.access import Overrides
+from webhook.kube.client import Client
+
+RESOURCE = "rdma/rdma_a100"
+FLOW = "X-Kubernetes-Pf-Flowschema-Uid"
+ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
+GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAME}", "system:authenticated")
+
+
+def verdict(lab: Lab) -> tuple[str, str]:
+    """Return the verdict on a pod with an A100, and its reason."""
+    pod = trainer(lab.name)
+    pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/a100": "1"}
+    status: dict[str, Any] = create(lab.webhook.cluster, pod).status
+    return status["rdma"], status.get("because", "")
+
+
+def decided(lab: Lab, rdma: str) -> tuple[str, str]:
+    """Wait until all replicas come to this verdict, and return it with its reason."""
+    until(lambda: all(verdict(lab)[0] == rdma for _ in range(10)))
+    return verdict(lab)
+
+
+def test_what_nodes_offer_decides_the_verdict(lab: Lab, a100_node: str) -> None:
+    """A device plugin that goes takes the certainty along, and brings it back."""
+    cluster = lab.webhook.cluster
+    decided(lab, "yes")
+    cluster.advertise({**A100, RESOURCE: "0"}, a100_node)
+    try:
+        assert decided(lab, "unsure") == ("unsure", "ResourceNotOffered")
+    finally:
+        cluster.advertise(A100, a100_node)
+    decided(lab, "yes")
+
+
+def test_each_replica_knows_the_nodes(webhook: Webhook) -> None:
+    """The metric and the line of `/readyz` say how many; heartbeats do not change that."""
+    nodes = webhook.cluster.kubectl("get", "nodes", "--output=name").split()
+    for replica in replicas(webhook):
+        until(lambda one=replica: f"{len(nodes)} nodes, last" in one.get("/readyz")[1])  # type: ignore[misc]
+        metrics = replica.get("/metrics")[1]
+        assert f'rdma_webhook_facts_objects{{resource="nodes"}} {len(nodes)}.0' in metrics
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("/api/v1/namespaces", NAME),
+        ("/api/v1/limitranges", NAME),
+        (f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca", NAME),
+        ("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-x", NAME),
+        ("/api/v1/nodes", "service-accounts"),
+    ],
+    ids=["namespaces", "limitranges", "secret", "registration", "nodes"],
+)
+def test_the_list_of_nodes_yields_to_what_pods_wait_for(
+    webhook: Webhook, path: str, schema: str
+) -> None:
+    """The API server says by which FlowSchema it queued a request of the webhook's account."""
+    found = json.loads(webhook.cluster.kubectl("get", "flowschemas", "--output=json"))["items"]
+    names = {one["metadata"]["uid"]: one["metadata"]["name"] for one in found}
+    levels = {
+        one["metadata"]["name"]: one["spec"]["priorityLevelConfiguration"]["name"] for one in found
+    }
+    overrides = Overrides(acting_as=ACCOUNT, acting_groups=GROUPS)
+    answer = Client(webhook.cluster.kubeconfig, overrides).open("GET", path, query=[("limit", "1")])
+    assert names[answer.headers[FLOW]] == schema
+    assert levels[schema] == ("workload-high" if schema == NAME else "workload-low")

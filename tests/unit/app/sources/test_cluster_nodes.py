@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.builders import H100, V100, fabrics
+from tests.unit.app.client import Lines
+from tests.unit.kube.cluster import NODES, Cluster, gone, node, refused
+from webhook.app.observe.metrics import Metrics
+from webhook.app.sources import cluster_nodes
+from webhook.app.sources.cluster_nodes import ClusterNodes
+from webhook.app.sources.feed_log import STALE
+from webhook.app.state import State
+from webhook.decision.facts import Facts, NamespaceFacts
+from webhook.decision.nodes import NodeInventory, inventory_of
+from webhook.errors import ClusterError
+from webhook.kube import kinds
+from webhook.kube.feed import Feed
+
+PAUSE = 0.001
+VOLTA = "Tesla-V100-SXM2"
+HOME = frozenset({"v100-ib"})
+
+
+class Server:
+    """A state whose nodes are those of a cluster in memory."""
+
+    def __init__(self, cluster: Cluster, *, configured: bool = True) -> None:
+        self.cluster = cluster
+        self.now = 1000.0
+        self.lines = Lines()
+        self.metrics = Metrics()
+        self.state = State()
+        if configured:
+            self.state.configure(fabrics())
+        feed = Feed(
+            lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now, [kinds.NODES]
+        )
+        self.nodes = ClusterNodes(feed, self.state, self.metrics, pause=0.0)
+
+    def run(self, *steps: Callable[[], bool]) -> None:
+        """Run until each of the conditions has become true, in this order."""
+        asyncio.run(self._run(steps))
+
+    async def _run(self, steps: tuple[Callable[[], bool], ...]) -> None:
+        self.nodes.start()
+        try:
+            for step in steps:
+                async with asyncio.timeout(20):
+                    while not step():  # noqa: ASYNC110 -- other threads bring it about
+                        await asyncio.sleep(PAUSE)
+        finally:
+            self.nodes.stop()
+
+    @property
+    def inventory(self) -> NodeInventory:
+        """What decisions know of the nodes."""
+        assert self.state.snapshot is not None
+        return self.state.snapshot.inventory
+
+    def knows(self, *names: str) -> bool:
+        """Return whether decisions know exactly these nodes, by name."""
+        return set(names) == set(self.inventory.by_node)
+
+    def poll(self) -> list[str]:
+        """Do what the server does every second; return the logged messages."""
+        if self.nodes.poll():
+            self.nodes.apply(self.metrics, self.lines.log)
+        return [line["msg"] for line in self.lines.read()]
+
+    def watching(self) -> bool:
+        """Return whether the watch is open."""
+        return bool(self.cluster.streams)
+
+
+def equipped(*names: str) -> Cluster:
+    """Make a cluster of nodes with V100s."""
+    cluster = Cluster()
+    cluster.put(NODES, *(node(name, VOLTA, v100="8") for name in names))
+    return cluster
+
+
+def test_nodes_become_evidence_once_their_list_is_whole() -> None:
+    """Half of them could mislead. The server is ready without them."""
+    cluster = equipped("a", "b", "c")
+    cluster._page = 1
+    server = Server(cluster)
+    page, resume, get = threading.Event(), threading.Event(), cluster.get
+
+    def slow(path: str, query: Any) -> Any:
+        if query.get("continue") == "2":
+            page.set()
+            resume.wait(20)
+        return get(path, query)
+
+    cluster.get = slow  # type: ignore[method-assign]
+    assert server.nodes.check() == ("nodes", True, "not read yet")
+
+    def go_on() -> bool:
+        assert server.knows()
+        assert server.nodes.check() == ("nodes", True, "not read yet")
+        resume.set()
+        return True
+
+    server.run(page.is_set, go_on, lambda: server.knows("a", "b", "c"))
+    assert server.inventory.offering == {"nvidia.com/v100": {"v100-ib": 8}}
+    assert server.nodes.check().detail == "3 nodes, last update 0 s ago"
+    assert server.poll() == ["nodes synced"]
+    assert server.poll() == []
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_nodes_that_may_not_be_read_are_as_none_known(code: int) -> None:
+    """A site may leave the right out: the server is ready, and says nothing of what nodes offer."""
+    cluster = equipped("a")
+    cluster.failures += [refused(code)] * 10_000
+    server = Server(cluster)
+    server.run(lambda: "none known" in server.nodes.check().detail)
+    assert server.inventory == NodeInventory()
+    problem = f"nodes: the API server answered {code}: no"
+    assert server.nodes.check() == ("nodes", True, f"none known, because: {problem}")
+    assert "nodes not current" in server.poll()
+
+
+def test_an_api_server_that_does_not_answer_keeps_nobody_unready() -> None:
+    """The reason is in the line."""
+    cluster = Cluster()
+    cluster.failures += [ClusterError("cannot reach it")] * 10_000
+    server = Server(cluster)
+    server.run(lambda: "cannot reach it" in server.nodes.check().detail)
+    expected = "not read yet, because: nodes: cannot reach it"
+    assert server.nodes.check() == ("nodes", True, expected)
+    assert server.knows()
+
+
+def test_nodes_come_change_and_go() -> None:
+    """Each change reaches the decisions; the inventory before it is not changed."""
+    cluster = equipped("a")
+    server = Server(cluster)
+    seen: list[NodeInventory] = []
+
+    def add() -> bool:
+        seen.append(server.inventory)
+        cluster.put(NODES, node("b", VOLTA, v100="4"))
+        return True
+
+    def change() -> bool:
+        cluster.put(NODES, node("a", "NVIDIA-H100-X", h100="8"))
+        return True
+
+    def remove() -> bool:
+        cluster.delete(NODES, node("a"))
+        return True
+
+    server.run(
+        lambda: server.knows("a") and server.watching(),
+        add,
+        lambda: server.knows("a", "b"),
+        change,
+        lambda: server.inventory.by_node["a"] == frozenset({"h100-roce"}),
+        remove,
+        lambda: server.knows("b"),
+    )
+    assert seen[0].by_node == {"a": HOME}
+    assert server.inventory.inhabited == HOME
+
+
+def test_what_is_known_stays_while_the_api_server_is_gone() -> None:
+    """Its age is told, and that it is still in use; it is never a reason not to be ready."""
+    cluster = equipped("a")
+    server = Server(cluster)
+
+    def leave() -> bool:
+        cluster.failures += [ClusterError("cannot reach it")] * 10_000
+        cluster.watch(NODES).send(gone())
+        return True
+
+    server.run(
+        lambda: server.knows("a") and server.watching(),
+        leave,
+        lambda: "cannot reach it" in server.nodes.check().detail,
+    )
+    server.now += STALE + 1
+    assert server.nodes.check() == (
+        *("nodes", True),
+        "1 nodes, last update 181 s ago; still in use, because: nodes: cannot reach it",
+    )
+    assert server.knows("a")
+    assert server.poll() == ["nodes synced", "nodes not current", "nodes stale"]
+    heard = "rdma_webhook_facts_last_contact_timestamp_seconds"
+    assert server.metrics.registry.get_sample_value(heard, {"resource": "nodes"})
+
+
+def test_a_heartbeat_makes_no_inventory() -> None:
+    """Ten thousand kubelets report every few minutes; nothing that is kept changes."""
+    cluster = equipped("a")
+    server = Server(cluster)
+    made: list[NodeInventory] = []
+
+    def beat() -> bool:
+        made.append(server.inventory)
+        for number in range(100):
+            item = node("a", VOLTA, v100="8")
+            item["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": number}]
+            cluster.put(NODES, item)
+        cluster.put(NODES, node("b"))
+        return True
+
+    server.run(
+        lambda: server.knows("a") and server.watching(), beat, lambda: server.knows("a", "b")
+    )
+    assert made[0] is not server.inventory
+    assert server.nodes._feed.reflectors[0].objects == 2
+
+
+def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are made in another thread, with pauses; the last one has all changes."""
+    cluster = equipped("a")
+    server = Server(cluster)
+    server.nodes._pause = 0.05
+    threads: list[str] = []
+
+    def counted(*given: Any) -> NodeInventory:
+        threads.append(threading.current_thread().name)
+        return made(*given)
+
+    made = inventory_of
+    monkeypatch.setattr(cluster_nodes, "inventory_of", counted)
+
+    def burst() -> bool:
+        for number in range(500):
+            cluster.put(NODES, node(f"n{number}", VOLTA, v100="8"))
+        return True
+
+    server.run(
+        lambda: server.knows("a") and server.watching(),
+        burst,
+        lambda: len(server.inventory.by_node) == 501,
+    )
+    assert 2 <= len(threads) < 100
+    assert "MainThread" not in threads
+
+
+def test_an_inventory_made_by_former_fabrics_is_made_again() -> None:
+    """The configuration changed while it was made."""
+    state = State()
+    former, now = fabrics(V100), fabrics(V100, H100)
+    nodes = {"a": kinds.NODES.project(node("a", VOLTA, v100="8"))}
+    state.configure(now)
+    state.learn_nodes(nodes, former, NodeInventory())
+    assert state.snapshot is not None
+    assert state.snapshot.inventory.by_node == {"a": HOME}
+    state.learn_nodes({}, now, NodeInventory(label_keys=frozenset({"x"})))
+    assert state.snapshot.inventory.label_keys == {"x"}
+
+
+def test_nodes_come_before_the_configuration() -> None:
+    """They count as soon as there are fabrics."""
+    server = Server(equipped("a"), configured=False)
+    server.run(lambda: bool(server.state._facts.nodes))
+    server.state.configure(fabrics())
+    assert server.knows("a")
+
+
+def test_namespaces_and_nodes_are_learnt_apart() -> None:
+    """Changes of one do not take the other away, and namespaces make no new inventory."""
+    server = Server(equipped("a"))
+    server.run(lambda: server.knows("a"))
+    before = server.inventory
+    lab = NamespaceFacts(name="lab", labels={"x": "y"})
+    server.state.learn_namespaces(Facts(namespaces={"lab": lab}, complete=True))
+    assert server.inventory is before
+    server.state.learn_nodes({}, None, None)
+    assert server.state.snapshot is not None
+    assert server.state.snapshot.facts.namespace("lab") == lab
+    assert server.knows()
+
+
+def test_a_defect_is_told_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next change is still used."""
+    cluster = equipped("a")
+    server = Server(cluster)
+    made, broken = inventory_of, [ValueError("secret")]
+
+    def once(*given: Any) -> NodeInventory:
+        if broken:
+            raise broken.pop()
+        return made(*given)
+
+    monkeypatch.setattr(cluster_nodes, "inventory_of", once)
+
+    def add() -> bool:
+        cluster.put(NODES, node("b"))
+        return True
+
+    server.run(lambda: not broken and server.watching(), add, lambda: server.knows("a", "b"))
+    assert server.poll() == ["nodes synced", "internal error"]
+    assert server.metrics.registry.get_sample_value("rdma_webhook_internal_errors_total") == 1

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.kube.cluster import NODES, Cluster, node, refused
+from webhook.kube import kinds
+from webhook.kube.listing import RETRIES, StoppedError, read_list
+from webhook.kube.requests import RefusedError
+
+
+class Waits:
+    """Remembers how long was to be waited, and says after how many waits to stop."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.seconds: list[float] = []
+        self._most = most
+
+    def __call__(self, seconds: float) -> bool:
+        """Wait for no time."""
+        self.seconds.append(seconds)
+        return len(self.seconds) >= self._most
+
+
+def cluster_of(many: int, page: int = 500) -> Cluster:
+    """Return a cluster with so many nodes."""
+    cluster = Cluster(page=page)
+    cluster.put(NODES, *(node(f"n{number}", v100="8") for number in range(many)))
+    return cluster
+
+
+def test_between_pages_is_a_pause() -> None:
+    """The kind says how long; none follows the last page."""
+    kind, waits = replace(kinds.NODES, pace=0.5), Waits()
+    found = read_list(cluster_of(5, page=2), kind, waits)
+    assert [name for _, name in found.held] == ["n0", "n1", "n2", "n3", "n4"]
+    assert waits.seconds == [0.5, 0.5]
+
+
+def test_nodes_come_in_small_pages_with_pauses() -> None:
+    """Parsing a page holds up the requests: a page is small, and most of the time is pause."""
+    cluster = cluster_of(1)
+    read_list(cluster, kinds.NODES, Waits())
+    assert int(cluster.asked[0][1]["limit"]) <= 50
+    assert kinds.NODES.pace >= 0.05
+
+
+def test_a_page_is_requested_again_when_the_api_server_says() -> None:
+    """A list of many pages does not begin anew because the API server was busy at one of them."""
+    cluster, waits = cluster_of(3, page=1), Waits()
+    get = cluster.get
+
+    def busy_once(path: str, query: Any) -> Any:
+        if query.get("continue") == "1" and not waits.seconds.count(7.0):
+            raise refused(429, 7.0)
+        return get(path, query)
+
+    cluster.get = busy_once  # type: ignore[method-assign]
+    assert len(read_list(cluster, kinds.NODES, waits).held) == 3
+    pace = kinds.NODES.pace
+    assert waits.seconds == [pace, 7.0, pace]
+    assert len(cluster.asked) == 3
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_an_api_server_that_stays_busy_is_given_up(code: int) -> None:
+    """After some retries, the whole list fails, and its error says again for how long."""
+    cluster, waits = cluster_of(1), Waits()
+    cluster.failures += [refused(code, 2.0)] * (RETRIES + 1)
+    with pytest.raises(RefusedError) as raised:
+        read_list(cluster, kinds.NODES, waits)
+    assert (raised.value.code, raised.value.retry_after) == (code, 2.0)
+    assert waits.seconds == [2.0] * RETRIES
+
+
+def test_an_error_without_a_time_is_not_repeated() -> None:
+    """The reflector's growing pauses follow."""
+    cluster, waits = cluster_of(1), Waits()
+    cluster.failures += [refused(429)]
+    with pytest.raises(RefusedError):
+        read_list(cluster, kinds.NODES, waits)
+    assert waits.seconds == []
+
+
+@pytest.mark.parametrize("failures", [[], [refused(429, 2.0)]], ids=["a pause", "a retry"])
+def test_it_stops_during(failures: list[Exception]) -> None:
+    """The program ends: no page follows."""
+    cluster = cluster_of(3, page=1)
+    cluster.failures += failures
+    with pytest.raises(StoppedError):
+        read_list(cluster, kinds.NODES, Waits(1))
+    assert len(cluster.asked) == 1

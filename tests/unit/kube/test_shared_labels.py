@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import gc
+
+import orjson
+
+from tests.unit.kube.cluster import node
+from webhook.kube import shared_labels
+from webhook.kube.kinds import NODES
+from webhook.kube.shared_labels import SharedLabels
+
+
+def test_they_are_a_mapping() -> None:
+    """Equal to the dict that they were made of, in both directions."""
+    labels = {"a": "1", "b": "2"}
+    shared = SharedLabels.of(labels)
+    assert shared == labels
+    assert labels == shared
+    assert (shared["a"], shared.get("b"), shared.get("c"), shared.get("c", "3")) == (
+        *("1", "2", None, "3"),
+    )
+    assert ("a" in shared, "c" in shared, len(shared), list(shared)) == (True, False, 2, ["a", "b"])
+
+
+def test_other_values_or_names_are_other_labels() -> None:
+    """Whether the names are shared or not."""
+    one = SharedLabels.of({"a": "1", "b": "2"})
+    assert one == SharedLabels.of({"a": "1", "b": "2"})
+    assert one == SharedLabels.of({"b": "2", "a": "1"})
+    assert one != SharedLabels.of({"a": "1", "b": "3"})
+    assert one != SharedLabels.of({"a": "1", "c": "2"})
+    assert one != {"a": "1"}
+
+
+def test_names_and_equal_values_are_kept_once() -> None:
+    """Each JSON document has strings of its own; names that nobody uses are forgotten."""
+    made = [
+        SharedLabels.of(orjson.loads(b'{"example.org/one":"a value","example.org/two":"%d"}' % n))
+        for n in range(3)
+    ]
+    assert len({id(one._names) for one in made}) == 1
+    assert len({id(one["example.org/one"]) for one in made}) == 1
+    names = ("example.org/one", "example.org/two")
+    assert names in shared_labels._SHARED
+    made.clear()
+    gc.collect()
+    assert names not in shared_labels._SHARED
+
+
+def test_a_heartbeat_is_not_a_change_of_a_node() -> None:
+    """Nor are images, conditions, annotations or versions; labels and resources are."""
+    before = NODES.project(node("a", "Tesla-V100", v100="8"))
+    beat = node("a", "Tesla-V100", v100="8")
+    beat["metadata"] |= {"resourceVersion": "7", "annotations": {"x": "y"}, "managedFields": [{}]}
+    beat["status"] |= {"conditions": [{"type": "Ready"}], "images": [{"names": ["a"]}]}
+    beat["status"]["allocatable"] |= {"cpu": "64", "ephemeral-storage": "1"}
+    assert NODES.project(beat) == before
+    assert NODES.project(node("a", "Tesla-V100", v100="7")) != before
+    assert NODES.project(node("a", "Tesla-A100", v100="8")) != before

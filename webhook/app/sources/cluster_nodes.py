@@ -1,0 +1,125 @@
+"""Keep the inventory of nodes in step with the cluster.
+
+Nodes are evidence and nothing more: the server is ready without them, and decides without them
+until their first list is whole, and where they may not be read. What is known stays in use while
+the API server is gone. An inventory of 10,000 nodes takes some 50 ms to make, so it is made in a
+thread, and not for each change: a pause follows that is much longer than it took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.sources.feed_log import FeedLog
+from webhook.app.state import Check, State
+from webhook.decision.nodes import Node, inventory_of
+from webhook.defect import defect
+from webhook.kube.feed import Feed
+from webhook.kube.kinds import NODES
+
+#: Seconds from one inventory to the next, at least.
+PAUSE = 5.0
+#: And so many times what the last one took, at least: 1% of the time of a processor at most.
+RARELY = 100.0
+
+
+class ClusterNodes:
+    """Uses the nodes that a feed delivers, once it has delivered their whole list."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        state: State,
+        metrics: Metrics,
+        clock: Callable[[], float] = monotonic,
+        pause: float = PAUSE,
+    ) -> None:
+        """Prepare; `pause`: the least seconds between two inventories."""
+        self._feed = feed
+        self._state = state
+        self._clock = clock
+        self._pause = pause
+        self._told = FeedLog(feed, "nodes")
+        self._nodes: dict[str, Node] = {}
+        self._changed = False
+        self._making: asyncio.Task[None] | None = None
+        self._defects: list[Exception] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.synced = False
+        state.probes.append(self.check)
+        metrics.watches.add(feed)
+
+    def start(self) -> None:
+        """Start the feed; call this in the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._feed.start(self._wake)
+
+    def stop(self) -> None:
+        """Stop the feed; does not wait until it has stopped."""
+        self._feed.stop()
+        if self._making is not None:
+            self._making.cancel()
+
+    def _wake(self) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self.take)
+
+    def take(self) -> None:
+        """Take the changes delivered so far; runs in the event loop."""
+        for _, changes in self._feed.take():
+            self.synced = True
+            self._changed = self._changed or bool(changes)
+            for (_, name), node in changes:
+                if node is None:
+                    self._nodes.pop(name, None)
+                else:
+                    self._nodes[name] = node
+        if self._changed and self._making is None:
+            self._making = asyncio.ensure_future(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        """Make inventories as long as there are changes, with a pause after each."""
+        try:
+            while self._changed:
+                self._changed = False
+                began = self._clock()
+                await self._make()
+                await asyncio.sleep(max(self._pause, RARELY * (self._clock() - began)))
+        finally:
+            self._making = None
+
+    async def _make(self) -> None:
+        nodes, snapshot = dict(self._nodes), self._state.snapshot
+        fabrics = snapshot.fabrics if snapshot else None
+        try:
+            made = await asyncio.to_thread(inventory_of, nodes, fabrics) if fabrics else None
+        except Exception as error:  # noqa: BLE001 -- the next change is then still waited for
+            self._defects.append(error)
+        else:
+            self._state.learn_nodes(nodes, fabrics, made)
+
+    def poll(self) -> bool:
+        """Return whether there is something to report; reads no files."""
+        return bool(self._defects) or self._told.pending(synced=self.synced)
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the current state: one line for each change."""
+        self._told.tell(metrics, log, synced=self.synced)
+        while self._defects:
+            metrics.internal_errors.inc()
+            log.write("error", "internal error", **defect(self._defects.pop(0)))
+
+    def check(self) -> Check:
+        """Report to `/readyz`, which does not depend on the nodes."""
+        problem = self._told.problem
+        if not self.synced:
+            return Check("nodes", True, f"not read yet{problem and f', because: {problem}'}")
+        if problem and not self._nodes:
+            return Check("nodes", True, f"none known, because: {problem}")
+        return Check("nodes", True, self._told.current(NODES))

@@ -1,0 +1,83 @@
+"""What a feed tells of itself: in the log when it changes, and in a line of `/readyz`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.defect import defect
+from webhook.kube.feed import Feed
+from webhook.kube.kinds import Kind
+
+#: What is older is reported as stale. The API server sends something each minute.
+STALE = 180.0
+
+
+class _Told(NamedTuple):
+    """The state that was last written to the log."""
+
+    synced: bool = False
+    stale: bool = False
+    problem: str = ""
+
+
+class FeedLog:
+    """Reports whether a feed keeps up."""
+
+    def __init__(self, feed: Feed, what: str) -> None:
+        """Watch a feed; `what`: the noun of its messages, in the plural."""
+        self._feed = feed
+        self._what = what
+        self._told = _Told()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the API server last sent something, in the watch silent for longest."""
+        heard = [one.heard for one in self._feed.reflectors if one.heard is not None]
+        return self._feed.clock() - min(heard) if heard else 0.0
+
+    @property
+    def problem(self) -> str:
+        """What went wrong last in one of the watches, "" if all is well."""
+        problems = (
+            f"{one.kind.resource}: {one.problem}" for one in self._feed.reflectors if one.problem
+        )
+        return next(problems, "")
+
+    def current(self, kind: Kind) -> str:
+        """Say how many objects of a kind are known, how old that is, and why it is not newer."""
+        many = self._objects()[kind.resource]
+        detail = f"{many} {kind.resource}, last update {self.age:.0f} s ago"
+        return f"{detail}; still in use, because: {self.problem}" if self.problem else detail
+
+    def pending(self, *, synced: bool) -> bool:
+        """Return whether there is something to tell; `synced`: the first lists are there."""
+        return self._now(synced) != self._told
+
+    def tell(self, metrics: Metrics, log: Log, *, synced: bool) -> None:
+        """Report the current state: one line for each change."""
+        before, now = self._told, self._now(synced)
+        self._told = now
+        if now.synced and not before.synced:
+            log.write("info", f"{self._what} synced", objects=self._objects())
+        if now.problem and now.problem != before.problem:
+            self._tell_problem(now.problem, metrics, log)
+        elif before.problem and not now.problem:
+            log.write("info", f"{self._what} current")
+        if now.stale and not before.stale:
+            age = round(self.age)
+            log.write("warning", f"{self._what} stale", age_seconds=age, problem=now.problem)
+
+    def _tell_problem(self, problem: str, metrics: Metrics, log: Log) -> None:
+        log.write("warning", f"{self._what} not current", problem=problem)
+        for reflector in self._feed.reflectors:
+            if reflector.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(reflector.defect))
+
+    def _now(self, synced: bool) -> _Told:
+        return _Told(synced, self.age > STALE, self.problem)
+
+    def _objects(self) -> dict[str, int]:
+        return {one.kind.resource: one.objects for one in self._feed.reflectors}
