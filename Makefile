@@ -24,7 +24,7 @@ FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/verify tests/e2e/live/test_configuration.py
 
 # The packages below config do no I/O, so every branch is tested.
-PURE := pod machine fabric shelltext mpi decision mutations pipeline admission
+PURE := pod machine fabric shelltext mpi decision mutations pipeline admission inventory
 comma := ,
 PURE_PACKAGES := $(subst $() ,$(comma),$(PURE:%=webhook.%))
 PURE_FILES := $(subst $() ,$(comma),$(PURE:%=webhook/%/*))

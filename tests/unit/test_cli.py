@@ -136,7 +136,7 @@ def test_a_usage_error_is_one_line(shell: Shell, arguments: list[str]) -> None:
     [
         (
             [],
-            "name a command: serve, preview, why, discover, verify, check-config, diff-config, ",
+            "name a command: serve, preview, why, fabrics, discover, verify, check-config, ",
         ),
         (["previw"], "(did you mean preview?)"),
         (

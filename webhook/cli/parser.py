@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": "run the webhook",
     "preview": "show what the webhook would do with pods, and whether they would have RDMA",
     "why": "explain why a pod has RDMA or not, and what to do",
+    "fabrics": "show the nodes of each fabric, what they offer, and what is wrong with them",
     "discover": "find the fabrics of nodes in what tools printed there",
     "verify": "measure the network between nodes, and judge what benchmarks printed",
     "check-config": "check a fabrics file",

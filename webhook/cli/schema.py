@@ -9,6 +9,7 @@ from webhook.config.custom_resource import definition_text
 from webhook.config.schema import schema_text
 from webhook.discover.discover_json import discover_schema
 from webhook.preview.changes.changes_json import changes_schema
+from webhook.render.fabrics_json import fabrics_output_schema
 from webhook.render.json_form import form_schema
 from webhook.verify.matrix.matrix_json import matrix_schema
 from webhook.verify.verify_json import verify_schema
@@ -18,6 +19,7 @@ _SCHEMAS = {
     "fabrics": schema_text,
     "crd": definition_text,
     "form": form_schema,
+    "fabrics-output": fabrics_output_schema,
     "why": why_schema,
     "discover": discover_schema,
     "verify": verify_schema,

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from webhook.app.http import asgi
 from webhook.app.http.asgi import Bodies, DisconnectedError
 from webhook.app.http.caller import Pieces, while_there
+from webhook.app.http.fabric_amounts import FabricAmounts
 from webhook.app.http.negotiate import negotiate
 from webhook.app.http.query import read_query
 from webhook.app.observe.log import Log
@@ -27,6 +28,7 @@ from webhook.app.state import Snapshot, State
 from webhook.preview.formats import APPLIED, SERVED
 
 PATH = "/preview"
+FABRICS_PATH = "/fabrics"
 #: How many previews may wait or run, in all and from one address; others have to try again.
 PENDING, EACH_PENDING = 16, 8
 #: Bytes of request bodies and unsent answers that this process holds, in all and for one address.
@@ -64,6 +66,8 @@ Accept
   application/json      the decisions (default)
   application/yaml      the documents after the patch
   text/plain            a report for people
+
+GET /fabrics: how many nodes each fabric has, and what they offer together
 """
 
 
@@ -94,6 +98,7 @@ class PreviewApp:
         self._places = Allotment("previews", PENDING, EACH_PENDING)
         self._held = Allotment("large previews", HELD, EACH_HELD)
         self._turns = turns or Turns()
+        self._amounts = FabricAmounts(state)
         self._app = self._routes()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
@@ -124,6 +129,10 @@ class PreviewApp:
         @app.get(PATH)
         async def usage() -> Response:
             return Response(USAGE, media_type="text/plain")
+
+        @app.get(FABRICS_PATH)
+        async def fabrics() -> Response:
+            return Response(await self._amounts.written(), media_type="application/json")
 
         @app.post(PATH)
         async def preview(request: Request) -> Response:

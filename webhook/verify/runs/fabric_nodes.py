@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from webhook.decision.facts import Facts, key_of
 from webhook.decision.nodes import Node
 from webhook.fabric.records import Fabric, Fabrics
+from webhook.inventory.counted_names import as_counted
 from webhook.pod.manifest import at
-
-_DIGITS = re.compile(r"(\d{1,9})")
 
 
 class FabricNodes(NamedTuple):
@@ -33,7 +31,7 @@ def fabric_nodes(
     homes = facts.inventory(fabrics).by_node
     fit: list[str] = []
     unfit: dict[str, str] = {}
-    for name in sorted(listed, key=_as_counted):
+    for name in sorted(listed, key=as_counted):
         if fabric.name not in homes[name]:
             continue
         if why := _obstacle(listed[name], facts.nodes[name], fabric):
@@ -58,9 +56,3 @@ def _is_ready(item: Mapping[str, Any]) -> bool:
     return any(
         at(one, ("type",)) == "Ready" and at(one, ("status",)) == "True" for one in conditions
     )
-
-
-def _as_counted(name: str) -> list[tuple[int, str]]:
-    """Return a key by which numbers in names count as numbers."""
-    parts = _DIGITS.split(name)
-    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]

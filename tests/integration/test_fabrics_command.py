@@ -1,0 +1,185 @@
+"""`rdma-webhook fabrics` with an API server over HTTP, and with a file of nodes."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.integration.answers_api import AnswersApi
+from tests.integration.kubeconfig import KUBECONFIG
+from webhook.admission.registration import SHIPPED
+from webhook.cli import main
+from webhook.config import EXAMPLE
+from webhook.render.fabrics_json import fabrics_output_schema
+
+HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+SITE = "/api/v1/namespaces/rdma-webhook/configmaps/rdma-webhook-fabrics"
+OBJECT = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
+VALIDATOR = Draft202012Validator(json.loads(fabrics_output_schema()))
+
+
+def node(name: str, product: str, **offered: str) -> dict[str, Any]:
+    """Make a Node; `v100="8"` is nvidia.com/v100, `rdma_v100="63"` is rdma/rdma_v100."""
+    amounts = {
+        f"rdma/{key}" if key.startswith("rdma") else f"nvidia.com/{key}": many
+        for key, many in offered.items()
+    }
+    labels = {"nvidia.com/gpu.product": product}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
+
+
+V100 = [node(f"v{n}", "Tesla-V100-SXM2", v100="8", rdma_v100="63") for n in range(3)]
+A100 = [node("a0", "NVIDIA-A100-SXM4-40GB", a100="8", rdma_a100="63")]
+LIMITS = {"nvidia.com/v100": "4", "rdma/rdma_v100": "1"}
+POD = {
+    "metadata": {"name": "train", "namespace": "lab"},
+    "spec": {"nodeName": "v0", "containers": [{"name": "main", "resources": {"limits": LIMITS}}]},
+    "status": {"phase": "Running"},
+}
+
+
+def listed(*items: Any) -> dict[str, Any]:
+    """Make a list of one page."""
+    return {"metadata": {"resourceVersion": "1"}, "items": [*items]}
+
+
+class Answer(NamedTuple):
+    """What the command answered."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Desk(NamedTuple):
+    """A folder with a kubeconfig."""
+
+    api: AnswersApi
+    folder: Path
+
+    def fabrics(self, *arguments: str) -> Answer:
+        """Run the command."""
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main(["fabrics", *arguments])
+        return Answer(code, out.buffer.getvalue().decode(), err.getvalue())
+
+    def form(self, *arguments: str) -> dict[str, Any]:
+        """Run the command with -o json, which fits its schema."""
+        found: dict[str, Any] = json.loads(self.fabrics("-o", "json", *arguments).out)
+        VALIDATOR.validate(found)
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """Serve a cluster whose fabrics are those of the example."""
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
+    answers = {
+        HOOKS: listed(SHIPPED),
+        OBJECT: 404,
+        SITE: {"data": {"fabrics.yaml": EXAMPLE.read_text()}},
+        "/api/v1/nodes": listed(*V100, *A100),
+        "/api/v1/pods": listed(POD),
+    }
+    with AnswersApi(answers) as api:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(KUBECONFIG % api.port)
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield Desk(api, tmp_path)
+
+
+def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
+    """Nothing is wrong, and no pods are read."""
+    answer = desk.fabrics()
+    assert answer.code == 0, answer
+    assert "v100-ib  3      nvidia.com/v100: 24  rdma/rdma_v100: 189" in answer.out
+    assert "4 nodes in all" in answer.out
+    assert not any(path.startswith("/api/v1/pods") for path in desk.api.asked)
+
+
+def test_what_no_pod_has_reserved(desk: Desk) -> None:
+    """With --free, pods are read with the caller's rights."""
+    first, second = desk.form("--free")["fabrics"]
+    assert first["free"] == {"nvidia.com/v100": 20, "rdma/rdma_v100": 188}
+    assert second["free"] == {"nvidia.com/a100": 8, "rdma/rdma_a100": 63}
+
+
+def test_who_may_not_read_pods_is_told(desk: Desk) -> None:
+    """The rest is shown; what is free is unknown."""
+    del desk.api.answers["/api/v1/pods"]
+    answer = desk.fabrics("--free", "-o", "json")
+    assert json.loads(answer.out)["fabrics"][0]["free"] is None
+    assert answer.code == 0
+    assert answer.err == (
+        "rdma-webhook: note: what is free is not known: cannot list pods: the API server answered "
+        "403: cannot get /api/v1/pods\n"
+    )
+
+
+def test_who_may_not_read_nodes_is_told(desk: Desk) -> None:
+    """Without nodes there is nothing to show."""
+    del desk.api.answers["/api/v1/nodes"]
+    answer = desk.fabrics()
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot list nodes: the API server answered 403" in answer.err
+    assert "the right to list nodes is all that is needed, beside the fabrics" in answer.err
+
+
+def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
+    """The error says why they could not be read, and what to give."""
+    del desk.api.answers[SITE]
+    desk.api.answers[OBJECT] = 403
+    answer = desk.fabrics()
+    assert answer.code == 2
+    assert "the cluster's fabrics are not known" in answer.err
+    assert "give the fabrics file with -c" in answer.err
+    assert desk.fabrics("-c", str(EXAMPLE)).code == 0
+
+
+def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
+    """The exit code is 1; `wide` names all nodes."""
+    bare = node("v3", "Tesla-V100-SXM2", v100="8")
+    stray = node("p0", "Tesla-P100", v100="8")
+    desk.api.answers["/api/v1/nodes"] = listed(*V100, bare, stray)
+    answer = desk.fabrics("-o", "wide")
+    assert answer.code == 1
+    assert "v0, v1, v2, v3" in answer.out
+    assert "✘ v100-ib: node v3 has the GPU nvidia.com/v100, but not rdma/rdma_v100" in answer.out
+    assert "✘ a100-ib: no node belongs to the fabric" in answer.out
+    assert "✘ node p0 fits no fabric, the nearest is v100-ib: label nvidia.com" in answer.out
+
+
+def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No request is made; the fabrics come from -c, or from the environment."""
+    file = desk.folder / "nodes.json"
+    file.write_text(json.dumps({"kind": "NodeList", "items": [*V100, *A100]}))
+    given = desk.form("-c", str(EXAMPLE), "-f", str(file))
+    assert (given["well"], given["nodes"]) == (True, 4)
+    monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
+    assert desk.form("-f", str(file)) == given
+    assert desk.api.asked == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-f", "nodes.yaml"], "no fabrics: give the fabrics file with -c or $RDMA_WEBHOOK_CONFIG"),
+        (["-f", "nodes.yaml", "--free"], "--free needs the pods of a cluster: leave out -f"),
+        (["-f", "none.yaml", "-c", str(EXAMPLE)], "none.yaml"),
+    ],
+    ids=["no fabrics", "free without pods", "no such file"],
+)
+def test_wrong_usage(desk: Desk, arguments: list[str], says: str) -> None:
+    """One line says what to do."""
+    answer = desk.fabrics(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert says in answer.err

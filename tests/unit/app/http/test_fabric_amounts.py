@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.builders import V100, fabrics
+from webhook.app.http import fabric_amounts
+from webhook.app.http.fabric_amounts import FabricAmounts
+from webhook.app.refusal import RequestError
+from webhook.app.state import Snapshot, State
+from webhook.decision.facts import Facts
+
+
+def facts(*names: str) -> Facts:
+    """Know nodes of the fabric v100-ib."""
+    labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
+    status = {"allocatable": {"nvidia.com/v100": "8"}}
+    return Facts.from_objects(
+        {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+        for name in names
+    )
+
+
+def state_of(*names: str) -> State:
+    """Return the state of a server that knows these nodes."""
+    state = State()
+    state.snapshot = Snapshot.of(fabrics(V100), facts(*names))
+    return state
+
+
+def test_amounts_and_no_names() -> None:
+    """Whoever asks learns what a fabric has, but not the nodes that have it."""
+    written = asyncio.run(FabricAmounts(state_of("secret-1", "secret-2")).written())
+    assert b"secret" not in written
+    assert json.loads(written) == {
+        "fabrics": [
+            {
+                "name": "v100-ib",
+                "nodes": 2,
+                "gpus": {"nvidia.com/v100": 16},
+                "resources": {"rdma/v100": 0},
+                "problems": [
+                    {
+                        "code": "ResourceNotOffered",
+                        "text": "resource rdma/v100 is offered by no node",
+                    }
+                ],
+            }
+        ]
+    }
+
+
+def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many may ask at once; new nodes are a new inventory."""
+    made: list[Snapshot] = []
+    compute = fabric_amounts._written
+
+    def counted(snapshot: Snapshot) -> bytes:
+        made.append(snapshot)
+        return compute(snapshot)
+
+    monkeypatch.setattr(fabric_amounts, "_written", counted)
+    state = state_of("a")
+
+    async def ask() -> list[bytes]:
+        amounts = FabricAmounts(state)
+        first = await asyncio.gather(*(amounts.written() for _ in range(20)))
+        state.learn(facts("a", "b"))
+        return [*first, await amounts.written()]
+
+    *first, last = asyncio.run(ask())
+    assert len(made) == 2
+    assert len(set(first)) == 1
+    assert json.loads(last)["fabrics"][0]["nodes"] == 2
+
+
+@pytest.mark.parametrize("configured", [True, False], ids=["no nodes", "no fabrics"])
+def test_what_is_not_known_is_said(*, configured: bool) -> None:
+    """Without nodes, each fabric would seem to have none."""
+    state = state_of() if configured else State()
+    with pytest.raises(RequestError) as raised:
+        asyncio.run(FabricAmounts(state).written())
+    assert raised.value.status == 503
+    what = "knows no nodes" if configured else "has no fabrics"
+    assert str(raised.value) == f"the webhook {what}: its /readyz says why"

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.builders import H100, V100, container, fabric, fabrics
+from tests.growth import DOUBLE, lines
+from webhook.decision.nodes import Node, node_of
+from webhook.fabric.records import Fabrics
+from webhook.inventory.fabric_inventory import FabricInventory, take_inventory
+from webhook.inventory.misfits import Misfits
+from webhook.inventory.reserved import reservation_of, reserved_on_nodes
+
+PRODUCT = "nvidia.com/gpu.product"
+VOLTA = "Tesla-V100-SXM2"
+
+
+def node(product: str = "", labels: dict[str, str] | None = None, **offered: int) -> Node:
+    """Make a node; `v100=8` is nvidia.com/v100, `rdma=63` is rdma/v100."""
+    full = {"rdma": "rdma/v100", "rail": "nvidia.com/rail0"}
+    amounts = {full.get(key, f"nvidia.com/{key}"): many for key, many in offered.items()}
+    shown = {**({PRODUCT: product} if product else {}), **(labels or {})}
+    return node_of({"metadata": {"labels": shown}, "status": {"allocatable": amounts}})
+
+
+def good(**offered: int) -> Node:
+    """Make a node of the fabric v100-ib."""
+    return node(VOLTA, None, **{"v100": 8, "rdma": 63, **offered})
+
+
+def taken(nodes: dict[str, Node], known: Fabrics | None = None) -> FabricInventory:
+    """Take the inventory, with the fabrics V100 and H100 if no others are given."""
+    return take_inventory(nodes, known or fabrics(V100, H100))
+
+
+def problems(found: FabricInventory) -> dict[str, list[str]]:
+    """Return the sentences by fabric, of those that have any."""
+    return {
+        one.name: [problem.text for problem in one.problems]
+        for one in found.fabrics
+        if one.problems
+    }
+
+
+def test_a_fabric_has_what_its_nodes_offer() -> None:
+    """Amounts are added up; nodes are sorted as people count."""
+    h100 = node("NVIDIA-H100-SXM5", h100=8, rail=8)
+    found = taken({"n10": good(), "n2": good(v100=7), "h": h100})
+    v100, roce = found.fabrics
+    assert (v100.name, v100.nodes) == ("v100-ib", ("n2", "n10"))
+    assert (v100.gpus, v100.resources) == ({"nvidia.com/v100": 15}, {"rdma/v100": 126})
+    assert (roce.nodes, roce.gpus, roce.resources) == (
+        *(("h",), {"nvidia.com/h100": 8}, {"nvidia.com/rail0": 8}),
+    )
+    assert v100.free is None
+    assert (found.well, found.nodes, found.others, found.misfits) == (True, 3, 0, ())
+
+
+def test_what_pods_have_reserved_is_not_free() -> None:
+    """Of each node by itself; a node that has lost devices has none free, not fewer than none."""
+    nodes = {"a": good(), "b": good(), "c": good(rdma=1)}
+    reserved = {"a": {"nvidia.com/v100": 8, "rdma/v100": 3}, "c": {"rdma/v100": 5}, "x": {}}
+    (found,) = take_inventory(nodes, fabrics(V100), reserved).fabrics
+    assert found.free == {"nvidia.com/v100": 16, "rdma/v100": 123}
+
+
+def test_pods_that_are_finished_or_not_scheduled_have_reserved_nothing() -> None:
+    """The others count as the scheduler counts them."""
+
+    def pod(name: str, phase: str, **limits: str) -> dict[str, Any]:
+        spec = {"containers": [container(resources={"limits": limits})], "nodeName": name}
+        return {"spec": spec, "status": {"phase": phase}}
+
+    waiting = pod("a", "Pending", **{"rdma/v100": "1"})
+    del waiting["spec"]["nodeName"]
+    pods = [
+        pod("a", "Running", **{"rdma/v100": "2", "cpu": "1"}),
+        pod("a", "Pending", **{"rdma/v100": "1"}),
+        pod("a", "Succeeded", **{"rdma/v100": "4"}),
+        pod("a", "Failed", **{"rdma/v100": "8"}),
+        pod("b", "Running", cpu="1"),
+        waiting,
+    ]
+    assert reserved_on_nodes(filter(None, map(reservation_of, pods))) == {"a": {"rdma/v100": 3}}
+
+
+def test_a_fabric_without_nodes() -> None:
+    """It is a problem, and nothing else is then said of it."""
+    found = taken({"a": good()})
+    assert problems(found) == {"h100-roce": ["no node belongs to the fabric"]}
+    assert not found.well
+
+
+def test_a_resource_that_no_node_offers() -> None:
+    """One sentence, not one for each node."""
+    found = taken({"a": node(VOLTA, v100=8), "b": node(VOLTA, v100=4)}, fabrics(V100))
+    assert problems(found) == {"v100-ib": ["resource rdma/v100 is offered by no node"]}
+
+
+def test_nodes_that_lack_the_resource() -> None:
+    """Some are named, the others counted; the same sentence goes without names."""
+    bare = {f"n{number}": node(VOLTA, v100=8) for number in range(5)}
+    found = taken({"good": good(), **bare}, fabrics(V100))
+    lacking = "the GPU nvidia.com/v100, but not rdma/v100"
+    assert problems(found) == {"v100-ib": [f"5 nodes (n0, n1, n2 and 2 more) have {lacking}"]}
+    (problem,) = found.fabrics[0].problems
+    assert problem.anonymous == f"5 nodes have {lacking}"
+    assert problem.nodes == tuple(bare)
+
+    pair = taken({"good": good(), "n1": bare["n1"], "n2": bare["n2"]}, fabrics(V100))
+    assert problems(pair) == {"v100-ib": [f"2 nodes (n1, n2) have {lacking}"]}
+    found = taken({"good": good(), "n7": node(VOLTA, v100=8)}, fabrics(V100))
+    (problem,) = found.fabrics[0].problems
+    assert (problem.text, problem.anonymous) == (f"node n7 has {lacking}", f"1 node has {lacking}")
+    empty = taken({}, fabrics(V100)).fabrics[0].problems[0]
+    assert empty.text == empty.anonymous == "no node belongs to the fabric"
+
+
+def test_a_node_without_gpus_may_lack_the_resource() -> None:
+    """Its fabric is told by a label."""
+    cpu = fabric("cpu", node_labels={"net": ("ib",)}, resources=V100.resources)
+    nodes = {"a": node(labels={"net": "ib"}), "b": node(labels={"net": "ib"}, rdma=1)}
+    assert problems(taken(nodes, fabrics(cpu))) == {"cpu": ["node a has no rdma/v100"]}
+
+
+def misfit(found: FabricInventory) -> Misfits:
+    """Return the only misfits."""
+    (only,) = found.misfits
+    return only
+
+
+def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
+    """The nearest fabric is the one for which the least is missing."""
+    found = taken({"p": node("Tesla-P100", v100=8), "q": node("Tesla-P100", v100=4)})
+    why = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
+    assert misfit(found) == Misfits(("p", "q"), (), "v100-ib", why)
+    assert misfit(taken({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
+    assert misfit(taken({"p": node(VOLTA)})).why == "nvidia.com/v100 is not offered"
+    both = f"label {PRODUCT} is missing (Tesla-V100-*); nvidia.com/v100 is not offered"
+    assert misfit(taken({"p": node(gpu=1)})) == Misfits(("p",), (), "v100-ib", both)
+
+
+def test_of_two_fabrics_as_near_the_one_that_fits_more() -> None:
+    """One condition is missing for each; the second fabric has another one that is met."""
+    plain = fabric("plain", gpu_resources=frozenset({"nvidia.com/x"}))
+    found = taken({"n": node(VOLTA)}, fabrics(plain, V100))
+    assert misfit(found).nearest == "v100-ib"
+
+
+def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
+    """Then a pod for it is ambiguous."""
+    one, two = (fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
+    found = taken({"n": node(gpu=8)}, fabrics(one, two))
+    assert misfit(found) == Misfits(("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them")
+    labelled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
+    found = taken({"n": node(labels={"net": "ib"})}, fabrics(*labelled))
+    assert misfit(found).why == "label net=ib fits all of them"
+    loose = fabric("loose")
+    found = taken({"n": good()}, fabrics(V100, loose))
+    assert misfit(found).why == "nothing in their match tells them apart"
+    twice = [
+        fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)
+        for n in (1, 2)
+    ]
+    expected = f"nvidia.com/v100 and label {PRODUCT}={VOLTA} fit all of them"
+    assert misfit(taken({"n": good()}, fabrics(*twice))).why == expected
+
+
+def test_nodes_that_no_fabric_means_are_counted() -> None:
+    """A control plane has neither GPU nor RDMA, and no label of a fabric."""
+    found = taken({"a": good(), "cp": node(labels={"role": "x"})}, fabrics(V100))
+    assert (found.nodes, found.others, found.misfits, found.well) == (2, 1, (), True)
+
+
+def test_without_fabrics_there_is_none_to_be_near() -> None:
+    """GPUs are still told."""
+    empty = fabrics(V100)
+    none = type(empty)(fabrics={}, defaults=empty.defaults, config_hash="x")
+    found = take_inventory({"a": node(gpu=8)}, none)
+    assert found.misfits == (Misfits(("a",), (), "", "there are no fabrics"),)
+
+
+def test_each_node_takes_little() -> None:
+    """Nodes that are the same are done once: twice the nodes are at most twice the work."""
+
+    def run(many: int) -> int:
+        nodes = {f"n{number}": good(v100=number % 3 + 6) for number in range(many)}
+        reserved = {name: {"rdma/v100": 1} for name in nodes}
+        return lines(lambda: take_inventory(nodes, fabrics(V100, H100), reserved))
+
+    assert run(400) < DOUBLE * run(200)

@@ -1,0 +1,116 @@
+"""`rdma-webhook fabrics`: the nodes of each fabric, what they offer, and what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webhook.cli.cluster_options import add_cluster_options, cluster_access
+from webhook.cli.common_options import CONFIG_VARIABLE, configured
+from webhook.cli.output import colour, say, width, write, write_json
+from webhook.config.facts_file import load_facts
+from webhook.config.load import load_fabrics
+from webhook.decision.nodes import Node
+from webhook.errors import DocumentError
+from webhook.fabric.records import Fabrics
+from webhook.inventory.fabric_inventory import FabricInventory, Reserved, take_inventory
+from webhook.render.fabrics_json import fabrics_form
+from webhook.render.fabrics_text import fabrics_text
+
+if TYPE_CHECKING:
+    from webhook.kube.reads import ApiReads
+
+_WELL, _WRONG = 0, 1
+_GIVE = "give the fabrics file with -c"
+_EXAMPLES = f"""examples:
+  rdma-webhook fabrics                               of the cluster, with its own fabrics
+  rdma-webhook fabrics --free                        also what no pod has reserved
+  rdma-webhook fabrics -c fabrics.yaml -o wide       with the names of all nodes
+  kubectl get nodes -o yaml > nodes.yaml
+  rdma-webhook fabrics -c fabrics.yaml -f nodes.yaml
+
+Without -c, the fabrics are the cluster's; with -f, those of ${CONFIG_VARIABLE}.
+
+exit codes: 0 nothing is wrong, 1 something is: a fabric lacks nodes or a resource, or a node fits
+no fabric, or several; 2 wrong usage, or something cannot be read
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `fabrics`."""
+    command.epilog = _EXAMPLES
+    add = command.add_argument
+    add("-c", "--config", metavar="FABRICS", help="fabrics file (default: the cluster's fabrics)")
+    add(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        help="the output of kubectl get nodes -o yaml (or json), in place of the cluster",
+    )
+    add(
+        "--free",
+        action="store_true",
+        help="also list all pods, and show which GPUs and RDMA resources none has reserved",
+    )
+    add(
+        "-o",
+        "--output",
+        choices=("text", "wide", "json"),
+        default="text",
+        help="a table, a table with the names of all nodes, or json for programs (default: text)",
+    )
+    add_cluster_options(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take the inventory, print it, and return the exit code."""
+    found = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
+    if arguments.output == "json":
+        write_json(fabrics_form(found))
+    else:
+        wide = arguments.output == "wide"
+        write(fabrics_text(found, width=width(), colour=colour(), wide=wide))
+    return _WELL if found.well else _WRONG
+
+
+def _from_file(arguments: argparse.Namespace) -> FabricInventory:
+    if arguments.free:
+        raise DocumentError("--free needs the pods of a cluster: leave out -f")
+    path = configured(arguments.config)
+    if path is None:
+        raise DocumentError(f"no fabrics: {_GIVE} or ${CONFIG_VARIABLE}")
+    facts = load_facts(Path(arguments.filename))
+    return take_inventory(facts.nodes, load_fabrics(path).fabrics)
+
+
+def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
+    """Read nodes, and what else is wanted, with the rights of the caller."""
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+    from webhook.kube.cluster_inventory import nodes_of_cluster, reserved_in_cluster  # noqa: PLC0415
+    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+
+    reads = ApiReads(Client(*cluster_access(arguments)))
+    fabrics = _fabrics(arguments, reads)
+    nodes: Mapping[str, Node] = nodes_of_cluster(reads)
+    reserved: Reserved | None = None
+    if arguments.free:
+        reserved, refused = reserved_in_cluster(reads)
+        if refused:
+            say("note", f"what is free is not known: {refused}")
+    return take_inventory(nodes, fabrics, reserved)
+
+
+def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
+    """Return the fabrics of the file that is named, or the cluster's."""
+    if arguments.config:
+        return load_fabrics(Path(arguments.config)).fabrics
+    from webhook.preview.live_facts import read_live  # noqa: PLC0415 -- slow to import
+
+    reading = read_live(reads, (), fabrics_instead=_GIVE)
+    if reading.fabrics is None:
+        raise DocumentError(
+            "\n".join(["the cluster's fabrics are not known", *reading.facts.notes])
+        )
+    return reading.fabrics.loaded.fabrics
