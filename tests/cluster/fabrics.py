@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.images import ROOT
+from tests.cluster.processes import ClusterError
 from tests.waiting import until
 from webhook.config.load import parse_object
 
@@ -36,10 +37,15 @@ def define(cluster: Cluster) -> None:
 
 def apply_fabrics(cluster: Cluster, text: str) -> str:
     """Apply fabrics as docs/installation.md says; return the hash of the configuration."""
-    apply = ("apply", "--filename=-")
-    # The API server takes a moment to reach a webhook that has just become ready.
-    until(lambda: "failed calling webhook" not in cluster.kubectl(*apply, input=text, check=False))
-    cluster.kubectl(*apply, input=text)
+    said: list[str] = []
+
+    def answered() -> bool:
+        said.append(cluster.kubectl("apply", "--filename=-", input=text, check=False))
+        return "failed calling webhook" not in said[-1]
+
+    until(answered)  # the API server takes a moment to reach a webhook that has just become ready
+    if not said[-1].startswith("fabricconfiguration.rdma.lab/default "):
+        raise ClusterError(f"the fabrics cannot be applied:\n{said[-1]}")
     return hash_of(yaml.safe_load(text))
 
 

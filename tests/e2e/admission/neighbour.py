@@ -6,6 +6,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,6 +61,10 @@ class Neighbour:
     ca: KeyPair
     port: int
     habit: Habit = lambda _: []
+    #: The namespace whose pods it is called for.
+    space: str = field(default_factory=lambda: named("neighbour"))
+    #: Seconds that it takes for an answer.
+    takes: float = 0.0
     #: For each call, in order: the number of operations in the answer.
     answered: list[int] = field(default_factory=list)
 
@@ -77,6 +82,7 @@ class Neighbour:
 
     def answer(self, review: Document) -> Document:
         """Answer an AdmissionReview."""
+        time.sleep(self.takes)
         ops = self.habit(review["request"]["object"])
         self.answered.append(len(ops))
         response = {"uid": review["request"]["uid"], "allowed": True}
@@ -86,7 +92,7 @@ class Neighbour:
         return {**review, "request": None, "response": response}
 
     def _configuration(self, name: str, reinvocation: str) -> Document:
-        selector = {"kubernetes.io/metadata.name": named("neighbour")}
+        selector = {"kubernetes.io/metadata.name": self.space}
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
         webhook = {
             "name": "neighbour.example.com",
@@ -132,6 +138,7 @@ def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # with a handshake for each call, it would be slower than we are
     neighbour: Neighbour
 
     def do_POST(self) -> None:

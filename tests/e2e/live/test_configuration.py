@@ -15,6 +15,7 @@ import yaml
 
 from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, define, hash_of, in_use
 from tests.cluster.install import Webhook
+from tests.e2e.asking import Document
 from tests.e2e.fabrics_bypass import MERGE, patch_fabrics, unchecked
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
@@ -52,10 +53,15 @@ def successful(replica: Replica) -> bool:
     return replica.metric("rdma_webhook_config_last_reload_successful") == 1
 
 
+def fabrics_of(text: str) -> list[Document]:
+    """Return the list of fabrics in a file."""
+    return list(yaml.safe_load(text)["spec"]["fabrics"])
+
+
 def bypass(webhook: Webhook, text: str) -> None:
     """Store fabrics that are not checked first, as a restore of etcd does."""
     with unchecked(webhook):
-        said = patch_fabrics(webhook.cluster, yaml.safe_load(text)["spec"]["fabrics"])
+        said = patch_fabrics(webhook.cluster, fabrics_of(text))
     assert said.code == 200, said
 
 

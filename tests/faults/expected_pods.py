@@ -1,0 +1,87 @@
+"""What a pod would be if one configuration alone had decided both calls for it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+from tests.api_server import patched
+from tests.cluster.cluster import Cluster
+from tests.e2e.admission.neighbour import Habit
+from tests.e2e.asking import Document
+from tests.e2e.wire import send
+from tests.integration.serving import review
+from webhook.app.http.mutate import Mutate
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.state import State
+from webhook.decision.facts import Facts
+from webhook.fabric.records import Fabrics
+from webhook.kube.kinds import KINDS
+from webhook.pipeline.decide import decide
+
+#: What the API server writes into each pod.
+_ITS_OWN = ("name", "namespace", "uid", "creationTimestamp", "managedFields")
+
+
+class Expectation:
+    """Decides with the code of this checkout; defaulting is the API server's, by dry runs.
+
+    The dry runs are in a namespace that did not opt in, so that no webhook is called.
+    """
+
+    def __init__(self, cluster: Cluster, space: str, plain: str, habit: Habit) -> None:
+        self._cluster = cluster
+        self._space, self._plain = space, plain
+        self._habit = habit
+        self._facts = Facts.from_objects(_facts(cluster))
+
+    def pod(self, asked: Document, fabrics: Fabrics) -> Document:
+        """Return the pod after our call, the other webhook's, and our second one."""
+        state = State()
+        state.learn(self._facts)
+        state.configure(fabrics)
+        ours = Mutate(state, Metrics(), Log("error"), decide)
+        made = self._called(ours, self._defaulted(asked))
+        made = self._defaulted(patched(made, self._habit(made)))
+        return self._called(ours, made)
+
+    def _called(self, ours: Mutate, pod: Document) -> Document:
+        pod = {**pod, "metadata": {**pod["metadata"], "namespace": self._space}}
+        response = json.loads(ours.answer(review(pod, namespace=self._space)).body)["response"]
+        assert response["allowed"], response
+        operations = json.loads(b64decode(response["patch"])) if "patch" in response else []
+        return self._defaulted(patched(pod, operations))
+
+    def _defaulted(self, pod: Document) -> Document:
+        metadata = {**pod["metadata"], "namespace": self._plain}
+        path = f"/api/v1/namespaces/{self._plain}/pods?dryRun=All"
+        said = send(self._cluster, "POST", path, {**pod, "metadata": metadata})
+        assert said.code == 201, said.object
+        return own(said.object)
+
+
+def _facts(cluster: Cluster) -> Iterator[Document]:
+    """Read the objects of the kinds that the webhook watches."""
+    for kind in KINDS:
+        listed = json.loads(cluster.kubectl("get", kind.resource, "--all-namespaces", "-o=json"))
+        yield from listed["items"]
+
+
+def own(pod: Document) -> Document:
+    """Return a pod without what the API server writes into each one."""
+    metadata = {key: value for key, value in pod["metadata"].items() if key not in _ITS_OWN}
+    return {**pod, "metadata": metadata}
+
+
+def leaves(node: Any, path: str = "") -> dict[str, Any]:
+    """Return each value that holds no other one, by its path."""
+    if isinstance(node, dict) and node:
+        parts = ((f"{path}.{key}", value) for key, value in node.items())
+    elif isinstance(node, list) and node:
+        parts = ((f"{path}[{number}]", value) for number, value in enumerate(node))
+    else:
+        return {path: node}
+    return {key: value for part in parts for key, value in leaves(part[1], part[0]).items()}

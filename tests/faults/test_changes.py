@@ -1,0 +1,201 @@
+"""The configuration changes again and again while pods are created, each with two calls.
+
+Another webhook changes each pod after ours, and takes its time. So the API server calls ours again,
+often at another replica, and often after a change has come into use.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.cluster.binaries import binary
+from tests.cluster.fabrics import OBJECT, apply_fabrics, in_use
+from tests.cluster.install import Webhook
+from tests.e2e.admission.neighbour import AFTER, limits_memory, running
+from tests.e2e.asking import Document, apply, namespace
+from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
+from tests.e2e.installed.load import Creations, creating
+from tests.e2e.installed.space import Space
+from tests.faults.conftest import Figure
+from tests.faults.counts import killed_with
+from tests.faults.expected_pods import Expectation, leaves, own
+from tests.faults.replicas import kill, processes, settled
+from tests.faults.scale import RATE, SCALE
+from tests.waiting import until
+from webhook.app.sources.configuration_object import DELAY
+from webhook.config import EXAMPLE
+from webhook.config.load import parse_object
+from webhook.fabric.records import Fabrics
+
+#: Pods per second, and the seconds between the first and the second call for each.
+SPEED, BETWEEN = RATE // 2, 0.4
+NAME, PLAIN = "changes", "changes-plain"
+FABRIC: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]["fabrics"][0]
+
+
+class Answered(NamedTuple):
+    """A pod as it would have been stored, and when it was answered, in seconds since the epoch."""
+
+    pod: Document
+    at: float
+
+    @property
+    def config(self) -> str:
+        """The hash of the configuration that decided."""
+        return str(json.loads(self.pod["metadata"]["annotations"]["rdma.lab/status"])["config"])
+
+
+@pytest.fixture
+def space(webhook: Webhook) -> Iterator[Space]:
+    """Make a labeled namespace, and one without the label; restore the fabrics afterwards."""
+    made = Space(webhook.cluster, NAME, "example.com/none")
+    apply(made.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
+    for one in (NAME, PLAIN):
+        account = ("get", "serviceaccount/default", f"--namespace={one}", "--ignore-not-found")
+        until(lambda account=account: made.cluster.kubectl(*account))  # type: ignore[misc]
+    yield made
+    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
+    made.cluster.kubectl("delete", "namespace", NAME, PLAIN, "--wait=false")
+
+
+def fabric(number: int) -> Document:
+    """Write a fabric that differs from the one before in many fields: set, unset and renamed."""
+    names = ("NCCL_DEBUG", "SITE_EVEN" if number % 2 == 0 else "SITE_ODD", f"SITE_{number % 3}")
+    made = FABRIC | {
+        "hcas": [f"mlx5_{number % 8}", f"mlx5_{number % 8 + 1}"],
+        "resources": [{"name": f"rdma/rdma_{number % 4}", "count": number % 3 + 1}],
+        "socketInterface": f"eth{number % 2}",
+        "env": dict.fromkeys(names, str(number)),
+    }
+    return made | ({"sharedMemory": "8Gi"} if number % 5 == 0 else {})
+
+
+class Changes:
+    """The configurations that came into use, by their hashes."""
+
+    def __init__(self, webhook: Webhook) -> None:
+        self._webhook = webhook
+        self.used: dict[str, Fabrics] = {}
+        #: When each of them was replaced, at the latest.
+        self.replaced: dict[str, float] = {}
+        self.last = ""
+
+    def make(self, number: int) -> None:
+        """Change the configuration."""
+        said = patch_fabrics(self._webhook.cluster, [fabric(number)])
+        assert said.code == 200, said.object
+        self.replaced[self.last] = time.time() + DELAY
+        now = parse_object(said.object, OBJECT).fabrics
+        self.last = now.config_hash
+        self.used[self.last] = now
+
+    def in_use(self) -> None:
+        """Wait until all replicas use the last one."""
+        in_use(self._webhook, self.last)
+
+
+def answered(results: Path) -> Iterator[Answered]:
+    """Yield the pods of a load."""
+    command: tuple[str | Path, ...] = (binary("vegeta"), "encode", "-to=json", results)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as encode:
+        assert encode.stdout is not None
+        for line in encode.stdout:
+            one = json.loads(line)
+            if one["code"] == 201:
+                body = json.loads(b64decode(one["body"]))
+                yield Answered(own(body), _seconds(one["timestamp"]) + one["latency"] / 1e9)
+
+
+def _seconds(timestamp: str) -> float:
+    """Read a time with nine decimals."""
+    parts = re.fullmatch(r"(.{19})(\.\d+)?(Z|[+-]\d\d:\d\d)", timestamp)
+    assert parts is not None, timestamp
+    return datetime.fromisoformat(parts[1] + parts[3]).timestamp() + float(f"0{parts[2] or '.0'}")
+
+
+def test_each_pod_has_one_configuration(
+    webhook: Webhook, space: Space, figure: Figure, tmp_path: Path
+) -> None:
+    """Leaf by leaf, whatever replica answered which call, also one that has just been started."""
+    webhook.cluster.need("a replica that can be killed")
+    pod = space.pod("", "nvidia.com/v100", automountServiceAccountToken=False)
+    pod["metadata"] |= {"name": None, "generateName": "changed-"}
+    changes = Changes(webhook)
+    creations = _while_it_changes(webhook, space, pod, tmp_path, changes)
+    settled(webhook)
+    expected = _expected(webhook, pod, changes.used)
+    counts, late, wrong = Counter[str](), 0, []
+    for one in answered(tmp_path / "results.bin"):
+        counts[one.config] += 1
+        late += one.at > changes.replaced.get(one.config, one.at) + 0.1
+        if leaves(one.pod) != expected.get(one.config):
+            wrong.append((one.config, _difference(one.pod, expected)))
+    assert not wrong, (len(wrong), wrong[:3])
+    assert set(counts) == set(changes.used)
+    assert late > 0
+    figure(
+        f"{SCALE.changes} changes of the configuration, two calls a pod, a replica killed",
+        f"each of {counts.total()} pods by one of {len(counts)} configurations, {late} after it "
+        f"was replaced; {killed_with(creations)}",
+    )
+
+
+def _while_it_changes(
+    webhook: Webhook, space: Space, pod: Document, folder: Path, changes: Changes
+) -> Creations:
+    """Create pods while the configuration changes and a replica is killed."""
+    victim = processes(webhook)[min(webhook.replicas())]
+    with ExitStack() as stack:
+        # The check runs with the lowest priority, and has no time while so many pods are created.
+        stack.enter_context(unchecked(webhook))
+        neighbour = stack.enter_context(running(webhook.cluster, folder))
+        neighbour.space, neighbour.takes = NAME, BETWEEN
+        changes.make(0)
+        changes.in_use()
+        stack.enter_context(neighbour.moved_in(AFTER, limits_memory, "Never"))
+        until(lambda: space.proposed(pod) and neighbour.answered)
+        creations = stack.enter_context(creating(space, pod, folder, SPEED))
+        for number in range(1, SCALE.changes + 1):
+            creations.last(number * SCALE.pace)
+            changes.make(number)
+            if number == SCALE.changes // 3:
+                kill(webhook, victim)
+        changes.in_use()
+        creations.last(time.monotonic() - creations.begun + 1)
+    return creations
+
+
+def _expected(
+    webhook: Webhook, pod: Document, used: dict[str, Fabrics]
+) -> dict[str, dict[str, Any]]:
+    """Return the leaves of the pod by the hash of each configuration."""
+    expectation = Expectation(webhook.cluster, NAME, PLAIN, limits_memory)
+    asked = {**pod, "metadata": {**pod["metadata"]}}
+    return {key: leaves(expectation.pod(asked, fabrics)) for key, fabrics in used.items()}
+
+
+def _difference(pod: Document, expected: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the leaves that differ from the configuration that comes nearest."""
+    found = leaves(pod)
+    each = [
+        {
+            key: (found.get(key), one.get(key))
+            for key in found.keys() | one.keys()
+            if found.get(key) != one.get(key)
+        }
+        for one in expected.values()
+    ]
+    return min(each, key=len)
