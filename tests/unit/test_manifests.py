@@ -23,6 +23,7 @@ from webhook.admission.registration import (
     SHIPPED,
     WebhookSetup,
 )
+from webhook.app.http.validate import SECONDS
 from webhook.app.options import ServeOptions, configurations
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
@@ -237,6 +238,7 @@ def test_when_the_api_server_asks_about_fabrics() -> None:
     }
     assert hook["failurePolicy"] == "Fail"
     assert hook["sideEffects"] == "None"
+    assert hook["timeoutSeconds"] > SECONDS
     service = WEBHOOK["clientConfig"]["service"]
     assert hook["clientConfig"] == {"service": {**service, "path": "/validate"}}
 

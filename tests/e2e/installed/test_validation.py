@@ -1,0 +1,114 @@
+"""Whoever applies a FabricConfiguration is told at once what is wrong with it, by kubectl.
+
+Most of it is a server-side dry run, so the fabrics of the installation stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.cluster.cluster import KubectlError
+from tests.cluster.install import VALIDATION, Webhook
+from tests.cluster.kinds import bring
+from tests.e2e.renderings import MANIFESTS
+from tests.waiting import until
+
+FABRIC: dict[str, Any] = {
+    "name": "ib",
+    "match": {"gpuResources": ["example.com/gpu"]},
+    "resources": [{"name": "rdma/hca"}],
+    "hcas": ["mlx5_0"],
+}
+CALLED = 'failed calling webhook "fabrics.rdma.lab"'
+
+
+@pytest.fixture(scope="module")
+def kind(webhook: Webhook) -> Iterator[Webhook]:
+    """Define the kind and make an object, if the installation has none."""
+    kubectl = webhook.cluster.kubectl
+    bring(webhook.cluster, str(MANIFESTS / "crd" / "fabricconfigurations.yaml"))
+    until(lambda: "FIELDS" in kubectl("explain", "fabrics", check=False))
+    there = kubectl("get", "fabrics", "default", "--ignore-not-found")
+    if not there:
+        kubectl("apply", "--filename=-", input=configuration(FABRIC))
+    yield webhook
+    if not there:
+        kubectl("delete", "fabrics", "default")
+
+
+def configuration(*fabrics: dict[str, Any]) -> str:
+    """Write an object."""
+    return json.dumps(
+        {
+            "apiVersion": "rdma.lab/v1alpha1",
+            "kind": "FabricConfiguration",
+            "metadata": {"name": "default"},
+            "spec": {"fabrics": fabrics},
+        }
+    )
+
+
+def applied(webhook: Webhook, text: str, *options: str, check: bool = True) -> str:
+    """Apply a text, without storing it, and return what kubectl says."""
+    apply = ("apply", "--dry-run=server", "--filename=-", *options)
+    return webhook.cluster.kubectl(*apply, input=text, check=check)
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--server-side", "--force-conflicts")], ids=["client side", "server side"]
+)
+def test_a_wrong_configuration_is_rejected(kind: Webhook, options: tuple[str, ...]) -> None:
+    """Kubectl shows each error with its path and what would be right, and a replica counts it."""
+    before = kind.counted("rdma_webhook_validations_total", "allowed")
+    wrong = configuration({**FABRIC, "hcass": [], "resources": [{"name": "rdma/a-b"}]})
+    with pytest.raises(KubectlError) as error:
+        applied(kind, wrong, *options)
+    said = str(error.value)
+    assert 'The FabricConfiguration "default" is invalid: \n' in said
+    assert "* spec.fabrics[0].hcass: unknown field (did you mean hcas?)\n" in said
+    assert "* spec.fabrics[0].resources[0].name: 'rdma/a-b': the device plugin accepts only" in said
+    counted = kind.counted("rdma_webhook_validations_total", "allowed") - before
+    assert counted["false",] == 1
+
+
+def test_a_warning_is_shown(kind: Webhook) -> None:
+    """It rejects nothing."""
+    said = applied(kind, configuration({**FABRIC, "hcas": []}), check=False)
+    assert "fabricconfiguration.rdma.lab/default " in said
+    assert "(server dry run)\n" in said
+    assert "Warning: spec.fabrics[0].hcas: is empty, so NCCL and UCX use every device" in said
+
+
+@contextmanager
+def _redirected(webhook: Webhook, name: str) -> Iterator[None]:
+    """Have the API server call another Service: what it sees if no replica answers."""
+    path = "/webhooks/0/clientConfig/service/name"
+
+    def call(service: str) -> None:
+        patch = [{"op": "replace", "path": path, "value": service}]
+        change = ("--type=json", f"--patch={json.dumps(patch)}")
+        webhook.cluster.kubectl("patch", VALIDATION, *change)
+
+    call(name)
+    try:
+        yield
+    finally:
+        call("rdma-webhook")
+
+
+def test_while_no_replica_answers_no_spec_can_be_changed(kind: Webhook) -> None:
+    """The error names the webhook; labels and deletions need none, and later all is as before."""
+    other = configuration({**FABRIC, "rateGbps": 25})
+    applied(kind, other)
+    with _redirected(kind, "nobody"):
+        until(lambda: CALLED in applied(kind, other, check=False))
+        for change in (("label", "example.com/a=b"), ("delete",)):
+            verb, *more = change
+            kind.cluster.kubectl(verb, "fabrics", "default", "--dry-run=server", *more)
+    until(lambda: CALLED not in applied(kind, other, check=False))
+    applied(kind, other)
