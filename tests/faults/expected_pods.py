@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.api_server import patched
@@ -36,12 +36,21 @@ class Expectation:
         self._cluster = cluster
         self._space, self._plain = space, plain
         self._habit = habit
-        self._facts = Facts.from_objects(_facts(cluster))
+        known = [*_objects(cluster, [kind.resource for kind in KINDS])]
+        nodes = [*_objects(cluster, ["nodes"])]
+        self._facts = [Facts.from_objects(known), Facts.from_objects([*known, *nodes])]
 
-    def pod(self, asked: Document, fabrics: Fabrics) -> Document:
-        """Return the pod after our call, the other webhook's, and our second one."""
+    def pods(self, asked: Document, fabrics: Fabrics) -> list[Document]:
+        """Return the pod after our call, the other webhook's, and our second one.
+
+        There are two: a replica knows which fabric a node belongs to a moment after it uses other
+        fabrics, and the status says what it knew.
+        """
+        return [self._pod(asked, fabrics, facts) for facts in self._facts]
+
+    def _pod(self, asked: Document, fabrics: Fabrics, facts: Facts) -> Document:
         state = State()
-        state.learn(self._facts)
+        state.learn(facts)
         state.configure(fabrics)
         ours = Mutate(state, Metrics(), Log("error"), decide)
         made = self._called(ours, self._defaulted(asked))
@@ -63,10 +72,10 @@ class Expectation:
         return own(said.object)
 
 
-def _facts(cluster: Cluster) -> Iterator[Document]:
-    """Read the objects of the kinds that the webhook watches."""
-    for kind in KINDS:
-        listed = json.loads(cluster.kubectl("get", kind.resource, "--all-namespaces", "-o=json"))
+def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:
+    """Read all objects of these kinds."""
+    for resource in resources:
+        listed = json.loads(cluster.kubectl("get", resource, "--all-namespaces", "-o=json"))
         yield from listed["items"]
 
 
