@@ -27,6 +27,10 @@ from webhook.kube.shared_labels import SharedLabels
 #: An object as the API server writes it.
 Item = Mapping[str, Any]
 _NONE: dict[str, str] = {}
+#: A kind that nobody else reads or changes gets no bookmarks: the API server sends one only if its
+#: own cache of the kind has moved on (apiserver, cacher.go; seen on 1.36). So its watches end
+#: before they have been silent for so long that the connection counts as lost.
+_QUIET = (45, 75)
 
 
 class Part(Enum):
@@ -57,6 +61,9 @@ class Kind:
     page: int = 500
     #: Seconds between two pages of a list. Parsing a page holds up all other threads.
     pace: float = 0.0
+    #: The requested duration of a watch in seconds; random, so that not all end at the same moment.
+    #: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
+    lasts: tuple[int, int] = (300, 600)
     #: Whether the webhook also works without it: a list that is refused because the kind does not
     #: exist (404) or may not be read (403) counts as an empty one.
     optional: bool = False
@@ -117,6 +124,7 @@ CONFIGURATIONS = Kind(
     version="v1alpha1",
     selector="metadata.name=default",
     project=_configuration,
+    lasts=_QUIET,
     optional=True,
     permitted=True,
 )
@@ -126,6 +134,7 @@ CLAIM_TEMPLATES = Kind(
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
     project=lambda item: (requested_classes(item),),  # a template may request nothing
+    lasts=_QUIET,
     optional=True,
 )
 

@@ -36,9 +36,6 @@ from webhook.kube.requests import Events, Reads, RefusedError
 #: The API server sends a bookmark each minute if there is no event: a watch that is silent
 #: for longer has lost its connection.
 SILENCE = 90.0
-#: The requested duration of a watch in seconds; random, so that not all end at the same moment.
-#: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
-LASTS = (300, 600)
 #: An attempt that lasted this many seconds counts as a success: pauses are short again.
 STEADY = 10.0
 
@@ -193,7 +190,7 @@ class Reflector:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(random.randint(*LASTS)),  # noqa: S311 -- not a secret
+            "timeoutSeconds": str(random.randint(*self.kind.lasts)),  # noqa: S311 -- not a secret
         }
         self._events = events = reads.stream(self.kind.path, query, SILENCE)
         try:

@@ -8,7 +8,16 @@ import pytest
 from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
 from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.decision.facts import NamespaceFacts, namespace_of
-from webhook.kube.kinds import CONFIGURATIONS, KINDS, LIMIT_RANGES, NAMESPACES, QUOTAS
+from webhook.kube.kinds import (
+    CLAIM_TEMPLATES,
+    CONFIGURATIONS,
+    KINDS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    QUOTAS,
+    Kind,
+)
+from webhook.kube.reflector import SILENCE
 
 LABELS = {
     "kubernetes.io/metadata.name": "lab",
@@ -94,3 +103,11 @@ def test_of_rules_the_sentence_is_kept_that_decisions_say() -> None:
     assert QUOTAS.project(quota(limits_memory="1Ti")) == "ResourceQuota team counts limits.memory"
     assert not LIMIT_RANGES.project(limit_range(default={"memory": "1Gi"}))
     assert not QUOTAS.project(quota(pods="5"))
+
+
+@pytest.mark.parametrize("kind", [CONFIGURATIONS, CLAIM_TEMPLATES], ids=lambda kind: kind.resource)
+def test_watches_of_quiet_kinds_end_before_they_count_as_lost(kind: Kind) -> None:
+    """Nobody else reads these kinds, and the API server then sends no bookmarks."""
+    shortest, longest = kind.lasts
+    assert 30 < shortest < longest < SILENCE
+    assert all(one.lasts[0] > SILENCE for one in KINDS)

@@ -111,6 +111,11 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
     assert 300 <= int(watch.query["timeoutSeconds"]) <= 600
     assert watch.silence == SILENCE > 60
     assert watch.closed
+    quiet = Watching(Cluster(), kinds.CONFIGURATIONS)
+    quiet.attempt()
+    shortest, longest = kinds.CONFIGURATIONS.lasts
+    asked = quiet.cluster.watch(kinds.CONFIGURATIONS.path).query["timeoutSeconds"]
+    assert shortest <= int(asked) <= longest
 
 
 def test_events_are_delivered_where_they_matter() -> None:
