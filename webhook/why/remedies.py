@@ -73,7 +73,8 @@ REMEDIES: dict[str, str] = {
     ),
     "ClaimTemplateMissing": (
         "Create the ResourceClaimTemplate in the pod's namespace, or ask whoever runs the cluster "
-        "for it; the pod then starts without being created again."
+        "for it. The pod then starts by itself, but Kubernetes looks for the template in ever "
+        "longer intervals, of up to 17 minutes: it is quicker to create the pod again."
     ),
     "ClaimRequestMissing": (
         "Ask whoever runs the cluster: the template in the namespace and `claims` of the fabrics "

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from tests.case_names import case_name
 from webhook.decision.claim_facts import ClaimFacts, requested_classes
 from webhook.decision.facts import Facts, NamespaceFacts
 from webhook.errors import ShapeError
@@ -52,10 +54,23 @@ def test_an_object_may_request_nothing(spec: Any) -> None:
     assert requested_classes({"spec": spec}) == {}
 
 
-def test_a_wrong_shape_is_named_by_its_place() -> None:
+@pytest.mark.parametrize(
+    ("request_", "place"),
+    [
+        ({"name": 1}, "[0].name must be a string"),
+        ({"exactly": []}, "[0].exactly must be a mapping"),
+        ({"firstAvailable": {}}, "[0].firstAvailable must be a list"),
+        ({"deviceClassName": 1}, "[0].deviceClassName must be a string"),
+    ],
+    ids=case_name,
+)
+def test_a_wrong_shape_is_named_by_its_place(request_: Any, place: str) -> None:
     """Only a file can have one: the API server checks its objects."""
-    with pytest.raises(ShapeError, match=r"spec.devices.requests\[0\].name must be a string"):
-        requested_classes({"spec": {"devices": {"requests": [{"name": 1}]}}})
+    item = template(requests=(request_,))
+    with pytest.raises(ShapeError, match=re.escape(f"spec.spec.devices.requests{place}")):
+        requested_classes(item)
+    with pytest.raises(ShapeError, match=r"^spec.devices.requests must be a list"):
+        requested_classes({"spec": {"devices": {"requests": {}}}})
 
 
 def test_without_any_template_nothing_is_known_of_them() -> None:

@@ -64,6 +64,8 @@ def test_what_is_not_known_is_not_certain() -> None:
     assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is not known"
     wrong = where({"rail": {}, "nics": {}}, complete=False)
     assert judged(pod(trainer()), wrong) == ("no", "ClaimRequestMissing")
+    both = where({"nics": {"other": ()}})
+    assert judged(pod(trainer()), both) == ("no", "ClaimRequestMissing")
     first = where({"nics": {"other": ()}}, complete=False)
     assert judged(pod(trainer()), first) == ("no", "ClaimRequestMissing")
 
