@@ -30,7 +30,7 @@ _NONE: dict[str, str] = {}
 #: A kind that nobody else reads or changes gets no bookmarks: the API server sends one only if its
 #: own cache of the kind has moved on (apiserver, cacher.go; seen on 1.36). So its watches end
 #: before they have been silent for so long that the connection counts as lost.
-_QUIET = (45, 75)
+QUIET = (45, 75)
 
 
 class Part(Enum):
@@ -124,7 +124,7 @@ CONFIGURATIONS = Kind(
     version="v1alpha1",
     selector="metadata.name=default",
     project=_configuration,
-    lasts=_QUIET,
+    lasts=QUIET,
     optional=True,
     permitted=True,
 )
@@ -134,7 +134,7 @@ CLAIM_TEMPLATES = Kind(
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
     project=lambda item: (requested_classes(item),),  # a template may request nothing
-    lasts=_QUIET,
+    lasts=QUIET,
     optional=True,
 )
 

@@ -14,7 +14,7 @@ from certs.backoff import delays
 from certs.installation import Installation
 from webhook.app.sources.api_reads import connect_reads
 from webhook.kube.feed import Feed
-from webhook.kube.kinds import Item, Kind
+from webhook.kube.kinds import QUIET, Item, Kind
 
 
 class CertificateWatch:
@@ -57,6 +57,7 @@ def kinds(installation: Installation) -> tuple[Kind, ...]:
         namespace=installation.namespace,
         selector=f"metadata.name={installation.ca_secret}",
         project=_version,
+        lasts=QUIET,
     )
     others = (
         Kind(
@@ -64,6 +65,7 @@ def kinds(installation: Installation) -> tuple[Kind, ...]:
             group="admissionregistration.k8s.io",
             selector=f"metadata.name={one.name}",
             project=_version,
+            lasts=QUIET,
         )
         for one in installation.configurations
     )
