@@ -47,12 +47,12 @@ from webhook.app.options import ServeOptions
 from webhook.app.ports import bind
 from webhook.app.preview_worker.supervisor import Worker
 from webhook.app.preview_worker.turns import Turns
-from webhook.app.sources.certificates import Certificate, certificate_of
-from webhook.app.sources.claim_templates import ClaimTemplates
-from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
-from webhook.app.sources.cluster_nodes import ClusterNodes
-from webhook.app.sources.configuration import Configuration, configuration_source
+from webhook.app.source import Source
+from webhook.app.sources.certificates import certificate_of
+from webhook.app.sources.cluster_facts import facts_of
+from webhook.app.sources.configuration import configuration_source
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.sources.fabric_status import fabric_status_of
 from webhook.app.sources.guard import guard_of
 from webhook.app.state import State
 from webhook.app.writes.owners import tell_owner_by
@@ -133,14 +133,14 @@ class WebhookServer:
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         facts = facts_of(options, self.state, self.metrics, os.environ)
+        status = fabric_status_of(options, self._configuration, self.state, self.log, os.environ)
         #: The sources of the state; some work beside the event loop, in threads.
-        self._kept_up: tuple[
-            Configuration | Certificate | ClusterFacts | ClaimTemplates | ClusterNodes, ...
-        ] = (
+        self._kept_up: tuple[Source, ...] = (
             self._configuration,
             certificate,
             *facts,
             *guard_of(options, self.state, os.environ),
+            *status,
         )
         self._worker = Worker(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()

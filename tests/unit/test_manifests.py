@@ -25,6 +25,7 @@ from webhook.admission.registration import (
 )
 from webhook.app.http.validate import SECONDS
 from webhook.app.options import ServeOptions, configurations
+from webhook.app.sources.fabric_status import LEASE
 from webhook.app.writes.pod_events import POD as EVENTS_POD
 from webhook.cli.parser import parser
 from webhook.config.load import LIMITS
@@ -320,7 +321,12 @@ def test_the_image_is_this_version() -> None:
 
 def test_roles_give_their_reasons() -> None:
     """Every RBAC rule has a comment above it, and no rule uses a wildcard."""
-    for file in ("base/rbac.yaml", "overlays/self-managed/rbac.yaml", "base/preview-role.yaml"):
+    for file in (
+        "base/rbac.yaml",
+        "base/status.yaml",
+        "overlays/self-managed/rbac.yaml",
+        "base/preview-role.yaml",
+    ):
         lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines()
         rules = [place for place, line in enumerate(lines) if line.startswith("- apiGroups:")]
         assert rules
@@ -339,6 +345,18 @@ def test_what_is_watched_may_be_watched() -> None:
     assert allowed == {(kind.group, kind.resource) for kind in watched}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
     assert POD["automountServiceAccountToken"] is True
+
+
+def test_the_status_may_be_written() -> None:
+    """By the holder of the one Lease, and nothing of the configuration itself."""
+    lease, role, _, cluster_role, _ = documents("base/status.yaml")
+    assert (lease["kind"], lease["metadata"]["name"]) == ("Lease", LEASE)
+    rules = [*role["rules"], *cluster_role["rules"]]
+    assert [(one["resources"], one["resourceNames"], one["verbs"]) for one in rules] == [
+        (["leases"], [LEASE], ["get", "update"]),
+        (["fabricconfigurations"], ["default"], ["get"]),
+        (["fabricconfigurations/status"], ["default"], ["patch"]),
+    ]
 
 
 def test_certificates_may_be_looked_after() -> None:

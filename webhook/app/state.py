@@ -106,9 +106,9 @@ class State:
         self._replace(None)
 
     def _replace(self, snapshot: Snapshot | None) -> None:
-        if self.snapshot is not None:
-            self._former.replaced(self.snapshot)
-        self.snapshot = snapshot
+        old, self.snapshot = self.snapshot, snapshot
+        if old is not None and (snapshot is None or snapshot.fabrics != old.fabrics):
+            self._former.replaced(old)
 
     def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
         """Return what a decision on a pod depends on; None without a configuration.

@@ -139,6 +139,19 @@ def test_a_configuration_that_comes_back_is_the_one_in_use() -> None:
     assert context.inventory is now.inventory
 
 
+def test_a_configuration_that_is_read_again_is_no_former_one() -> None:
+    """Only its warnings, or the time of its last change, may be others."""
+    at = Configured()
+    at.use(1)
+    at.use(1)
+    at.clock.now += KEPT
+    at.use(2)
+    at.clock.now += KEPT
+    assert at.chosen("000000000001") == "1"
+    at.clock.now += 1
+    assert at.chosen("000000000001") == "2"
+
+
 def test_a_former_configuration_sees_today_s_namespaces() -> None:
     """Only the fabrics, and what depends on them, are those of the first call."""
     at = Configured()

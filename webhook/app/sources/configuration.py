@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from certs.backoff import delays
-from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
+from webhook.app.source import Source
 from webhook.app.sources.api_reads import connect_reads
 from webhook.app.sources.configuration_file import FileConfiguration
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
@@ -23,20 +23,8 @@ from webhook.kube.feed import Feed
 from webhook.kube.kinds import CONFIGURATIONS
 
 
-class Configuration(Protocol):
+class Configuration(Source, Protocol):
     """Keeps the state in step with the configuration."""
-
-    def start(self) -> None:
-        """Start the work that runs beside the event loop."""
-
-    def stop(self) -> None:
-        """Stop that work."""
-
-    def poll(self) -> bool:
-        """Return whether there is something to apply; may block, so not in the event loop."""
-
-    def apply(self, metrics: Metrics, log: Log) -> None:
-        """Use or report it, in the event loop."""
 
     @property
     def missing(self) -> str:

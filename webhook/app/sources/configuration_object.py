@@ -50,6 +50,17 @@ NOT_USABLE = (
 _SOON = 0.001
 
 
+class Observed(NamedTuple):
+    """The object as the watch delivered it last."""
+
+    #: Its metadata.generation.
+    generation: int
+    #: The configuration; None if it cannot be used.
+    loaded: Loaded | None
+    #: Why it cannot be used, each reason on a line.
+    problem: str
+
+
 class _Learnt(NamedTuple):
     """A change that was learnt and read."""
 
@@ -78,6 +89,8 @@ class ObjectConfiguration:
         self._in_use = in_use
         self._clock, self._wall_clock = clock, wall_clock
         self._ready_at = 0.0
+        #: None without an object. The thread of the watch assigns it; any thread may read it.
+        self.observed: Observed | None = None
         self._waiting: deque[_Learnt] = deque()
         #: Whether there has been a list, and what it lacked; for the thread of the watch.
         self._listed, self._lacked = False, ""
@@ -125,20 +138,17 @@ class ObjectConfiguration:
         return self._wall_clock() - written.timestamp() < RECENT
 
     def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Loaded | None]:
-        """Read the object; never raises, since the watch would lose the change."""
+        """Return what puts the object to use, and the configuration in it."""
         self._lacked = ""
-        try:
-            loaded = parse_object(item, OBJECT)
-        except InvalidConfiguration as error:
-            problem = str(error)
-        except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
-            problem = visible(f"{OBJECT}: {error!r}")
-        else:
-            return partial(self._in_use.use, loaded, without_fabrics=NO_FABRICS), loaded
-        return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
+        self.observed = observed = _observed(item)
+        if observed.loaded is not None:
+            use = partial(self._in_use.use, observed.loaded, without_fabrics=NO_FABRICS)
+            return use, observed.loaded
+        return partial(self._in_use.refuse, observed.problem, without=NOT_USABLE), None
 
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield what to do without the object, unless that was done at the last list, too."""
+        self.observed = None
         lacking = NO_KIND if self._reflector.absent else NO_OBJECT
         if lacking != self._lacked:
             self._lacked = lacking
@@ -208,3 +218,15 @@ class ObjectConfiguration:
 def _without_time(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object without the time at which it was written."""
     return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}
+
+
+def _observed(item: Mapping[str, Any]) -> Observed:
+    """Read the object; never raises, since the watch would lose the change."""
+    generation = item["metadata"].get("generation", 0)
+    try:
+        return Observed(generation, parse_object(item, OBJECT), "")
+    except InvalidConfiguration as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
+        problem = visible(f"{OBJECT}: {error!r}")
+    return Observed(generation, None, problem)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import fabrics
+from tests.unit.app.client import Lines
+from tests.unit.app.sources.test_configuration_object import Server, written
+from tests.unit.kube.cluster import Cluster
+from webhook.app.options import ServeOptions
+from webhook.app.sources.configuration_object import Observed
+from webhook.app.sources.fabric_status import fabric_status_of, stated
+from webhook.app.state import Snapshot, State
+from webhook.app.writes.configuration_status import Condition
+from webhook.config.findings import Finding, More
+from webhook.config.load import FabricsText, Loaded
+from webhook.fabric.records import Fabrics
+from webhook.kube.kinds import CONFIGURATIONS
+
+IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
+
+
+def loaded(used: Fabrics, *findings: Finding, more: More | None = None) -> Loaded:
+    """Make a configuration as it was read."""
+    return Loaded(used, findings, FabricsText(""), more or More())
+
+
+def conditions(observed: Observed, used: Snapshot | None) -> dict[str, Condition]:
+    """Return the conditions of the status by their types."""
+    found = stated(observed, used)
+    assert found is not None
+    return {one.type: one for one in found.conditions}
+
+
+def test_a_configuration_in_use() -> None:
+    """It is valid and active; the names of its fabrics are what kubectl shows."""
+    used = fabrics()
+    found = stated(Observed(7, loaded(used), ""), Snapshot.of(used))
+    assert found is not None
+    assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
+    valid, active = found.conditions
+    assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
+    said = "Pods are decided by it (config 0123456789ab)."
+    assert active == Condition("Active", True, "InUse", said)
+
+
+def test_warnings_are_told() -> None:
+    """Each on a line, with its path; those that were left out are counted."""
+    findings = (
+        Finding("warning", "spec.fabrics[0]", None, "odd"),
+        Finding("warning", "", None, "old"),
+    )
+    observed = Observed(1, loaded(fabrics(), *findings, more=More(warnings=2)), "")
+    valid = conditions(observed, None)["Valid"]
+    assert valid.holds
+    assert valid.message == "spec.fabrics[0]: odd\nold\nand 2 more warnings"
+
+
+def test_one_that_cannot_be_used() -> None:
+    """The reasons are told; the last good one stays in use, if there is one."""
+    observed = Observed(8, None, "wrong")
+    assert conditions(observed, None) == {
+        "Valid": Condition("Valid", False, "NotUsable", "wrong"),
+        "Active": Condition(
+            "Active",
+            False,
+            "NothingInUse",
+            "No fabrics are in use, so pods that opted in are left to failurePolicy.",
+        ),
+    }
+    active = conditions(observed, Snapshot.of(fabrics()))["Active"]
+    assert (active.holds, active.reason) == (False, "LastGoodInUse")
+    found = stated(observed, None)
+    assert found is not None
+    assert found.more["fabricNames"] == ""
+
+
+def test_one_that_comes_into_use_in_a_moment() -> None:
+    """For three seconds, the one before it decides."""
+    before = fabrics()
+    after = replace(before, config_hash="ba9876543210")
+    active = conditions(Observed(2, loaded(after), ""), Snapshot.of(before))["Active"]
+    assert (active.holds, active.reason) == (False, "ComesIntoUse")
+    assert "config 0123456789ab" in active.message
+
+
+def test_a_long_message_is_cut() -> None:
+    """People read its beginning."""
+    message = conditions(Observed(1, None, "x" * 9000), None)["Valid"].message
+    assert (len(message), message[-1]) == (4096, "…")
+
+
+def test_without_an_object_nothing_is_told() -> None:
+    """There is nothing to write to."""
+    assert stated(None, Snapshot.of(fabrics())) is None
+
+
+def test_what_the_watch_delivered_last_is_known() -> None:
+    """With its generation, whether it can be used or not; nothing once it is deleted."""
+    cluster = Cluster()
+    cluster.put(CONFIGURATIONS.path, written(generation=3))
+    server = Server(cluster)
+    seen: list[Any] = []
+
+    def look(change: Any = None) -> bool:
+        seen.append(server.source.observed)
+        if change is not None:
+            change()
+        return True
+
+    server.run(
+        lambda: CONFIGURATIONS.path in cluster.streams and server.state.snapshot is not None,
+        lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
+        lambda: server.source.observed != seen[0],
+        lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
+        lambda: server.source.observed is None,
+    )
+    assert [(one.generation, one.loaded is not None) for one in seen] == [(3, True), (4, False)]
+    assert "rateGbps" in seen[1].problem
+
+
+@pytest.mark.parametrize("lacking", ["POD_NAME", "POD_NAMESPACE"])
+def test_only_a_pod_writes_the_status(lacking: str) -> None:
+    """A Lease is held in a name; outside a cluster there is none."""
+    server, options = Server(Cluster()), ServeOptions()
+    state, log = State(), Lines().log
+    rest = {key: value for key, value in IN_POD.items() if key != lacking}
+    assert fabric_status_of(options, server.source, state, log, rest) == ()
+    assert fabric_status_of(options, object(), state, log, IN_POD) == ()
+    (made,) = fabric_status_of(options, server.source, state, log, IN_POD)
+    assert made.poll() is False

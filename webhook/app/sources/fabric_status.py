@@ -1,0 +1,123 @@
+"""What `kubectl get fabrics` shows: whether the object is valid and in use, and what nodes have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from webhook.app.observe.log import Log
+from webhook.app.observe.metrics import Metrics
+from webhook.app.options import ServeOptions
+from webhook.app.sources.configuration_object import ObjectConfiguration, Observed
+from webhook.app.state import Snapshot, State
+from webhook.app.writes.configuration_status import (
+    Condition,
+    Stated,
+    StatusApi,
+    StatusLease,
+    StatusWriter,
+)
+from webhook.app.writes.pod_events import POD
+from webhook.config.load import Loaded
+
+#: The Lease of the manifests.
+LEASE = "rdma-webhook"
+#: Characters of a message: the API allows 32,768, and people read the first.
+_LONGEST = 4096
+#: Seconds to give the Lease back when the process ends.
+_RELEASE = 3.0
+
+
+class FabricStatus:
+    """Keeps the object's status in step with what this replica knows."""
+
+    def __init__(self, writer: StatusWriter) -> None:
+        self._writer = writer
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._writer.start()
+
+    def stop(self) -> None:
+        """Give the Lease back, and end the thread."""
+        self._writer.stop()
+        self._writer.join(_RELEASE)
+
+    def poll(self) -> bool:
+        """Return False: nothing comes from here."""
+        return False
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Do nothing."""
+
+
+def fabric_status_of(
+    options: ServeOptions,
+    configuration: object,
+    state: State,
+    log: Log,
+    environment: Mapping[str, str],
+) -> tuple[FabricStatus, ...]:
+    """Return what writes the status, if the configuration is an object and this is a pod."""
+    replica, space = (environment.get(POD[field], "") for field in ("name", "namespace"))
+    if not isinstance(configuration, ObjectConfiguration) or not replica or not space:
+        return ()
+
+    def failed(problem: str) -> None:
+        log.write("warning", "could not write the status", problem=problem)
+
+    writer = StatusWriter(
+        lambda: _connect(options.kubeconfig, space, replica),
+        lambda: stated(configuration.observed, state.snapshot),
+        failed,
+    )
+    return (FabricStatus(writer),)
+
+
+def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusLease, StatusApi]:
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+    from webhook.kube.lease import Lease  # noqa: PLC0415
+
+    client = Client(kubeconfig)
+    return Lease(client, space, LEASE, replica), client
+
+
+def stated(observed: Observed | None, used: Snapshot | None) -> Stated | None:
+    """Return what the status says; None without an object."""
+    if observed is None:
+        return None
+    names = observed.loaded.fabrics.fabrics if observed.loaded else ()
+    more = {"fabricNames": ", ".join(names)}
+    return Stated(observed.generation, (_valid(observed), _active(observed, used)), more)
+
+
+def _valid(observed: Observed) -> Condition:
+    if observed.loaded is None:
+        return Condition("Valid", False, "NotUsable", _cut(observed.problem))
+    warnings = "\n".join(_warnings(observed.loaded))
+    return Condition("Valid", True, "Accepted", _cut(warnings or "There are no findings."))
+
+
+def _warnings(loaded: Loaded) -> Iterator[str]:
+    for one in loaded.findings:
+        yield f"{one.path}: {one.message}" if one.path else one.message
+    if left_out := loaded.more.text():
+        yield left_out
+
+
+def _active(observed: Observed, used: Snapshot | None) -> Condition:
+    if used is None:
+        said = "No fabrics are in use, so pods that opted in are left to failurePolicy."
+        return Condition("Active", False, "NothingInUse", said)
+    in_use = f"config {used.fabrics.config_hash}"
+    if observed.loaded is None:
+        said = f"The last good configuration stays in use ({in_use})."
+        return Condition("Active", False, "LastGoodInUse", said)
+    if observed.loaded.fabrics.config_hash != used.fabrics.config_hash:
+        said = f"It comes into use in a moment; until then, the last one is ({in_use})."
+        return Condition("Active", False, "ComesIntoUse", said)
+    return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"

@@ -1,0 +1,93 @@
+"""A Lease of Kubernetes: of all replicas, one holds it at a time.
+
+The algorithm is that of the official client (kubernetes.leaderelection), which compares times of
+one clock only. Its own loop is not used: it cannot be stopped, and ends the process on a mistake.
+The Lease itself comes with the manifests, so that no right to create any is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from kubernetes.client import CoordinationV1Api
+from kubernetes.leaderelection.electionconfig import Config
+from kubernetes.leaderelection.leaderelection import LeaderElection
+from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
+from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+
+from webhook.kube.client import BROKEN, SECONDS, Client
+
+#: Seconds after which another replica takes over from one that does not renew.
+LASTS = 60
+#: Seconds between attempts to acquire or renew. Two replicas so make 13,000 requests a day.
+RENEWED = 20
+_DEADLINE = 50  # only the loop that is not used reads it
+
+
+class Lease:
+    """A Lease that this process tries to hold; every method blocks, and none raises."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        identity: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; nothing is sent yet. `identity`: what tells the replicas apart."""
+        self._clock = clock
+        self._lock = _Lock(client, namespace, name, identity)
+        config = Config(self._lock, LASTS, _DEADLINE, RENEWED, _nothing, _nothing)  # type: ignore[no-untyped-call]
+        self._election = LeaderElection(config)  # type: ignore[no-untyped-call]
+        self._held = False
+        self._next = 0.0
+
+    def held(self) -> bool:
+        """Acquire or renew the Lease if that is due; return whether this process holds it."""
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + RENEWED
+            self._held = self._tried()
+        return self._held
+
+    def release(self) -> None:
+        """Give the Lease back, so that another replica need not wait for its end."""
+        if not self._held:
+            return
+        self._held = False
+        now = str(datetime.now(UTC))
+        nobody = LeaderElectionRecord("", "1", now, now)  # type: ignore[no-untyped-call]
+        with suppress(*BROKEN):
+            # What is replaced is what was read last.
+            self._lock.get(self._lock.name, self._lock.namespace)  # type: ignore[no-untyped-call]
+            self._lock.update(self._lock.name, self._lock.namespace, nobody)  # type: ignore[no-untyped-call]
+
+    def _tried(self) -> bool:
+        try:
+            return bool(self._election.try_acquire_or_renew())  # type: ignore[no-untyped-call]
+        except BROKEN:
+            return False
+
+
+class _Lock(LeaseLock):
+    """The client's own lock, with our credentials and a timeout for each request."""
+
+    def __init__(self, client: Client, namespace: str, name: str, identity: str) -> None:
+        super().__init__(name, namespace, identity)  # type: ignore[no-untyped-call]
+        api = CoordinationV1Api(client.api)
+        for method in (
+            "read_namespaced_lease",
+            "create_namespaced_lease",
+            "replace_namespaced_lease",
+        ):
+            setattr(api, method, partial(getattr(api, method), _request_timeout=SECONDS))
+        self.api_instance = api
+
+
+def _nothing() -> None:
+    """Do nothing: whoever asks `held` acts on it."""
