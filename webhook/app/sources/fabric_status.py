@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
@@ -19,6 +20,8 @@ from webhook.app.writes.configuration_status import (
 )
 from webhook.app.writes.pod_events import POD
 from webhook.config.load import Loaded
+from webhook.decision.nodes import Node
+from webhook.inventory.fabric_inventory import FabricHoldings, take_inventory
 
 #: The Lease of the manifests.
 LEASE = "rdma-webhook"
@@ -87,7 +90,7 @@ def stated(observed: Observed | None, used: Snapshot | None) -> Stated | None:
     if observed is None:
         return None
     names = observed.loaded.fabrics.fabrics if observed.loaded else ()
-    more = {"fabricNames": ", ".join(names)}
+    more = {"fabricNames": ", ".join(names), **_on_nodes(used)}
     return Stated(observed.generation, (_valid(observed), _active(observed, used)), more)
 
 
@@ -117,6 +120,33 @@ def _active(observed: Observed, used: Snapshot | None) -> Condition:
         said = f"It comes into use in a moment; until then, the last one is ({in_use})."
         return Condition("Active", False, "ComesIntoUse", said)
     return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
+
+
+def _on_nodes(used: Snapshot | None) -> dict[str, Any]:
+    """Return what the nodes offer on each fabric; nothing while they are not known."""
+    if used is None or not used.facts.nodes:
+        return {}
+    known = used.facts.nodes
+    fabrics = take_inventory(known, used.fabrics).fabrics
+    members = {node for one in fabrics for node in one.nodes}
+    return {"nodes": len(members), "fabrics": [_row(one, known) for one in fabrics]}
+
+
+def _row(held: FabricHoldings, known: Mapping[str, Node]) -> dict[str, Any]:
+    return {
+        "name": held.name,
+        "nodes": len(held.nodes),
+        "gpus": sum(held.gpus.values()),
+        "resources": [
+            {
+                "name": name,
+                "allocatable": many,
+                "nodes": sum(name in known[node].resources for node in held.nodes),
+            }
+            for name, many in held.resources.items()
+        ],
+        "problems": [problem.text for problem in held.problems],
+    }
 
 
 def _cut(message: str) -> str:

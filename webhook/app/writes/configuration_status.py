@@ -123,8 +123,8 @@ class StatusWriter:
         if self._connected is None:
             self._connected = self._connect()
         lease, api = self._connected
-        told = self._tell()
-        if not lease.held() or told is None:
+        told = self._tell() if lease.held() else None
+        if told is None:
             self._written = None
             return ""
         if self._written is None:

@@ -16,6 +16,8 @@ from webhook.app.state import Snapshot, State
 from webhook.app.writes.configuration_status import Condition
 from webhook.config.findings import Finding, More
 from webhook.config.load import FabricsText, Loaded
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import Node
 from webhook.fabric.records import Fabrics
 from webhook.kube.kinds import CONFIGURATIONS
 
@@ -90,6 +92,36 @@ def test_a_long_message_is_cut() -> None:
     """People read its beginning."""
     message = conditions(Observed(1, None, "x" * 9000), None)["Valid"].message
     assert (len(message), message[-1]) == (4096, "…")
+
+
+def node(**resources: int) -> Node:
+    """Make a node of the fabric v100-ib."""
+    offered = {f"nvidia.com/{name}": many for name, many in resources.items() if name != "rdma"}
+    if "rdma" in resources:
+        offered["rdma/v100"] = resources["rdma"]
+    return Node(labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources=offered)
+
+
+def test_what_the_nodes_offer_is_told() -> None:
+    """Added up for each fabric, with what is wrong; nothing while no node is known."""
+    used = fabrics()
+    known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4)}
+    snapshot = Snapshot.of(used, Facts(nodes=known))
+    found = stated(Observed(1, loaded(used), ""), snapshot)
+    assert found is not None
+    assert found.more["nodes"] == 2
+    first, second = found.more["fabrics"]
+    assert {key: first[key] for key in ("name", "nodes", "gpus", "resources")} == {
+        "name": "v100-ib",
+        "nodes": 2,
+        "gpus": 12,
+        "resources": [{"name": "rdma/v100", "allocatable": 2, "nodes": 1}],
+    }
+    assert any("n2" in problem for problem in first["problems"])
+    assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
+    without = stated(Observed(1, loaded(used), ""), Snapshot.of(used))
+    assert without is not None
+    assert without.more.keys() == {"fabricNames"}
 
 
 def test_without_an_object_nothing_is_told() -> None:
