@@ -10,6 +10,7 @@ import os
 import resource
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +105,25 @@ def _leave_previews_unread(served: Process, stack: ExitStack) -> None:
     assert {one[-3:] for one in told} <= {b"200", b"429"}  # 429 once the kernel buffers no more
 
 
+#: A configuration that takes 100 MiB once it is parsed, and its check a while.
+_CONFIGURATION = review(
+    {
+        "metadata": {
+            "labels": [{f"\N{GRINNING FACE}{number:020}": 0} for number in range(150_000)]
+        },
+        "spec": {"fabrics": [{"name": f"{number}", "hcas": ["a"]} for number in range(3000)]},
+    },
+    kind={"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"},
+)
+
+
+def _validate_at_once(served: Process, stack: ExitStack) -> None:
+    """Have several configurations checked at once: they wait for each other."""
+    pool = stack.enter_context(ThreadPoolExecutor(5))
+    told = [pool.submit(served.post, _CONFIGURATION, "/validate") for _ in range(5)]
+    stack.callback(lambda: [one.result() for one in told])
+
+
 ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
     "trailers": _flood("health", 4, _HEAD + _CHUNKED + b"0\r\n" + b"a:\r\n" * (3 << 20)),
     "chunk extensions": _flood("health", 4, _HEAD + _CHUNKED + b"1;" + b"e" * (12 << 20)),
@@ -122,6 +142,7 @@ ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
     "bodies that do not end": _flood(
         "mutate", 150, _HEAD + b"Content-Length: 8000000\r\n\r\n" + b" " * 1_000_000, tls=True
     ),
+    "dense configurations": _validate_at_once,
     "previews that do not end": _flood(
         "preview",
         60,

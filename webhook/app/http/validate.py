@@ -88,6 +88,14 @@ class Validation(NamedTuple):
     found: tuple[int, int] | None = None
 
 
+class Prepared(NamedTuple):
+    """A request that waits for the worker."""
+
+    request: ConfigurationRequest
+    #: What the worker has to check, in JSON.
+    written: bytes
+
+
 class Validate:
     """The ASGI application of `/validate`."""
 
@@ -109,8 +117,8 @@ class Validate:
         headers: Headers = dict(scope["headers"])
         address = scope["client"][0] if scope.get("client") else ""
         try:
-            body = await review_body(PATH, scope, headers, self._bodies, receive)
-            result = await while_there(self._answer(body, address), receive)
+            prepared = _prepared(await review_body(PATH, scope, headers, self._bodies, receive))
+            result = await while_there(self._answer(prepared, address), receive)
             close = self._state.draining
         except RequestError as error:
             result = _unread(text_answer(error.status, str(error)))
@@ -122,26 +130,19 @@ class Validate:
         self._metrics.answered("validate", result.status, seconds)
         self._tell(result, headers, seconds)
 
-    async def _answer(self, body: bytes, address: str) -> Validation:
-        """Answer any body; never raises."""
-        read = read_as(body, _review)
-        if isinstance(read, UnreadReview):
-            return _unread(read)
+    async def _answer(self, prepared: Validation | Prepared, address: str) -> Validation:
+        """Answer any request; never raises."""
+        if isinstance(prepared, Validation):
+            return prepared
+        request, written = prepared
         try:
-            return await self._judged(read, address)
+            return await self._judged(request, written, address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return _unread(defective(read.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
+            return _unread(defective(request.uid, error, {}, DEPTH))
 
-    async def _judged(self, request: ConfigurationRequest, address: str) -> Validation:
-        if request.ignored:
-            left = orjson.dumps(leave(request.uid, request.ignored))
-            return Validation(200, left, problem=request.ignored, request=request)
-        if request.settled:
-            accepted = orjson.dumps(configuration_answer(request.uid, {}, Faults()))
-            return Validation(200, accepted, problem=request.settled, request=request)
-        written = orjson.dumps(_checked(request.object))
-        if len(written) > _TOO_LARGE:
-            return _too_large(request)
+    async def _judged(
+        self, request: ConfigurationRequest, written: bytes, address: str
+    ) -> Validation:
         try:
             answer = await self._computed(request, written, address)
         except TimeoutError:
@@ -182,6 +183,28 @@ class Validate:
             fields |= _described(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
             self._log.write("info", "validated", **fields, **more)
+
+
+def _prepared(body: bytes) -> Validation | Prepared:
+    """Read any body; return its answer, or what the worker has to check; never raises.
+
+    Nothing of the parsed body is kept: it may take a hundred times as much memory.
+    """
+    read = read_as(body, _review)
+    if isinstance(read, UnreadReview):
+        return _unread(read)
+    request = read._replace(object={})
+    if request.ignored:
+        left = orjson.dumps(leave(request.uid, request.ignored))
+        return Validation(200, left, problem=request.ignored, request=request)
+    if request.settled:
+        accepted = orjson.dumps(configuration_answer(request.uid, {}, Faults()))
+        return Validation(200, accepted, problem=request.settled, request=request)
+    try:
+        written = orjson.dumps(_checked(read.object))
+    except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
+        return _unread(defective(request.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
+    return _too_large(request) if len(written) > _TOO_LARGE else Prepared(request, written)
 
 
 def _review(document: Any) -> ConfigurationRequest:
