@@ -307,6 +307,14 @@ def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -
     assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, says)
 
 
+def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
+    """The inventory knows the node that the pod names, and it belongs to none."""
+    nodes = NodeInventory(by_node={"cpu-1": frozenset()})
+    found = resolved(using(nodeName="cpu-1"), context(*ALL, inventory=nodes))
+    says = "no fabric matches the node that the pod names"
+    assert found == Resolution(None, "", FABRIC_UNKNOWN, says)
+
+
 @pytest.mark.parametrize(
     ("manifest", "own", "evidence"),
     [
