@@ -104,7 +104,9 @@ class Scope(NamedTuple):
     env: Environments
     host_network: bool
     annotations: Mapping[str, Any]
-    #: Whether an earlier call equipped the pod under a configuration that is not this one.
+    #: Whether there was an earlier call for this pod.
+    called_before: bool = False
+    #: Whether it equipped the pod under a configuration that is not this one.
     other_configuration: bool = False
 
     @property

@@ -88,11 +88,12 @@ def test_the_next_call_says_so_too() -> None:
 
 
 def test_nccl_conf_of_another_configuration_is_kept() -> None:
-    """A user's own text that differs is denied; that of an earlier call is not."""
+    """A user's own text that differs is denied; that of an earlier call never is."""
     own = {NCCL_CONF: "NCCL_IB_HCA==mlx5_7\n"}
     started: Any = {"command": ["/usr/sbin/sshd", "-D"]}
     kept = decide_on(again(annotations=own, **started))
     assert kept.allowed
     assert kept.pod["metadata"]["annotations"][NCCL_CONF] == own[NCCL_CONF]
     assert ("skipped", "AnnotationKept") in [one[1:3] for one in told(kept, "config-files")]
+    assert decide_on(kept.pod).patch == ()
     assert not decide_on(pod(gpu(**started), annotations=own)).allowed

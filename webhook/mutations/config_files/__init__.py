@@ -45,9 +45,7 @@ LEFT_OUT = Reason("LeftOut", "Containers differ in a variable, or its value is n
 DIFFERS = Reason(
     "AnnotationDiffers", f"The pod's own {NCCL_CONF} differs from what the webhook writes."
 )
-KEPT = Reason(
-    "AnnotationKept", f"The pod has {NCCL_CONF} from another configuration, which is kept."
-)
+KEPT = Reason("AnnotationKept", f"The pod has {NCCL_CONF} from an earlier call, which is kept.")
 UNUSED = Reason("AnnotationUnused", f"The pod has {NCCL_CONF}, but nothing mounts it.")
 
 
@@ -97,8 +95,8 @@ def _provide(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
     own, obstacle = text(draft.pod, ANNOTATION), _obstacle(draft, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
-    if not obstacle and own not in (None, conf) and scope.other_configuration:
-        draft.skipped("", KEPT, f"annotation {NCCL_CONF} is kept as another configuration wrote it")
+    if not obstacle and own not in (None, conf) and scope.called_before:
+        draft.skipped("", KEPT, f"annotation {NCCL_CONF} is kept as an earlier call left it")
     elif not obstacle and own not in (None, conf):
         must = f"must be absent or {conf!r}, as the webhook writes it"
         draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {must}")

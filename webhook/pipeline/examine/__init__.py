@@ -129,6 +129,7 @@ def examine(
         env=Environments(pod),
         host_network=at(pod, ("spec", "hostNetwork")) is True,
         annotations=annotations,
+        called_before=bool(earlier.config),
         other_configuration=other,
     )
     foreign = foreign_nic(scope, pairs, claims)
