@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.install import CONFIGURATION, NAME, Webhook, end_replicas, install
+from tests.cluster.install import CONFIGURATION, NAME, VALIDATION, Webhook, end_replicas, install
 from tests.faults.certs_command import certs, served
 from tests.faults.change import authorities, count_of, trusted
 from tests.faults.conftest import Figure, Load
@@ -35,7 +35,7 @@ PATCH = [
 
 @pytest.fixture(scope="module", autouse=True)
 def emptied(webhook: Webhook) -> Iterator[None]:
-    """Begin and end without a replica, a Secret, or a MutatingWebhookConfiguration."""
+    """Begin and end without a replica, a Secret, or a webhook configuration."""
     _empty(webhook)
     yield
     _empty(webhook)
@@ -43,7 +43,8 @@ def emptied(webhook: Webhook) -> Iterator[None]:
 
 
 def _empty(webhook: Webhook) -> None:
-    webhook.cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")  # so no pod is rejected
+    # So no pod is rejected; and a CA that is left in a caBundle is trusted on.
+    webhook.cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     end_replicas(webhook.cluster)
     webhook.kubectl("delete", "secret", f"{NAME}-ca", "--ignore-not-found")
 

@@ -53,7 +53,7 @@ def test_every_kind_is_among_them() -> None:
     documents = (one for file in FILES for one in yaml.safe_load_all(file.read_text()))
     assert {one["kind"] for one in documents} == {
         *("ConfigMap", "NicClusterPolicy", "HostDeviceNetwork", "NetworkAttachmentDefinition"),
-        *("SriovNetworkNodePolicy", "SriovNetwork", "SriovIBNetwork"),
+        *("SriovNetworkNodePolicy", "SriovNetwork", "SriovIBNetwork", "ResourceClaimTemplate"),
     }
 
 
