@@ -84,7 +84,10 @@ func inject(ctx context.Context) error {
 	}
 	err = cainjector.RegisterAllInjectors(ctx, manager, cainjector.SetupOptions{
 		EnableCertificatesDataSource: true,
-		EnabledReconcilersFor:        map[string]bool{cainjector.MutatingWebhookConfigurationName: true},
+		EnabledReconcilersFor: map[string]bool{
+			cainjector.MutatingWebhookConfigurationName:   true,
+			cainjector.ValidatingWebhookConfigurationName: true,
+		},
 	})
 	if err != nil {
 		return err
