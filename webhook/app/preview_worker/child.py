@@ -70,6 +70,7 @@ class Child:
         self._asked = False
         #: Whether the process has reported that it is ready.
         self.is_ready = False
+        self._starting: asyncio.Task[None] | None = None
         #: The hash of the configuration that it has confirmed to use.
         self.config = ""
 
@@ -101,10 +102,15 @@ class Child:
     async def ready(self) -> None:
         """Wait until the process reports that it is ready; EOFError if it ends instead.
 
-        A wait that is cancelled can be repeated.
+        A wait that is cancelled can be repeated: the start itself goes on.
         """
-        if self._streams is None:
-            self._streams = await asyncio.open_unix_connection(sock=self._line)
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start_up())
+            self._starting.add_done_callback(_noticed)
+        await asyncio.shield(self._starting)
+
+    async def _start_up(self) -> None:
+        self._streams = await asyncio.open_unix_connection(sock=self._line)
         await self._answer(self._streams[0])
         self.is_ready = True
 
@@ -130,6 +136,8 @@ class Child:
     async def end(self) -> dict[str, Any]:
         """Wait for the process to end after `kill`; return how it ended, as fields for the log."""
         code = await asyncio.to_thread(self._process.wait)
+        if self._starting is not None:
+            self._starting.cancel()
         if self._streams is None:
             self._line.close()
         else:
@@ -151,6 +159,12 @@ class Child:
             pieces.append(piece)
             body_bytes -= len(piece)
         return WorkerAnswer(status, head, tuple(pieces))
+
+
+def _noticed(starting: asyncio.Task[None]) -> None:
+    """Take note of an error that nobody waits for any more."""
+    if not starting.cancelled():
+        starting.exception()
 
 
 def _spawned(line: int) -> subprocess.Popen[bytes]:
