@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from webhook.fabric.records import Fabrics
 
-#: Seconds. The API server gives all calls for one request 30 s (`--request-timeout` is a minute).
+#: Seconds. An API server spends a minute on a request at most, by default (`--request-timeout`).
 KEPT = 60.0
 #: Configurations, each with its index of the nodes.
 MOST = 32

@@ -59,14 +59,6 @@ class Snapshot:
             return replace(self, facts=facts)
         return replace(self, facts=facts, inventory=inventory or facts.inventory(self.fabrics))
 
-    def context_for(self, namespace: str) -> Context:
-        """Return what a decision on a pod of this namespace depends on."""
-        return Context(
-            fabrics=self.fabrics,
-            namespace=self.facts.namespace(namespace),
-            inventory=self.inventory,
-        )
-
 
 class State:
     """The state of one server; only the event loop's thread writes it."""
@@ -98,8 +90,9 @@ class State:
 
         Those in use so far are kept for a minute, for second calls.
         """
-        self._coming.pop(fabrics.config_hash, None)
-        self._replace(Snapshot.of(fabrics, self._facts, source))
+        expected = self._coming.pop(fabrics.config_hash, None)
+        made = expected.knowing(self._facts) if expected else Snapshot.of(fabrics, self._facts)
+        self._replace(replace(made, fabrics=fabrics, source=source))
 
     def unconfigure(self) -> None:
         """Use no configuration from now on, but for second calls."""

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
+from webhook.app.sources.feed_log import ProblemLog
 from webhook.app.state import State
 from webhook.decision.claim_facts import ClaimFacts, RequestedClasses
-from webhook.defect import defect
 from webhook.kube.feed import Feed
 from webhook.kube.reflector import Change
 
@@ -31,7 +31,7 @@ class ClaimTemplates:
         self._metrics = metrics
         self._held: dict[str, dict[str, RequestedClasses]] = {}  # by namespace, and by name
         self._running = False
-        self._told = ""
+        self._problems = ProblemLog(feed, "claim templates")
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
@@ -44,7 +44,9 @@ class ClaimTemplates:
 
     def poll(self) -> bool:
         """Return whether there is something to do or to report; reads nothing."""
-        return (not self._running and self._needed) or self._problem != self._told
+        return (
+            not self._running and self._needed
+        ) or self._reflector.problem != self._problems.told
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Start the feed if it is needed, and report its state: one line for each change."""
@@ -52,23 +54,12 @@ class ClaimTemplates:
             self._running = True
             self._metrics.watches.add(self._feed)
             self._feed.start(self._wake)
-        before, self._told = self._told, self._problem
-        if self._told and self._told != before:
-            log.write("warning", "claim templates not current", problem=self._told)
-            if self._reflector.defect is not None:
-                metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(self._reflector.defect))
-        elif before and not self._told:
-            log.write("info", "claim templates current")
+        self._problems.tell(self._reflector.problem, metrics, log)
 
     @property
     def _needed(self) -> bool:
         snapshot = self._state.snapshot
         return snapshot is not None and bool(snapshot.fabrics.by_template)
-
-    @property
-    def _problem(self) -> str:
-        return self._reflector.problem
 
     def _wake(self) -> None:
         assert self._loop is not None

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
+from webhook.app.sources.feed_log import ProblemLog
 from webhook.app.state import Check, State
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
 from webhook.config.object_form import OBJECT
-from webhook.defect import defect
 from webhook.kube.feed import Feed
 from webhook.visible import visible
 
@@ -96,7 +96,7 @@ class ObjectConfiguration:
         self._listed, self._lacked = False, ""
         self._last: Mapping[str, Any] = {}
         self._synced = False
-        self._told = ""
+        self._problems = ProblemLog(feed, "configuration")
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         state.probes.append(self.check)
@@ -176,18 +176,11 @@ class ObjectConfiguration:
 
     def poll(self) -> bool:
         """Return whether there is something to report; reads nothing."""
-        return self._problem != self._told
+        return self._problem != self._problems.told
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report whether the watch works: one line for each change."""
-        before, self._told = self._told, self._problem
-        if self._told and self._told != before:
-            log.write("warning", "configuration not current", problem=self._told)
-            if self._reflector.defect is not None:
-                metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(self._reflector.defect))
-        elif before and not self._told:
-            log.write("info", "configuration current")
+        self._problems.tell(self._problem, metrics, log)
 
     @property
     def _problem(self) -> str:

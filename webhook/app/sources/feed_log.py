@@ -22,6 +22,32 @@ class _Told(NamedTuple):
     problem: str = ""
 
 
+class ProblemLog:
+    """Reports each problem of a feed, and its end."""
+
+    def __init__(self, feed: Feed, what: str) -> None:
+        """Watch a feed; `what`: the noun of its messages."""
+        self._feed = feed
+        self._what = what
+        #: The problem that was told last; "" if all was well.
+        self.told = ""
+
+    def tell(self, problem: str, metrics: Metrics, log: Log) -> None:
+        """Report the present problem, "" if there is none: one line for each change."""
+        before, self.told = self.told, problem
+        if problem and problem != before:
+            log.write("warning", f"{self._what} not current", problem=problem)
+            self._tell_defects(metrics, log)
+        elif before and not problem:
+            log.write("info", f"{self._what} current")
+
+    def _tell_defects(self, metrics: Metrics, log: Log) -> None:
+        for reflector in self._feed.reflectors:
+            if reflector.defect is not None:
+                metrics.internal_errors.inc()
+                log.write("error", "internal error", **defect(reflector.defect))
+
+
 class FeedLog:
     """Reports whether a feed keeps up."""
 
@@ -30,6 +56,7 @@ class FeedLog:
         self._feed = feed
         self._what = what
         self._told = _Told()
+        self._problems = ProblemLog(feed, what)
 
     @property
     def age(self) -> float:
@@ -61,20 +88,10 @@ class FeedLog:
         self._told = now
         if now.synced and not before.synced:
             log.write("info", f"{self._what} synced", objects=self._objects())
-        if now.problem and now.problem != before.problem:
-            self._tell_problem(now.problem, metrics, log)
-        elif before.problem and not now.problem:
-            log.write("info", f"{self._what} current")
+        self._problems.tell(now.problem, metrics, log)
         if now.stale and not before.stale:
             age = round(self.age)
             log.write("warning", f"{self._what} stale", age_seconds=age, problem=now.problem)
-
-    def _tell_problem(self, problem: str, metrics: Metrics, log: Log) -> None:
-        log.write("warning", f"{self._what} not current", problem=problem)
-        for reflector in self._feed.reflectors:
-            if reflector.defect is not None:
-                metrics.internal_errors.inc()
-                log.write("error", "internal error", **defect(reflector.defect))
 
     def _now(self, synced: bool) -> _Told:
         return _Told(synced, self.age > STALE, self.problem)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from tests.builders import fabrics
 from tests.unit.app.client import Lines
+from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import (
     LIMIT_RANGES,
     NAMESPACES,
@@ -26,8 +26,6 @@ from webhook.decision.facts import NamespaceFacts
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 
-PAUSE = 0.001
-
 
 class Server:
     """A state that follows a cluster in memory."""
@@ -44,17 +42,7 @@ class Server:
 
     def run(self, *steps: Callable[[], bool]) -> None:
         """Run until each of the conditions has become true, in this order."""
-        asyncio.run(self._run(steps))
-
-    async def _run(self, steps: tuple[Callable[[], bool], ...]) -> None:
-        self.facts.start()
-        try:
-            for step in steps:
-                async with asyncio.timeout(20):
-                    while not step():  # noqa: ASYNC110 -- other threads bring it about
-                        await asyncio.sleep(PAUSE)
-        finally:
-            self.facts.stop()
+        run_steps(self.facts, steps)
 
     def poll(self) -> list[str]:
         """Do what the server does every second; return the logged messages."""
@@ -69,7 +57,7 @@ class Server:
     def knows(self, name: str) -> NamespaceFacts:
         """Return what a decision would know about a namespace."""
         assert self.state.snapshot is not None
-        return self.state.snapshot.context_for(name).namespace
+        return self.state.snapshot.facts.namespace(name)
 
     def metric(self, name: str, resource: str = "namespaces") -> float | None:
         """Return a watch's metric."""
@@ -140,7 +128,7 @@ def test_a_change_becomes_a_new_snapshot() -> None:
     after = server.state.snapshot
     assert before is not None
     assert after is not None
-    assert before.context_for("lab").namespace.enforced_pod_security == ""
+    assert before.facts.namespace("lab").enforced_pod_security == ""
     assert after.inventory is before.inventory
 
 
@@ -239,5 +227,5 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
     state.configure(fabrics())
     assert state.snapshot is not None
-    assert state.snapshot.context_for("lab").namespace.labels == {"a": "b"}
+    assert state.snapshot.facts.namespace("lab").labels == {"a": "b"}
     assert state.arrivals is None

@@ -110,8 +110,8 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
 
     used = server.state.snapshot
     assert used is not None
-    assert used.context_for("lab").namespace.labels == {"a": "b"}
-    assert used.context_for("other").namespace.known is False
+    assert used.facts.namespace("lab").labels == {"a": "b"}
+    assert used.facts.namespace("other").known is False
 
 
 def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> None:
