@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,7 +36,7 @@ READY, MEMORY = 2.0, 150.0
 
 def run() -> list[Row]:
     """Measure the rows of the table that need a large cluster."""
-    with tempfile.TemporaryDirectory() as folder, _api_server() as port:
+    with tempfile.TemporaryDirectory() as folder, api_server(_serve) as port:
         kubeconfig = Path(folder, "kubeconfig")
         kubeconfig.write_text(KUBECONFIG % port)
         tls, config = certificates(Path(folder)), fabrics(Path(folder))
@@ -60,10 +60,10 @@ def _start(process: Process) -> tuple[float, float]:
 
 
 @contextmanager
-def _api_server() -> Iterator[int]:
-    """Run the API server in a separate process, and yield its port."""
+def api_server(serve: Callable[[Connection], None]) -> Iterator[int]:
+    """Run an API server in a separate process, and yield its port, which `serve` sends."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.Process(target=_serve, args=(theirs,), daemon=True)
+    process = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     try:
         yield ours.recv()

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import multiprocessing
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
@@ -70,7 +67,7 @@ def _turn(folder: Path) -> _Turn:
     tls, config = certificates(folder), fabrics(folder, FABRICS)
     ca, kubeconfig = folder / "ca.crt", folder / "kubeconfig"
     ca.write_bytes(tls.ca.certificate)
-    with _api_server() as port:
+    with facts.api_server(_serve) as port:
         kubeconfig.write_text(KUBECONFIG % port)
         process = Process(tls, config, folder / "log", os.environ, kubeconfig=str(kubeconfig))
         with process as server:
@@ -91,19 +88,6 @@ def _go(port: int) -> None:
     connection.request("GET", "/go")
     connection.getresponse().read()
     connection.close()
-
-
-@contextmanager
-def _api_server() -> Iterator[int]:
-    """Run the API server in a separate process, and yield its port."""
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.Process(target=_serve, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        process.terminate()
-        process.join()
 
 
 def _serve(connection: Connection) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 from tests.builders import H100, V100, fabrics
 from tests.unit.app.client import Lines
+from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import NODES, Cluster, gone, node, refused
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources import cluster_nodes
@@ -21,7 +21,6 @@ from webhook.errors import ClusterError
 from webhook.kube import kinds
 from webhook.kube.feed import Feed
 
-PAUSE = 0.001
 VOLTA = "Tesla-V100-SXM2"
 HOME = frozenset({"v100-ib"})
 
@@ -44,17 +43,7 @@ class Server:
 
     def run(self, *steps: Callable[[], bool]) -> None:
         """Run until each of the conditions has become true, in this order."""
-        asyncio.run(self._run(steps))
-
-    async def _run(self, steps: tuple[Callable[[], bool], ...]) -> None:
-        self.nodes.start()
-        try:
-            for step in steps:
-                async with asyncio.timeout(20):
-                    while not step():  # noqa: ASYNC110 -- other threads bring it about
-                        await asyncio.sleep(PAUSE)
-        finally:
-            self.nodes.stop()
+        run_steps(self.nodes, steps)
 
     @property
     def inventory(self) -> NodeInventory:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import yaml
 
 from tests.builders import pod
 from tests.unit.app.client import Lines
+from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import Cluster, refused
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources import configuration_object
@@ -34,7 +34,6 @@ from webhook.kube.feed import Feed
 from webhook.kube.kinds import CONFIGURATIONS
 
 PATH = CONFIGURATIONS.path
-PAUSE = 0.001
 SPEC = yaml.safe_load(EXAMPLE.read_text())["spec"]
 
 
@@ -77,17 +76,7 @@ class Server:
 
     def run(self, *steps: Callable[[], Any]) -> None:
         """Run until each of the conditions has become true, in this order."""
-        asyncio.run(self._run(steps))
-
-    async def _run(self, steps: tuple[Callable[[], Any], ...]) -> None:
-        self.source.start()
-        try:
-            for step in steps:
-                async with asyncio.timeout(20):
-                    while not step():  # noqa: ASYNC110 -- other threads bring it about
-                        await asyncio.sleep(PAUSE)
-        finally:
-            self.source.stop()
+        run_steps(self.source, steps)
 
     def watching(self) -> bool:
         """Return whether the list has been used and the watch is open."""

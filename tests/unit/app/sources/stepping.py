@@ -1,0 +1,36 @@
+"""Run a source whose reflectors are threads, until what a test waits for has come true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+#: Seconds between two looks, and between two attempts of a reflector.
+PAUSE = 0.001
+
+
+class Runs(Protocol):
+    """A source."""
+
+    def start(self) -> None:
+        """Start its threads, in the event loop."""
+
+    def stop(self) -> None:
+        """Stop them."""
+
+
+def run_steps(source: Runs, steps: Iterable[Callable[[], Any]]) -> None:
+    """Run until each of the conditions has become true, in this order."""
+    asyncio.run(_run(source, steps))
+
+
+async def _run(source: Runs, steps: Iterable[Callable[[], Any]]) -> None:
+    source.start()
+    try:
+        for step in steps:
+            async with asyncio.timeout(20):
+                while not step():  # noqa: ASYNC110 -- other threads bring it about
+                    await asyncio.sleep(PAUSE)
+    finally:
+        source.stop()
