@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from tests.builders import V100, fabric, fabrics, pod
 from tests.unit.app.client import Lines
+from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import Cluster, refused
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.claim_templates import ClaimTemplates
@@ -19,7 +19,6 @@ from webhook.kube.feed import Feed
 from webhook.kube.kinds import CLAIM_TEMPLATES
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
-PAUSE = 0.001
 BY_CLAIM = fabrics(fabric("h100", mode="dra", claims=(DeviceClaim(template="nics"),)))
 
 
@@ -45,18 +44,16 @@ class Server:
 
     def run(self, *steps: Callable[[], Any]) -> None:
         """Run until each of the conditions has become true, in this order."""
-        asyncio.run(self._run(steps))
+        run_steps(self.source, map(self._polling, steps))
 
-    async def _run(self, steps: tuple[Callable[[], Any], ...]) -> None:
-        self.source.start()
-        try:
-            for step in steps:
-                async with asyncio.timeout(20):
-                    while not step():
-                        self.poll()
-                        await asyncio.sleep(PAUSE)
-        finally:
-            self.source.stop()
+    def _polling(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """Return the step, each time with what the server does every second before it."""
+
+        def polled() -> Any:
+            self.poll()
+            return step()
+
+        return polled
 
     def poll(self) -> None:
         """Do what the server does every second."""
