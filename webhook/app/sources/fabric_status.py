@@ -21,6 +21,7 @@ from webhook.app.writes.configuration_status import (
 from webhook.app.writes.pod_events import POD
 from webhook.config.load import Loaded
 from webhook.decision.nodes import Node
+from webhook.fabric.records import Fabrics
 from webhook.inventory.fabric_inventory import FabricHoldings, take_inventory
 
 #: The Lease of the manifests.
@@ -69,9 +70,10 @@ def fabric_status_of(
     def failed(problem: str) -> None:
         log.write("warning", "could not write the status", problem=problem)
 
+    on_nodes = OnNodes()
     writer = StatusWriter(
         lambda: _connect(options.kubeconfig, space, replica),
-        lambda: stated(configuration.observed, state.snapshot),
+        lambda: stated(configuration.observed, state.snapshot, on_nodes),
         failed,
     )
     return (FabricStatus(writer),)
@@ -85,12 +87,12 @@ def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusL
     return Lease(client, space, LEASE, replica), client
 
 
-def stated(observed: Observed | None, used: Snapshot | None) -> Stated | None:
+def stated(observed: Observed | None, used: Snapshot | None, on_nodes: OnNodes) -> Stated | None:
     """Return what the status says; None without an object."""
     if observed is None:
         return None
     names = observed.loaded.fabrics.fabrics if observed.loaded else ()
-    more = {"fabricNames": ", ".join(names), **_on_nodes(used)}
+    more = {"fabricNames": ", ".join(names), **on_nodes.of(used)}
     return Stated(observed.generation, (_valid(observed), _active(observed, used)), more)
 
 
@@ -122,14 +124,29 @@ def _active(observed: Observed, used: Snapshot | None) -> Condition:
     return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
 
 
-def _on_nodes(used: Snapshot | None) -> dict[str, Any]:
-    """Return what the nodes offer on each fabric; nothing while they are not known."""
-    if used is None or not used.facts.nodes:
-        return {}
-    known = used.facts.nodes
-    fabrics = take_inventory(known, used.fabrics).fabrics
-    members = {node for one in fabrics for node in one.nodes}
-    return {"nodes": len(members), "fabrics": [_row(one, known) for one in fabrics]}
+class OnNodes:
+    """What the status says of nodes, computed only where nodes or fabrics are other objects."""
+
+    def __init__(self) -> None:
+        self._nodes: Mapping[str, Node] | None = None
+        self._fabrics: Fabrics | None = None
+        self._told: Mapping[str, Any] = {}
+
+    def of(self, used: Snapshot | None) -> Mapping[str, Any]:
+        """Return what the nodes offer on each fabric; nothing while they are not known."""
+        if used is None or not used.facts.nodes:
+            return {}
+        nodes, fabrics = used.facts.nodes, used.fabrics
+        if nodes is not self._nodes or fabrics is not self._fabrics:
+            self._told = _on_nodes(nodes, fabrics)
+            self._nodes, self._fabrics = nodes, fabrics
+        return self._told
+
+
+def _on_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> dict[str, Any]:
+    held = take_inventory(nodes, fabrics).fabrics
+    members = {node for one in held for node in one.nodes}
+    return {"nodes": len(members), "fabrics": [_row(one, nodes) for one in held]}
 
 
 def _row(held: FabricHoldings, known: Mapping[str, Node]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,9 @@ from tests.unit.app.client import Lines
 from tests.unit.app.sources.test_configuration_object import Server, written
 from tests.unit.kube.cluster import Cluster
 from webhook.app.options import ServeOptions
+from webhook.app.sources import fabric_status
 from webhook.app.sources.configuration_object import Observed
-from webhook.app.sources.fabric_status import fabric_status_of, stated
+from webhook.app.sources.fabric_status import OnNodes, fabric_status_of, stated
 from webhook.app.state import Snapshot, State
 from webhook.app.writes.configuration_status import Condition
 from webhook.config.findings import Finding, More
@@ -19,6 +21,7 @@ from webhook.config.load import FabricsText, Loaded
 from webhook.decision.facts import Facts
 from webhook.decision.nodes import Node
 from webhook.fabric.records import Fabrics
+from webhook.inventory.fabric_inventory import FabricInventory, take_inventory
 from webhook.kube.kinds import CONFIGURATIONS
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
@@ -31,7 +34,7 @@ def loaded(used: Fabrics, *findings: Finding, more: More | None = None) -> Loade
 
 def conditions(observed: Observed, used: Snapshot | None) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
-    found = stated(observed, used)
+    found = stated(observed, used, OnNodes())
     assert found is not None
     return {one.type: one for one in found.conditions}
 
@@ -39,7 +42,7 @@ def conditions(observed: Observed, used: Snapshot | None) -> dict[str, Condition
 def test_a_configuration_in_use() -> None:
     """It is valid and active; the names of its fabrics are what kubectl shows."""
     used = fabrics()
-    found = stated(Observed(7, loaded(used), ""), Snapshot.of(used))
+    found = stated(Observed(7, loaded(used), ""), Snapshot.of(used), OnNodes())
     assert found is not None
     assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = found.conditions
@@ -74,7 +77,7 @@ def test_one_that_cannot_be_used() -> None:
     }
     active = conditions(observed, Snapshot.of(fabrics()))["Active"]
     assert (active.holds, active.reason) == (False, "LastGoodInUse")
-    found = stated(observed, None)
+    found = stated(observed, None, OnNodes())
     assert found is not None
     assert found.more["fabricNames"] == ""
 
@@ -107,7 +110,7 @@ def test_what_the_nodes_offer_is_told() -> None:
     used = fabrics()
     known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4)}
     snapshot = Snapshot.of(used, Facts(nodes=known))
-    found = stated(Observed(1, loaded(used), ""), snapshot)
+    found = stated(Observed(1, loaded(used), ""), snapshot, OnNodes())
     assert found is not None
     assert found.more["nodes"] == 2
     first, second = found.more["fabrics"]
@@ -119,14 +122,40 @@ def test_what_the_nodes_offer_is_told() -> None:
     }
     assert any("n2" in problem for problem in first["problems"])
     assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
-    without = stated(Observed(1, loaded(used), ""), Snapshot.of(used))
+    without = stated(Observed(1, loaded(used), ""), Snapshot.of(used), OnNodes())
     assert without is not None
     assert without.more.keys() == {"fabricNames"}
 
 
+def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status is looked at every ten seconds; only other nodes or other fabrics are counted."""
+    counted: list[tuple[object, object]] = []
+
+    def noted(nodes: Mapping[str, Node], used: Fabrics) -> FabricInventory:
+        counted.append((nodes, used))
+        return take_inventory(nodes, used)
+
+    monkeypatch.setattr(fabric_status, "take_inventory", noted)
+    one, other = fabrics(), fabrics()
+    few, many = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
+    on_nodes = OnNodes()
+
+    def nodes(used: Fabrics, known: Mapping[str, Node]) -> int:
+        told = on_nodes.of(Snapshot.of(used, Facts(nodes=known)))
+        many: int = told["nodes"]
+        return many
+
+    assert [nodes(one, few), nodes(one, few), nodes(one, many), nodes(one, many)] == [1, 1, 2, 2]
+    assert [nodes(other, many), nodes(other, many), nodes(one, many)] == [2, 2, 2]
+    expected = [(few, one), (many, one), (many, other), (many, one)]
+    assert [(id(known), id(used)) for known, used in counted] == [
+        (id(known), id(used)) for known, used in expected
+    ]
+
+
 def test_without_an_object_nothing_is_told() -> None:
     """There is nothing to write to."""
-    assert stated(None, Snapshot.of(fabrics())) is None
+    assert stated(None, Snapshot.of(fabrics()), OnNodes()) is None
 
 
 def test_what_the_watch_delivered_last_is_known() -> None:
