@@ -51,7 +51,7 @@ class Expectation:
     def _pod(self, asked: Document, fabrics: Fabrics, facts: Facts) -> Document:
         state = State()
         state.learn(facts)
-        state.configure(fabrics)
+        state.configure(state.prepare(fabrics))
         ours = Mutate(state, Metrics(), Log("error"), decide)
         made = self._called(ours, self._defaulted(asked))
         made = self._defaulted(patched(made, self._habit(made)))

@@ -79,7 +79,7 @@ class Configured:
 
     def use(self, number: int) -> None:
         """Configure it."""
-        self.state.configure(kept(number).fabrics)
+        self.state.configure(self.state.prepare(kept(number).fabrics))
 
     def chosen(self, config: str = "") -> str | None:
         """Return the hash for a pod whose status names `config`."""
@@ -115,7 +115,7 @@ def test_without_a_configuration_only_second_calls_are_decided() -> None:
 def test_a_configuration_that_is_about_to_come_into_use_is_known() -> None:
     """Another replica may use it already; only its own pods are decided with it, until it does."""
     at = Configured()
-    at.state.expect(kept(2).fabrics)
+    at.state.expect(at.state.prepare(kept(2).fabrics))
     assert (at.chosen(), at.chosen("000000000002")) == (None, "2")
     at.use(1)
     assert (at.chosen(), at.chosen("000000000002")) == ("1", "2")

@@ -3,22 +3,24 @@
 Nodes are evidence and nothing more: the server is ready without them, and decides without them
 until their first list is whole, and where they may not be read. What is known stays in use while
 the API server is gone. An inventory of 10,000 nodes takes some 50 ms to make, so it is made in a
-thread, and not for each change: a pause follows that is much longer than it took.
+thread, and not for each change: a pause follows that is much longer than it took. Fabrics that come
+into use in a moment get one, too: they were prepared with the nodes of before.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from time import monotonic
 
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.feed_log import FeedLog
-from webhook.app.state import Check, State
+from webhook.app.state import Check, Inventories, State
 from webhook.decision.nodes import Node, inventory_of
 from webhook.defect import defect
+from webhook.fabric.records import Fabrics
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import NODES
 
@@ -80,14 +82,21 @@ class ClusterNodes:
                     self._nodes.pop(name, None)
                 else:
                     self._nodes[name] = node
-        if self._changed and self._making is None:
+        self._begin()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether fabrics lack an inventory of the nodes as they are now."""
+        return self._changed or bool(self._state.without(self._state.nodes))
+
+    def _begin(self) -> None:
+        if self._is_behind and self._making is None:
             self._making = asyncio.ensure_future(self._keep_up())
 
     async def _keep_up(self) -> None:
-        """Make inventories as long as there are changes, with a pause after each."""
+        """Make inventories as long as there are changes, with a pause after each turn."""
         try:
-            while self._changed:
-                self._changed = False
+            while self._is_behind:
                 began = self._clock()
                 await self._make()
                 await asyncio.sleep(max(self._pause, RARELY * (self._clock() - began)))
@@ -95,21 +104,23 @@ class ClusterNodes:
             self._making = None
 
     async def _make(self) -> None:
-        nodes, snapshot = dict(self._nodes), self._state.snapshot
-        fabrics = snapshot.fabrics if snapshot else None
+        nodes = dict(self._nodes) if self._changed else self._state.nodes
+        self._changed = False
         try:
-            made = await asyncio.to_thread(inventory_of, nodes, fabrics) if fabrics else None
+            made = await asyncio.to_thread(_inventories, nodes, self._state.without(nodes))
         except Exception as error:  # noqa: BLE001 -- the next change is then still waited for
             self._defects.append(error)
         else:
-            self._state.learn_nodes(nodes, fabrics, made)
+            self._state.learn_nodes(nodes, made)
 
     def poll(self) -> bool:
         """Return whether there is something to report; reads no files."""
-        return bool(self._defects) or self._told.pending(synced=self.synced)
+        waiting = self._is_behind and self._making is None
+        return waiting or bool(self._defects) or self._told.pending(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Report the current state: one line for each change."""
+        """Report the current state, one line for each change; catch up with new fabrics."""
+        self._begin()
         self._told.tell(metrics, log, synced=self.synced)
         while self._defects:
             metrics.internal_errors.inc()
@@ -123,3 +134,7 @@ class ClusterNodes:
         if problem and not self._nodes:
             return Check("nodes", True, f"none known, because: {problem}")
         return Check("nodes", True, self._told.current(NODES))
+
+
+def _inventories(nodes: Mapping[str, Node], wanted: Iterable[Fabrics]) -> Inventories:
+    return [(fabrics, inventory_of(nodes, fabrics)) for fabrics in wanted]

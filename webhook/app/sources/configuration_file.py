@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
-from webhook.app.state import Check, State
+from webhook.app.state import Check, Snapshot, State
 from webhook.config.watch import ConfigWatch
 
 
@@ -16,6 +16,7 @@ class FileConfiguration:
         self._watch = watch
         self._in_use = in_use
         self._applied = 0
+        self._prepared: Snapshot | None = None
         self._not_usable = f"{watch.path} is not usable, for the reason in the webhook's log"
         self._no_fabrics = f"{watch.path} has none: add them below spec.fabrics"
         state.probes.append(self.check)
@@ -28,14 +29,17 @@ class FileConfiguration:
 
     def poll(self) -> bool:
         """Read the file, and return whether anything changed; blocks, so not in the event loop."""
-        return self._watch.poll()
+        changed, now = self._watch.poll(), self._watch
+        if changed and now.loaded is not None and now.generation != self._applied:
+            self._prepared = self._in_use.prepare(now.loaded)
+        return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
         """Use what `poll` found, in the event loop."""
         now = self._watch
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
-            self._in_use.use(now.loaded, without_fabrics=self._no_fabrics)
+            self._in_use.use(now.loaded, self._prepared, without_fabrics=self._no_fabrics)
         if now.error:
             self._in_use.refuse(now.error, without=self._not_usable)
         else:

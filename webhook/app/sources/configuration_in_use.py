@@ -6,7 +6,7 @@ import time
 
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import State
+from webhook.app.state import Snapshot, State
 from webhook.app.writes.pod_events import TellBroken
 from webhook.config.load import Loaded
 
@@ -17,7 +17,7 @@ _MOST_NAMES = 50
 class ConfigurationInUse:
     """Hands configurations to the state, and reports each change in log, metrics and Events.
 
-    All methods are for the event loop.
+    All methods are for the event loop, except `prepare`.
     """
 
     def __init__(self, state: State, metrics: Metrics, log: Log, tell_broken: TellBroken) -> None:
@@ -50,8 +50,17 @@ class ConfigurationInUse:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
         return detail
 
-    def use(self, loaded: Loaded, *, without_fabrics: str) -> None:
-        """Decide by a configuration from now on; by none if it has no fabrics.
+    def prepare(self, loaded: Loaded) -> Snapshot | None:
+        """Return what decisions by a configuration depend on; None if it has no fabrics.
+
+        May take 0.1 s, and may be called in any thread.
+        """
+        if not loaded.fabrics.fabrics:
+            return None
+        return self._state.prepare(loaded.fabrics, loaded.source)
+
+    def use(self, loaded: Loaded, prepared: Snapshot | None, *, without_fabrics: str) -> None:
+        """Decide by a configuration from now on, which was prepared; by none if it has no fabrics.
 
         `without_fabrics`: the state's `lacking` in that case.
         """
@@ -66,8 +75,8 @@ class ConfigurationInUse:
             warnings=_warnings(loaded) or None,
         )
         self._metrics.config_reloaded.set(time.time())
-        if loaded.fabrics.fabrics:
-            self._state.configure(loaded.fabrics, loaded.source)
+        if prepared is not None:
+            self._state.configure(prepared)
             self._measure()
         else:
             self._lack(without_fabrics)

@@ -1,8 +1,9 @@
 """Keep the state in step with the object that configures a cluster.
 
-The thread of the watch reads each change, which may take a second, and the event loop puts it to
-use three seconds after it was learnt. By then all replicas know it. So a pod that was decided by it
-on one of them can be decided by it again on any other, even on one that does not use it yet.
+The thread of the watch reads each change and sorts the nodes by it, which may take a second, and
+the event loop puts it to use three seconds after it was learnt. By then all replicas know it. So a
+pod that was decided by it on one of them can be decided by it again on any other, even on one that
+does not use it yet.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.sources.feed_log import ProblemLog
-from webhook.app.state import Check, State
+from webhook.app.state import Check, Snapshot, State
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
 from webhook.config.object_form import OBJECT
@@ -68,8 +69,8 @@ class _Learnt(NamedTuple):
     due: float
     #: Puts it to use, in the event loop.
     use: Callable[[], None]
-    #: The configuration, if the change brings one.
-    loaded: Loaded | None = None
+    #: What decisions will depend on, if the change brings fabrics.
+    prepared: Snapshot | None = None
 
 
 class ObjectConfiguration:
@@ -137,14 +138,27 @@ class ObjectConfiguration:
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
-    def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Loaded | None]:
-        """Return what puts the object to use, and the configuration in it."""
+    def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Snapshot | None]:
+        """Return what puts the object to use, and what decisions will depend on then."""
         self._lacked = ""
-        self.observed = observed = _observed(item)
-        if observed.loaded is not None:
-            use = partial(self._in_use.use, observed.loaded, without_fabrics=NO_FABRICS)
-            return use, observed.loaded
-        return partial(self._in_use.refuse, observed.problem, without=NOT_USABLE), None
+        self.observed, prepared = self._read(item)
+        loaded, problem = self.observed.loaded, self.observed.problem
+        if loaded is not None:
+            use = partial(self._in_use.use, loaded, prepared, without_fabrics=NO_FABRICS)
+            return use, prepared
+        return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
+
+    def _read(self, item: Mapping[str, Any]) -> tuple[Observed, Snapshot | None]:
+        """Read the object; never raises, since the watch would lose the change."""
+        generation = item["metadata"].get("generation", 0)
+        try:
+            loaded = parse_object(item, OBJECT)
+            return Observed(generation, loaded, ""), self._in_use.prepare(loaded)
+        except InvalidConfiguration as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
+            problem = visible(f"{OBJECT}: {error!r}")
+        return Observed(generation, None, problem), None
 
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield what to do without the object, unless that was done at the last list, too."""
@@ -158,8 +172,8 @@ class ObjectConfiguration:
         self._synced = True
         self._waiting += learnt
         for one in learnt:
-            if one.loaded is not None and one.loaded.fabrics.fabrics:
-                self._state.expect(one.loaded.fabrics)
+            if one.prepared is not None:
+                self._state.expect(one.prepared)
         self.use_due()
 
     def use_due(self) -> None:
@@ -211,15 +225,3 @@ class ObjectConfiguration:
 def _without_time(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object without the time at which it was written."""
     return {**item, "metadata": {**item.get("metadata", {}), "written": ""}}
-
-
-def _observed(item: Mapping[str, Any]) -> Observed:
-    """Read the object; never raises, since the watch would lose the change."""
-    generation = item["metadata"].get("generation", 0)
-    try:
-        return Observed(generation, parse_object(item, OBJECT), "")
-    except InvalidConfiguration as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
-        problem = visible(f"{OBJECT}: {error!r}")
-    return Observed(generation, None, problem)

@@ -34,7 +34,7 @@ class Server:
         self.decided = 0
         self.state = State()
         self.state.learn(Facts(complete=True))
-        self.state.configure(fabrics())
+        self.state.configure(self.state.prepare(fabrics()))
         self.state.arrivals = Arrivals(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 

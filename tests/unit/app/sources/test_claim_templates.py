@@ -82,14 +82,14 @@ def test_nothing_is_read_where_no_fabric_has_claims() -> None:
     """Neither without a configuration nor with other modes; and not before the server serves."""
     server = Server(Cluster())
     server.poll()
-    server.state.configure(fabrics(V100))
+    server.state.configure(server.state.prepare(fabrics(V100)))
     polls = iter(range(50))
     server.run(lambda: next(polls, None) is None)
     assert server.cluster.asked == []
     assert server.knows() == ClaimFacts()
-    server.state.configure(BY_CLAIM)
+    server.state.configure(server.state.prepare(BY_CLAIM))
     idle = Server(Cluster())
-    idle.state.configure(BY_CLAIM)
+    idle.state.configure(idle.state.prepare(BY_CLAIM))
     idle.poll()
     assert idle.cluster.asked == []
 
@@ -99,10 +99,10 @@ def test_templates_are_read_as_soon_as_a_fabric_has_claims() -> None:
     cluster = Cluster()
     cluster.put(PATH, template(nic="roce.lab"), template("gone"), template("other", "else"))
     server = Server(cluster)
-    server.state.configure(fabrics(V100))
+    server.state.configure(server.state.prepare(fabrics(V100)))
 
     def configured() -> bool:
-        server.state.configure(BY_CLAIM)
+        server.state.configure(server.state.prepare(BY_CLAIM))
         return True
 
     def deleted() -> bool:
@@ -138,7 +138,7 @@ def test_a_cluster_without_the_kind_leaves_them_unknown(code: int) -> None:
     cluster.failures += [refused(code)] * 10_000
     cluster.put(PATH, template(nic="roce.lab"))
     server = Server(cluster)
-    server.state.configure(BY_CLAIM)
+    server.state.configure(server.state.prepare(BY_CLAIM))
     server.run(
         lambda: "claim templates not current" in server.told(), lambda: len(cluster.asked) > 5
     )
@@ -150,7 +150,7 @@ def test_a_kind_that_comes_is_read() -> None:
     cluster = Cluster()
     cluster.failures += [refused(404)] * 3
     server = Server(cluster)
-    server.state.configure(BY_CLAIM)
+    server.state.configure(server.state.prepare(BY_CLAIM))
     server.run(lambda: server.knows().complete)
 
 
@@ -159,7 +159,7 @@ def test_a_problem_is_told_once() -> None:
     cluster = Cluster()
     cluster.put(PATH, template(nic="roce.lab"))
     server = Server(cluster)
-    server.state.configure(BY_CLAIM)
+    server.state.configure(server.state.prepare(BY_CLAIM))
 
     def broken() -> bool:
         cluster.failures += [ClusterError("refused")] * 20
@@ -176,6 +176,6 @@ def test_a_problem_is_told_once() -> None:
     defects = Cluster()
     defects.failures += [ValueError("x")] * 20
     other = Server(defects)
-    other.state.configure(BY_CLAIM)
+    other.state.configure(other.state.prepare(BY_CLAIM))
     other.run(lambda: "internal error" in other.told())
     assert other.metrics.internal_errors._value.get() == 1

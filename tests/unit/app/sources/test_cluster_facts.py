@@ -36,7 +36,7 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.state.configure(fabrics())
+        self.state.configure(self.state.prepare(fabrics()))
         feed = Feed(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
         self.facts = ClusterFacts(feed, self.state, self.metrics)
 
@@ -225,7 +225,7 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     state = State()
     options = ServeOptions(facts=file)
     assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
-    state.configure(fabrics())
+    state.configure(state.prepare(fabrics()))
     assert state.snapshot is not None
     assert state.snapshot.facts.namespace("lab").labels == {"a": "b"}
     assert state.arrivals is None

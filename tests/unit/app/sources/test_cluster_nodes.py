@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from webhook.app.observe.metrics import Metrics
 from webhook.app.sources import cluster_nodes
 from webhook.app.sources.cluster_nodes import ClusterNodes
 from webhook.app.sources.feed_log import STALE
-from webhook.app.state import State
+from webhook.app.state import Snapshot, State
 from webhook.decision.facts import Facts, NamespaceFacts
 from webhook.decision.nodes import NodeInventory, inventory_of
 from webhook.errors import ClusterError
@@ -35,7 +36,7 @@ class Server:
         self.metrics = Metrics()
         self.state = State()
         if configured:
-            self.state.configure(fabrics())
+            self.state.configure(self.state.prepare(fabrics()))
         feed = Feed(
             lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now, [kinds.NODES]
         )
@@ -234,24 +235,65 @@ def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.Mon
     assert "MainThread" not in threads
 
 
-def test_an_inventory_made_by_former_fabrics_is_made_again() -> None:
-    """The configuration changed while it was made."""
+def test_an_inventory_made_by_former_fabrics_is_not_used() -> None:
+    """The configuration changed while it was made: the last one by the same fabrics stays."""
     state = State()
     former, now = fabrics(V100), fabrics(V100, H100)
     nodes = {"a": kinds.NODES.project(node("a", VOLTA, v100="8"))}
-    state.configure(now)
-    state.learn_nodes(nodes, former, NodeInventory())
-    assert state.snapshot is not None
-    assert state.snapshot.inventory.by_node == {"a": HOME}
-    state.learn_nodes({}, now, NodeInventory(label_keys=frozenset({"x"})))
-    assert state.snapshot.inventory.label_keys == {"x"}
+    state.configure(state.prepare(now))
+    before = state.snapshot
+    assert before is not None
+    state.learn_nodes(nodes, [(former, inventory_of(nodes, former))])
+    assert state.snapshot is before
+    assert (state.nodes, state.without(nodes)) == (nodes, [now])
+    made = inventory_of(nodes, now)
+    state.learn_nodes(nodes, [(former, NodeInventory()), (now, made)])
+    assert state.snapshot == replace(before, facts=Facts(nodes=nodes), inventory=made)
+    assert state.without(nodes) == []
+
+
+def test_a_configuration_that_comes_gets_new_nodes_too() -> None:
+    """Until it is in use, and then: it had been prepared with the nodes of before."""
+    cluster = equipped("a")
+    server = Server(cluster, configured=False)
+    coming = replace(fabrics(), config_hash="ba9876543210")
+    server.state.configure(server.state.prepare(fabrics()))
+    server.state.expect(server.state.prepare(coming))
+
+    def use() -> bool:
+        assert server.state.without(server.state.nodes) == []
+        server.state.configure(Snapshot.of(coming))
+        return True
+
+    server.run(lambda: server.knows("a"), use)
+    assert server.state.snapshot is not None
+    assert server.state.snapshot.fabrics is coming
+    assert server.state.without(server.state.nodes) == []
+    assert server.knows("a")
+
+
+def test_a_configuration_prepared_with_older_nodes_is_caught_up_with() -> None:
+    """No node has to change for it; until then, decisions know the older ones."""
+    server = Server(equipped("a"))
+    late = Snapshot.of(replace(fabrics(), config_hash="ba9876543210"))
+
+    def use() -> bool:
+        server.state.configure(late)
+        assert server.knows()
+        assert "nodes synced" in server.poll()
+        return True
+
+    server.run(lambda: server.knows("a") and server.watching(), use, lambda: server.knows("a"))
+    assert server.state.snapshot is not None
+    assert server.state.snapshot.fabrics is late.fabrics
+    assert server.poll() == []
 
 
 def test_nodes_come_before_the_configuration() -> None:
     """They count as soon as there are fabrics."""
     server = Server(equipped("a"), configured=False)
     server.run(lambda: bool(server.state._facts.nodes))
-    server.state.configure(fabrics())
+    server.state.configure(server.state.prepare(fabrics()))
     assert server.knows("a")
 
 
@@ -263,8 +305,8 @@ def test_namespaces_and_nodes_are_learnt_apart() -> None:
     lab = NamespaceFacts(name="lab", labels={"x": "y"})
     server.state.learn_namespaces(Facts(namespaces={"lab": lab}, complete=True))
     assert server.inventory is before
-    server.state.learn_nodes({}, None, None)
     assert server.state.snapshot is not None
+    server.state.learn_nodes({}, [(server.state.snapshot.fabrics, NodeInventory())])
     assert server.state.snapshot.facts.namespace("lab") == lab
     assert server.knows()
 

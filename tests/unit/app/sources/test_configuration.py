@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext
@@ -14,7 +16,9 @@ from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.state import Check, State
 from webhook.config import EXAMPLE
 from webhook.config.watch import ConfigWatch
+from webhook.decision import facts as decision_facts
 from webhook.decision.facts import Facts
+from webhook.decision.nodes import Node
 
 GOOD = EXAMPLE.read_text()
 CA = issue_ca()
@@ -112,6 +116,22 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     assert used is not None
     assert used.facts.namespace("lab").labels == {"a": "b"}
     assert used.facts.namespace("other").known is False
+
+
+def test_a_file_is_prepared_where_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is not in the event loop, which thousands of nodes would hold up."""
+    server = Server(tmp_path)
+    server.file.write_text(GOOD)
+    server.state.learn(Facts(nodes={"n1": Node(labels={}, resources={})}))
+    assert server.configuration.poll()
+    with monkeypatch.context() as only:
+        only.setattr(decision_facts, "inventory_of", None)
+        server.configuration.apply(server.metrics, server.lines.log)
+
+    assert server.state.snapshot is not None
+    assert server.state.snapshot.inventory.by_node == {"n1": frozenset()}
 
 
 def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -29,6 +30,9 @@ from webhook.app.state import State
 from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
 from webhook.config.object_form import OBJECT
+from webhook.decision import facts as decision_facts
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import Node, NodeInventory, inventory_of
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import CONFIGURATIONS
@@ -208,6 +212,54 @@ def test_a_change_is_known_as_soon_as_it_was_learnt(server: Server) -> None:
 
     server.run(server.watching, server.put(written(200)), note)
     assert hashes[0] == config != hashes[1]
+
+
+def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of them, all requests would wait: the thread of the watch has sorted them."""
+    threads: list[str] = []
+
+    def noted(*given: Any) -> NodeInventory:
+        threads.append(threading.current_thread().name)
+        return inventory_of(*given)
+
+    monkeypatch.setattr(decision_facts, "inventory_of", noted)
+    node = Node(
+        labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2"}, resources={"nvidia.com/v100": 8}
+    )
+    server.state.learn(Facts(nodes={"n1": node}))
+    server.run(server.watching, server.put(written(200)), server.later(DELAY))
+    used = server.state.snapshot
+    assert used is not None
+    assert (server.rate(), used.inventory.by_node) == (200, {"n1": frozenset({"v100-ib"})})
+    assert threads == ["fabricconfigurations"] * 2
+
+
+def test_a_defect_in_sorting_nodes_leaves_the_last_good_one(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told as a reason, and the watch goes on."""
+
+    def broken(*_: Any) -> NodeInventory:
+        raise ValueError("secret")
+
+    def fail(*, now: bool) -> Callable[[], bool]:
+        def step() -> bool:
+            monkeypatch.setattr(decision_facts, "inventory_of", broken if now else inventory_of)
+            return True
+
+        return step
+
+    server.run(
+        server.watching,
+        fail(now=True),
+        server.put(written(200)),
+        server.later(DELAY),
+        lambda: server.rate() == 100 and "ValueError" in server.in_use.error,
+        fail(now=False),
+        server.put(written(400)),
+        server.later(DELAY),
+        lambda: server.rate() == 400 and not server.in_use.error,
+    )
 
 
 def test_changes_come_into_use_in_order_each_after_its_own_delay(server: Server) -> None:
