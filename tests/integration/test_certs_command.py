@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import json
 import socket
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from certs.issue import issue_ca
+from tests.command_line import run_command
 from tests.integration.objects_api import ApiServer
 from tests.integration.replica import Replica
 from tests.unit.certs.objects import MUTATING, SECRET, VALIDATING
 from tests.waiting import until
-from webhook.cli import main
 
 #: Long enough that no replica repairs what a test breaks before the test has looked.
 FLAGS = ("--ca-round", "1h", "--leaf-lifetime", "6h")
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
-    """Run the command in this process, which saves imports; return exit code, output and errors."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(["certs", *arguments])
-    return code, out.buffer.getvalue().decode(), err.getvalue()
+    """Run the command; return exit code, output and errors."""
+    return run_command("certs", *arguments)
 
 
 class Command:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.integration.answers_api import AnswersApi
-from tests.integration.kubeconfig import KUBECONFIG
+from tests.integration.command_desk import Desk, command_desk
 from webhook.admission.registration import SHIPPED
-from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.render.fabrics_json import fabrics_output_schema
 
@@ -50,39 +46,9 @@ def listed(*items: Any) -> dict[str, Any]:
     return {"metadata": {"resourceVersion": "1"}, "items": [*items]}
 
 
-class Answer(NamedTuple):
-    """What the command answered."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Desk(NamedTuple):
-    """A folder with a kubeconfig."""
-
-    api: AnswersApi
-    folder: Path
-
-    def fabrics(self, *arguments: str) -> Answer:
-        """Run the command."""
-        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = main(["fabrics", *arguments])
-        return Answer(code, out.buffer.getvalue().decode(), err.getvalue())
-
-    def form(self, *arguments: str) -> dict[str, Any]:
-        """Run the command with -o json, which fits its schema."""
-        found: dict[str, Any] = json.loads(self.fabrics("-o", "json", *arguments).out)
-        VALIDATOR.validate(found)
-        return found
-
-
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[Desk]:
     """Serve a cluster whose fabrics are those of the example."""
-    monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
     answers = {
         HOOKS: listed(SHIPPED),
         OBJECT: 404,
@@ -90,16 +56,20 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         "/api/v1/nodes": listed(*V100, *A100),
         "/api/v1/pods": listed(POD),
     }
-    with AnswersApi(answers) as api:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG % api.port)
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield Desk(api, tmp_path)
+    with command_desk(tmp_path, answers, "fabrics") as made:
+        yield made
+
+
+def form(desk: Desk, *arguments: str) -> dict[str, Any]:
+    """Run the command with -o json, which fits its schema."""
+    found = desk.form(*arguments)
+    VALIDATOR.validate(found)
+    return found
 
 
 def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
     """Nothing is wrong, and no pods are read."""
-    answer = desk.fabrics()
+    answer = desk.run()
     assert answer.code == 0, answer
     assert "v100-ib  3      nvidia.com/v100: 24  rdma/rdma_v100: 189" in answer.out
     assert "4 nodes in all" in answer.out
@@ -108,7 +78,7 @@ def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
 
 def test_what_no_pod_has_reserved(desk: Desk) -> None:
     """With --free, pods are read with the caller's rights."""
-    first, second = desk.form("--free")["fabrics"]
+    first, second = form(desk, "--free")["fabrics"]
     assert first["free"] == {"nvidia.com/v100": 20, "rdma/rdma_v100": 188}
     assert second["free"] == {"nvidia.com/a100": 8, "rdma/rdma_a100": 63}
 
@@ -116,7 +86,7 @@ def test_what_no_pod_has_reserved(desk: Desk) -> None:
 def test_who_may_not_read_pods_is_told(desk: Desk) -> None:
     """The rest is shown; what is free is unknown."""
     del desk.api.answers["/api/v1/pods"]
-    answer = desk.fabrics("--free", "-o", "json")
+    answer = desk.run("--free", "-o", "json")
     assert json.loads(answer.out)["fabrics"][0]["free"] is None
     assert answer.code == 0
     assert answer.err == (
@@ -128,7 +98,7 @@ def test_who_may_not_read_pods_is_told(desk: Desk) -> None:
 def test_who_may_not_read_nodes_is_told(desk: Desk) -> None:
     """Without nodes there is nothing to show."""
     del desk.api.answers["/api/v1/nodes"]
-    answer = desk.fabrics()
+    answer = desk.run()
     assert (answer.code, answer.out) == (2, "")
     assert "cannot list nodes: the API server answered 403" in answer.err
     assert "the right to list nodes is all that is needed, beside the fabrics" in answer.err
@@ -138,11 +108,11 @@ def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
     """The error says why they could not be read, and what to give."""
     del desk.api.answers[SITE]
     desk.api.answers[OBJECT] = 403
-    answer = desk.fabrics()
+    answer = desk.run()
     assert answer.code == 2
     assert "the cluster's fabrics are not known" in answer.err
     assert "give the fabrics file with -c" in answer.err
-    assert desk.fabrics("-c", str(EXAMPLE)).code == 0
+    assert desk.run("-c", str(EXAMPLE)).code == 0
 
 
 def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
@@ -150,7 +120,7 @@ def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
     bare = node("v3", "Tesla-V100-SXM2", v100="8")
     stray = node("p0", "Tesla-P100", v100="8")
     desk.api.answers["/api/v1/nodes"] = listed(*V100, bare, stray)
-    answer = desk.fabrics("-o", "wide")
+    answer = desk.run("-o", "wide")
     assert answer.code == 1
     assert "v0, v1, v2, v3" in answer.out
     assert "✘ v100-ib: node v3 has the GPU nvidia.com/v100, but not rdma/rdma_v100" in answer.out
@@ -162,10 +132,10 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is made; the fabrics come from -c, or from the environment."""
     file = desk.folder / "nodes.json"
     file.write_text(json.dumps({"kind": "NodeList", "items": [*V100, *A100]}))
-    given = desk.form("-c", str(EXAMPLE), "-f", str(file))
+    given = form(desk, "-c", str(EXAMPLE), "-f", str(file))
     assert (given["well"], given["nodes"]) == (True, 4)
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
-    assert desk.form("-f", str(file)) == given
+    assert form(desk, "-f", str(file)) == given
     assert desk.api.asked == []
 
 
@@ -180,6 +150,6 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_wrong_usage(desk: Desk, arguments: list[str], says: str) -> None:
     """One line says what to do."""
-    answer = desk.fabrics(*arguments)
+    answer = desk.run(*arguments)
     assert (answer.code, answer.out) == (2, "")
     assert says in answer.err

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.integration.answers_api import AnswersApi
+from tests.integration.command_desk import Desk, command_desk
 from tests.integration.kubeconfig import KUBECONFIG
 from webhook.admission.registration import SHIPPED
-from webhook.cli import main
 from webhook.config import EXAMPLE
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+NODES = "/api/v1/nodes"
 SITE = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 POD = """\
 apiVersion: v1
@@ -35,41 +32,17 @@ FABRICS = EXAMPLE.read_text().replace("nvidia.com/v100", "nvidia.com/h100")
 MINE = FABRICS.replace("v100-ib", "mine")
 
 
-class Answer(NamedTuple):
-    """What the command answered."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Desk(NamedTuple):
-    """A folder with a pod and a kubeconfig, whose context names the namespace lab."""
-
-    api: AnswersApi
-    folder: Path
-
-    def preview(self, *arguments: str) -> Answer:
-        """Preview the pod."""
-        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = main(["preview", str(self.folder / "pod.yaml"), *arguments])
-        return Answer(code, out.buffer.getvalue().decode(), err.getvalue())
-
-    def form(self, *arguments: str) -> dict[str, Any]:
-        """Preview the pod with -o json."""
-        found: dict[str, Any] = json.loads(self.preview("-o", "json", *arguments).out)
-        return found
-
-    def file(self, name: str, text: str) -> str:
-        """Write a file, and return its name."""
-        (self.folder / name).write_text(text)
-        return str(self.folder / name)
+def nodes(gpus: str, rdma: str = "63") -> dict[str, Any]:
+    """List one node of the first fabric, which offers so many GPUs and RDMA resources."""
+    labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
+    offered = {"nvidia.com/h100": gpus, "rdma/rdma_v100": rdma}
+    item = {"metadata": {"name": "n1", "labels": labels}, "status": {"allocatable": offered}}
+    return {"metadata": {"resourceVersion": "1"}, "items": [item]}
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    """Serve a cluster with the webhook and a labeled namespace; its kubeconfig is the current."""
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Serve a cluster with the webhook, a labeled namespace and a node; it is the current one."""
     webhook = {**SHIPPED.webhook, "clientConfig": {"caBundle": "Q0E="}}
     configuration = {"metadata": {"name": "zz-rdma-webhook"}, "webhooks": [webhook]}
     answers = {
@@ -78,23 +51,18 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         LAB: {"metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true"}}},
         f"{LAB}/limitranges": {"items": []},
         f"{LAB}/resourcequotas": {"items": []},
+        NODES: nodes("8"),
     }
-    with AnswersApi(answers) as api:
-        text = KUBECONFIG % api.port
-        config = tmp_path / "config"
-        config.write_text(text.replace("user: u}", "user: u, namespace: lab}"))
-        monkeypatch.setenv("KUBECONFIG", str(config))
-        monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
-        monkeypatch.setenv("COLUMNS", "100")
-        made = Desk(api, tmp_path)
-        made.file("pod.yaml", POD)
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(POD)
+    with command_desk(tmp_path, answers, "preview", str(pod), namespace="lab") as made:
         yield made
 
 
 def test_without_an_option_nothing_is_asked(desk: Desk) -> None:
     """Not even with a current kubeconfig, whatever the output."""
-    assert desk.preview().code == 0
-    assert desk.preview("-o", "yaml", "-c", desk.file("mine.yaml", MINE)).code == 0
+    assert desk.run().code == 0
+    assert desk.run("-o", "yaml", "-c", desk.file("mine.yaml", MINE)).code == 0
     assert desk.api.asked == []
 
 
@@ -115,16 +83,17 @@ def test_the_options_that_ask_a_cluster(desk: Desk, options: list[str]) -> None:
         ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib")
     ]
     assert all(
-        one.startswith(("/api/v1/namespaces/", "/apis/admission", SITE)) for one in desk.api.asked
+        one.startswith(("/api/v1/namespaces/", "/apis/admission", SITE, NODES))
+        for one in desk.api.asked
     )
-    assert len(desk.api.asked) == 5
+    assert len(desk.api.asked) == 6
 
 
 def test_each_namespace_is_read_once(desk: Desk) -> None:
     """However many pods are in it."""
     many = desk.file("many.yaml", "---\n".join([POD] * 20))
     assert len(desk.form("--live", many)["decisions"]) == 21
-    assert len(desk.api.asked) == 5
+    assert len(desk.api.asked) == 6
 
 
 def test_another_namespace(desk: Desk) -> None:
@@ -137,7 +106,7 @@ def test_another_namespace(desk: Desk) -> None:
 
 def test_an_output_that_is_applied(desk: Desk) -> None:
     """The fabrics of the cluster are as good as a file's; notes go to standard error."""
-    answer = desk.preview("--live", "-o", "yaml")
+    answer = desk.run("--live", "-o", "yaml")
     assert answer.code == 0
     assert "rdma/rdma_v100" in answer.out
     assert answer.err.startswith("rdma-webhook: note: fabrics: those of the cluster")
@@ -170,15 +139,15 @@ def test_the_clusters_fabrics_go_before_the_variables(
 def test_without_rights_and_fabrics(desk: Desk) -> None:
     """Text is on an example and says so; what would be applied is refused, and why is told."""
     desk.api.answers.clear()
-    answer = desk.preview("--live")
+    answer = desk.run("--live")
     assert answer.code == 0
     assert answer.out.startswith("! EXAMPLE: ")
     told = " ".join(answer.out.split())
-    assert told.count("as you lack the right to ") == 5
-    refused = desk.preview("--live", "-o", "diff")
+    assert told.count("as you lack the right to ") == 6
+    refused = desk.run("--live", "-o", "diff")
     assert (refused.code, refused.out) == (2, "")
     lines = refused.err.splitlines()
-    assert [line.partition(": ")[2].partition(":")[0] for line in lines] == ["note"] * 5 + ["error"]
+    assert [line.partition(": ")[2].partition(":")[0] for line in lines] == ["note"] * 6 + ["error"]
     assert "-o diff needs your fabrics, since it is applied to a cluster" in lines[-1]
 
 
@@ -186,16 +155,16 @@ def test_an_api_server_that_does_not_answer(desk: Desk) -> None:
     """One line says so; the preview is as without it, and so is the exit code."""
     config = desk.file("gone", KUBECONFIG % 9)
     mine = desk.file("mine.yaml", MINE)
-    answer = desk.preview("--kubeconfig", config, "-c", mine)
+    answer = desk.run("--kubeconfig", config, "-c", mine)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.count("cannot reach the API server http://127.0.0.1:9") == 1
-    assert desk.preview("--kubeconfig", config, "-o", "yaml").code == 2
+    assert desk.run("--kubeconfig", config, "-o", "yaml").code == 2
 
 
 def test_a_cluster_without_the_webhook(desk: Desk) -> None:
     """No pod has RDMA there, which --strict tells by the exit code."""
     desk.api.answers[HOOKS] = {"items": []}
-    answer = desk.preview("--live", "--strict")
+    answer = desk.run("--live", "--strict")
     assert answer.code == 1
     told = " ".join(answer.out.split())
     assert "the webhook would not be called: this cluster has no webhook pods.rdma.lab" in told
@@ -204,13 +173,42 @@ def test_a_cluster_without_the_webhook(desk: Desk) -> None:
 def test_fabrics_that_cannot_be_used(desk: Desk) -> None:
     """They are an error, as those of a file are."""
     desk.api.answers[SITE] = {"kind": "FabricConfiguration"}
-    answer = desk.preview("--live")
+    answer = desk.run("--live")
     assert (answer.code, answer.out) == (2, "")
     assert "fabricconfigurations.rdma.lab/default: " in answer.err
 
 
 def test_no_kubeconfig(desk: Desk) -> None:
     """That is wrong usage; a cluster was asked for."""
-    answer = desk.preview("--kubeconfig", "missing")
+    answer = desk.run("--kubeconfig", "missing")
     assert (answer.code, answer.out) == (2, "")
     assert "the kubeconfig missing does not exist" in answer.err
+
+
+def test_the_nodes_are_evidence(desk: Desk) -> None:
+    """The preview doubts what the webhook would doubt: a resource that no node offers."""
+    desk.api.answers[NODES] = nodes("8", "0")
+    (decision,) = desk.form("--live")["decisions"]
+    assert (decision["rdma"], decision["because"]["reason"]) == ("unsure", "ResourceNotOffered")
+
+
+def test_nodes_that_may_not_be_read(desk: Desk) -> None:
+    """A note names the right, and the decision is as without nodes."""
+    del desk.api.answers[NODES]
+    found = desk.form("--live")
+    assert found["decisions"][0]["rdma"] == "yes"
+    assert found["notes"][1:] == [
+        (
+            "nodes: not read, as you lack the right to list nodes; what the nodes offer, and "
+            "which fabrics they belong to, stays unknown"
+        )
+    ]
+
+
+def test_nodes_of_the_input_go_before_the_clusters(desk: Desk) -> None:
+    """A Node in the input takes the place of the one with its name; --facts do so, too."""
+    (item,) = nodes("8", "0")["items"]
+    file = desk.file("node.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "Node", **item}))
+    assert desk.form("--live", file)["decisions"][0]["rdma"] == "unsure"
+    assert desk.form("--live", "--facts", file)["decisions"][0]["rdma"] == "unsure"
+    assert desk.form("--live")["decisions"][0]["rdma"] == "yes"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.command_line import Answer, run_command
 from tests.integration.answers_api import AnswersApi
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.why.pods import ASKED, OWNED, configuration, job, live, namespace, status, unseen
-from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.machine.causes import TRANSPORTS
 from webhook.why.why_json import why_schema
@@ -23,16 +21,16 @@ from webhook.why.why_json import why_schema
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
 
-def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-    """Run the command in this process; return exit code, output and errors."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr("sys.stdin", given)
-        patch.setenv("COLUMNS", "100")
-        patch.delenv("KUBECONFIG", raising=False)
-        code = main(["why", *arguments])
-    return code, out.buffer.getvalue().decode(), err.getvalue()
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the output be as wide everywhere, and no kubeconfig be the current one."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+
+def run(*arguments: str, stdin: str = "") -> Answer:
+    """Run the command."""
+    return run_command("why", *arguments, stdin=stdin)
 
 
 def form(*arguments: str, **how: Any) -> tuple[int, dict[str, Any]]:

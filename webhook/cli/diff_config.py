@@ -23,7 +23,7 @@ from webhook.preview.changes.compared import Comparison, compared
 from webhook.preview.changes.live_templates import live_templates
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
-from webhook.preview.live_facts import read_live
+from webhook.preview.live_facts import namespaces_of, read_live
 from webhook.yamltext.documents import Document
 
 _SAME, _DIFFERENT, _UNREADABLE = 0, 1, 2
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     new = load_fabrics(Path(arguments.new)).fabrics
     old = load_fabrics(Path(arguments.config)).fabrics if arguments.config else None
     apart = arguments.more and arguments.config and not names_cluster(arguments)
-    subject = _files(arguments) if apart else _cluster(arguments)
+    subject = _files(arguments) if apart else _cluster(arguments, (new, old))
     before = old or subject.fabrics
     if before is None:
         raise ConfigError("\n".join((*subject.notes, "give the fabrics in use with -c OLD")))
@@ -121,8 +121,11 @@ def _files(arguments: argparse.Namespace) -> _Subject:
     return _Subject(found.documents, LiveFacts(), unreadable=bool(found.unreadable))
 
 
-def _cluster(arguments: argparse.Namespace) -> _Subject:
-    """Read the cluster: what its pods depend on, its fabrics, and its workloads without files."""
+def _cluster(arguments: argparse.Namespace, known: Sequence[Fabrics | None]) -> _Subject:
+    """Read the cluster: what its pods depend on, its fabrics, and its workloads without files.
+
+    `known` are the fabrics that were given.
+    """
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
     wanted = arguments.namespace or ""
@@ -130,9 +133,12 @@ def _cluster(arguments: argparse.Namespace) -> _Subject:
     reads = ApiReads(client)
     given = _files(arguments) if arguments.more else None
     templates = live_templates(reads, wanted) if given is None else None
-    spaces = templates.namespaces if templates else [usual]
+    spaces = templates.namespaces if templates else []
     reading = read_live(
-        reads, spaces, fabrics_instead="" if arguments.config else "give them with -c"
+        reads,
+        namespaces_of(given.documents, usual) if given else spaces,
+        fabrics_instead="" if arguments.config else "give them with -c",
+        claims=any(one.by_template for one in known if one is not None),
     )
     arguments.namespace = usual
     fabrics = reading.fabrics.loaded.fabrics if reading.fabrics else None

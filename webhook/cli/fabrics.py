@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,7 @@ from webhook.cli.common_options import CONFIG_VARIABLE, configured
 from webhook.cli.output import colour, say, width, write, write_json
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
-from webhook.decision.nodes import Node
-from webhook.errors import DocumentError
+from webhook.errors import ClusterError, DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.inventory.fabric_inventory import FabricInventory, Reserved, take_inventory
 from webhook.render.fabrics_json import fabrics_form
@@ -89,11 +87,18 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     """Read nodes, and what else is wanted, with the rights of the caller."""
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.cluster_inventory import nodes_of_cluster, reserved_in_cluster  # noqa: PLC0415
+    from webhook.kube.permitted_reads import FORBIDDEN  # noqa: PLC0415
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.requests import RefusedError  # noqa: PLC0415
 
     reads = ApiReads(Client(*cluster_access(arguments)))
     fabrics = _fabrics(arguments, reads)
-    nodes: Mapping[str, Node] = nodes_of_cluster(reads)
+    try:
+        nodes = nodes_of_cluster(reads)
+    except RefusedError as error:
+        needs = error.code == FORBIDDEN
+        hint = ": the right to list nodes is all that is needed, beside the fabrics" * needs
+        raise ClusterError(f"cannot list nodes: {error}{hint}") from error
     reserved: Reserved | None = None
     if arguments.free:
         reserved, refused = reserved_in_cluster(reads)

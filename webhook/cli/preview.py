@@ -83,7 +83,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--live",
         action="store_true",
-        help="read the cluster: the pods' namespaces, how the webhook is registered, the fabrics",
+        help="read the cluster: the pods' namespaces, the nodes, how the webhook is registered, "
+        "the fabrics",
     )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
     add(
@@ -138,7 +139,7 @@ def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) 
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         fabrics_instead="" if arguments.config else instead,
-        templates=bool(arguments.config and path and load_fabrics(path).fabrics.by_template),
+        claims=bool(arguments.config and path and load_fabrics(path).fabrics.by_template),
     )
     if reading.fabrics is None:
         _refuse_example(arguments, reading.facts.notes)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.pod.manifest import items, mapping, text
+from webhook.pod.manifest import at, items, mapping, text
 from webhook.pod.path import Path
 
-TEMPLATE_KIND = "ResourceClaimTemplate"
+TEMPLATE_KIND, CLAIM_KIND = "ResourceClaimTemplate", "ResourceClaim"
 
 #: Name of a request → its device classes: several if it lists alternatives.
 RequestedClasses = Mapping[str, tuple[str, ...]]
@@ -38,6 +38,16 @@ class ClaimFacts:
 
 
 NO_CLAIM_FACTS = ClaimFacts()
+
+
+def is_made_for_pod(item: Mapping[str, Any]) -> bool:
+    """Return whether a ResourceClaim was made for one pod, so that no other one can name it.
+
+    Made of a template it is owned by its pod, as is that of extended resources. Source: kubernetes,
+    pkg/controller/resourceclaim/controller.go (createClaim); scheduler, dynamicresources.
+    """
+    owners = at(item, ("metadata", "ownerReferences"))
+    return isinstance(owners, list) and any(at(one, ("kind",)) == "Pod" for one in owners)
 
 
 def requested_classes(item: Mapping[str, Any]) -> RequestedClasses:

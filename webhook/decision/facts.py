@@ -24,6 +24,7 @@ from webhook.pod.manifest import items, mapping
 LABEL = "rdma.lab/enable"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
+_NO_NODES: Mapping[str, Node] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +115,21 @@ class Facts:
             namespaces[home] = replace(known, claims=known.claims.with_objects(own))
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **found.nodes})
 
-    def above(self, objects: Iterable[Mapping[str, Any]], listed: Iterable[str] = ()) -> Facts:
-        """Return a copy with what a cluster's objects say of namespaces that are not known here.
+    def above(
+        self,
+        objects: Iterable[Mapping[str, Any]],
+        listed: Iterable[str] = (),
+        nodes: Mapping[str, Node] = _NO_NODES,
+    ) -> Facts:
+        """Return a copy with what a cluster says of namespaces and nodes that are not known here.
 
         A namespace that is in neither is then assumed to restrict nothing. `listed`: namespaces
         whose ResourceClaimTemplates are all among the objects.
         """
         beneath = Facts().extended(objects, "").listing(listed)
         namespaces = {**beneath.namespaces, **self.namespaces}
-        return replace(self, namespaces=namespaces, complete=False)
+        nodes = {**nodes, **self.nodes}
+        return replace(self, namespaces=namespaces, nodes=nodes, complete=False)
 
     def listing(self, namespaces: Iterable[str]) -> Facts:
         """Return a copy in which no other ResourceClaimTemplates exist in these namespaces."""

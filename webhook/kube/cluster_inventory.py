@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from http import HTTPStatus
+from threading import Event
+from typing import TypeVar
 
 from webhook.decision.nodes import Node
 from webhook.errors import ClusterError
 from webhook.inventory.reserved import reservation_of, reserved_on_nodes
-from webhook.kube.kinds import NODES, Kind
+from webhook.kube.kinds import NODES, Item, Kind
 from webhook.kube.listing import read_list
-from webhook.kube.requests import Reads, RefusedError
+from webhook.kube.permitted_reads import PermittedReads
+from webhook.kube.requests import ObjectReads, RefusedError
 
 #: Nothing else waits for these lists, so their pages are large.
 _NODES = replace(NODES, page=500, pace=0.0)
 _PODS = Kind(resource="pods", project=reservation_of)
+_Kept = TypeVar("_Kept")
 
 
-def nodes_of_cluster(reads: Reads) -> dict[str, Node]:
+def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
     """Return all nodes by name; raise ClusterError if they cannot be read."""
-    try:
-        held = read_list(reads, _NODES, _go_on).held
-    except RefusedError as error:
-        needs = error.code == HTTPStatus.FORBIDDEN
-        hint = ": the right to list nodes is all that is needed, beside the fabrics" * needs
-        raise ClusterError(f"cannot list nodes: {error}{hint}") from error
+    return nodes_as(_NODES.project, reads)
+
+
+def nodes_as(project: Callable[[Item], _Kept], reads: ObjectReads) -> dict[str, _Kept]:
+    """Return by name what `project` keeps of each node; raise ClusterError as above."""
+    held = read_list(reads, replace(_NODES, project=project), Event().wait).held
     return {name: node for (_, name), node in held.items()}
 
 
-def reserved_in_cluster(reads: Reads) -> tuple[dict[str, dict[str, int]] | None, str]:
+def permitted_nodes(
+    project: Callable[[Item], _Kept], reads: ObjectReads, permitted: PermittedReads
+) -> dict[str, _Kept] | None:
+    """Return nodes as `nodes_as` does; None if they cannot be read, which `permitted` notes."""
+    try:
+        return nodes_as(project, reads)
+    except ClusterError as error:
+        permitted.lack("nodes", error)
+        return None
+
+
+def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] | None, str]:
     """Return node → resource → how many its pods have reserved; or None, and why not."""
     try:
-        held = read_list(reads, _PODS, _go_on).held
+        held = read_list(reads, _PODS, Event().wait).held
     except RefusedError as error:
         return None, f"cannot list pods: {error}"
     return reserved_on_nodes(held.values()), ""
-
-
-def _go_on(_: float) -> bool:
-    """Wait for nothing between two pages."""
-    return False

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from webhook.decision.facts import key_of
 from webhook.errors import ClusterError
 from webhook.kube.kinds import Kind
-from webhook.kube.requests import Query, Reads, RefusedError
+from webhook.kube.requests import ObjectReads, Query, RefusedError
 
 #: Namespace ("" for cluster-scoped objects) and name.
 Key = tuple[str, str]
@@ -30,7 +30,7 @@ class Listing(NamedTuple):
     version: str
 
 
-def read_list(reads: Reads, kind: Kind, wait: Wait) -> Listing:
+def read_list(reads: ObjectReads, kind: Kind, wait: Wait) -> Listing:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
     Raises RefusedError with code 410 if the API server has dropped the list's version before the
@@ -52,7 +52,7 @@ def read_list(reads: Reads, kind: Kind, wait: Wait) -> Listing:
             raise StoppedError("stopped")
 
 
-def _page(reads: Reads, path: str, query: Query, wait: Wait) -> dict[str, Any]:
+def _page(reads: ObjectReads, path: str, query: Query, wait: Wait) -> dict[str, Any]:
     """Read a page; an API server that is busy is asked again when it says (429, 503)."""
     for _ in range(RETRIES):
         try:

@@ -5,23 +5,16 @@ Whoever runs a command may have few rights. What is missing then is no error, bu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from webhook.errors import ClusterError
 from webhook.kube.api_status import one_line
-from webhook.kube.requests import Query, RefusedError
+from webhook.kube.requests import ObjectReads, Query, RefusedError
 
 #: An object as the API server returns it.
 Item = dict[str, Any]
 FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500
-
-
-class ObjectReads(Protocol):
-    """Reads of objects; RefusedError if the API server refuses, ClusterError if it is silent."""
-
-    def get(self, path: str, query: Query) -> Item:
-        """Return an object, or a page of a list."""
 
 
 class Unread(NamedTuple):

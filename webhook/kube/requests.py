@@ -37,14 +37,18 @@ class Events(Protocol):
         """Release the connection."""
 
 
-class Reads(Protocol):
-    """Reads from an API server; every method blocks.
+class ObjectReads(Protocol):
+    """Reads of objects from an API server, which block.
 
     Raises RefusedError if the API server rejects a request, and ClusterError if it does not answer.
     """
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
         """Return an object, or a page of a list."""
+
+
+class Reads(ObjectReads, Protocol):
+    """Reads and watches; the same errors."""
 
     def stream(self, path: str, query: Query, silence: float) -> Events:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""

@@ -97,7 +97,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     """
     given = options.facts or Facts()
     live = options.live
-    known, said = with_input_facts(given, documents, options.namespace, live.objects, live.listed)
+    known, said = with_input_facts(given, documents, options.namespace, live)
     notes = [*live.notes, *said]
     options = replace(options, facts=known)
     inventory = known.inventory(options.fabrics)

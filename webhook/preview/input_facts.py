@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from webhook.admission.registration import WebhookSetup
 from webhook.config.facts_file import KINDS
 from webhook.decision.facts import Facts, key_of
+from webhook.decision.nodes import Node
 from webhook.errors import ShapeError
 from webhook.yamltext.documents import Document
 
@@ -23,8 +24,11 @@ _LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
 class LiveFacts(NamedTuple):
     """What was read of a cluster (webhook.preview.live_facts)."""
 
-    #: Namespaces, LimitRanges, ResourceQuotas, and ResourceClaimTemplates where they matter.
+    #: Namespaces, LimitRanges, ResourceQuotas, and where they matter ResourceClaimTemplates and
+    #: ResourceClaims.
     objects: tuple[Mapping[str, Any], ...] = ()
+    #: Node name → node.
+    nodes: Mapping[str, Node] = {}
     #: All webhooks of ours that are registered; None if that is not known.
     webhooks: tuple[WebhookSetup, ...] | None = None
     #: Sentences, also on what could not be read and what is assumed in its place.
@@ -39,18 +43,13 @@ def is_fact(value: Mapping[str, Any]) -> bool:
 
 
 def with_input_facts(
-    facts: Facts,
-    documents: Sequence[Document],
-    namespace: str,
-    live: Sequence[Mapping[str, Any]] = (),
-    listed: Sequence[str] = (),
+    facts: Facts, documents: Sequence[Document], namespace: str, live: LiveFacts
 ) -> tuple[Facts, list[str]]:
     """Return the facts with those of the documents, and a note for each object that counts.
 
     Objects without a namespace are taken to be in `namespace`. An object that no cluster has is
-    left out, and its note says why. `live` are objects of a cluster: those that the documents have
-    too do not count, nor does anything about a namespace that `facts` has. `listed`: the namespaces
-    whose ResourceClaimTemplates are all among them.
+    left out, and its note says why. Of `live`, objects and nodes that the documents have too do not
+    count, nor does anything about a namespace or a node that `facts` has.
     """
     found: list[Mapping[str, Any]] = []
     notes: list[str] = []
@@ -63,10 +62,10 @@ def with_input_facts(
             else:
                 found.append(item)
                 notes.append(f"{_named(item)}: used as a fact about the cluster")
-    if live:
+    if live.objects or live.nodes:
         given = {_identity(item, namespace) for item in found}
-        others = (one for one in live if _identity(one, namespace) not in given)
-        facts = facts.above(others, listed)
+        others = (one for one in live.objects if _identity(one, namespace) not in given)
+        facts = facts.above(others, live.listed, live.nodes)
     return (facts.extended(found, namespace) if found else facts), notes
 
 

@@ -6,22 +6,26 @@ and nothing is read that the explanation does not need.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from webhook.admission.registration import WebhookSetup, webhooks_in
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import node_of
 from webhook.errors import ClusterError, WebhookError
 from webhook.fabric.records import Fabrics
+from webhook.kube.cluster_inventory import permitted_nodes
 from webhook.kube.owner_chain import OwnerChain
+from webhook.kube.permitted_facts import PermittedFacts
 from webhook.kube.permitted_reads import (
     FORBIDDEN,
     NOT_FOUND,
     Item,
-    ObjectReads,
     PermittedReads,
     Unread,
     reason_of,
 )
-from webhook.kube.requests import Query, RefusedError
+from webhook.kube.requests import ObjectReads, Query, RefusedError
 from webhook.machine.log_lines import read_log
 from webhook.pod.manifest import at
 from webhook.why.from_objects import in_order
@@ -89,6 +93,7 @@ class Collector:
         self._inside = inside
         self._wanted = wanted
         self._permitted = PermittedReads(reads)
+        self._all_nodes: tuple[Item, ...] | None = None
 
     def collect(self, namespace: str, name: str) -> Gathered:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
@@ -98,16 +103,18 @@ class Collector:
         bare = Gathered(pod=pod)
         seen = bare.status is not None
         wanted = self._wanted
+        known = self._known(namespace, wanted.fabrics) if wanted.fabrics else None
         return Gathered(
             pod=pod,
             owners=owners,
-            namespace=None if seen and not wanted.fabrics else self._namespace(namespace),
+            namespace=None if seen else self._namespace(namespace, known),
             webhooks=None if seen else self._webhooks(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._nodes() if _is_pending(pod) else None,
             processes=self._processes(bare, namespace) if wanted.processes else None,
             logs=self._logs(bare, namespace) if wanted.logs else None,
             fabrics=wanted.fabrics,
+            facts=known.facts(Facts()) if known else Facts(),
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
@@ -136,7 +143,19 @@ class Collector:
                 return f"{told}; {kind} {owner} could not create a pod: {event.get('message')}"
         return f"{told}; to list its pods: kubectl get pods -n {namespace}"
 
-    def _namespace(self, namespace: str) -> Item | None:
+    def _known(self, namespace: str, fabrics: Fabrics) -> PermittedFacts:
+        """Read what a decision on the pod depends on, as `preview --live` does."""
+        known = PermittedFacts(self._reads, self._permitted)
+        known.read_namespace(namespace)
+        if fabrics.by_template:
+            known.read_claims(namespace)
+        if not known.is_silent():
+            known.nodes = {word_at(one, _NAME): node_of(one) for one in self._nodes() or ()}
+        return known
+
+    def _namespace(self, namespace: str, known: PermittedFacts | None) -> Item | None:
+        if known is not None:
+            return next((one for one in known.objects if one["kind"] == "Namespace"), None)
         return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
 
     def _webhooks(self) -> tuple[WebhookSetup, ...] | None:
@@ -159,20 +178,11 @@ class Collector:
         return in_order(found)
 
     def _nodes(self) -> tuple[Item, ...] | None:
-        """Read name, labels and allocatable resources of all nodes."""
-        found = self._permitted.list("/api/v1/nodes", "nodes", {})
-        if found is None:
-            return None
-        return tuple(
-            {
-                "metadata": {
-                    "name": word_at(node, ("metadata", "name")),
-                    "labels": at(node, ("metadata", "labels")) or {},
-                },
-                "status": {"allocatable": at(node, ("status", "allocatable")) or {}},
-            }
-            for node in found
-        )
+        """Read name, labels and allocatable resources of all nodes: once, for all pods."""
+        if self._all_nodes is None:
+            found = permitted_nodes(_of_node, self._reads, self._permitted)
+            self._all_nodes = None if found is None else tuple(found.values())
+        return self._all_nodes
 
     def _processes(self, bare: Gathered, namespace: str) -> tuple[ContainerProcesses, ...]:
         found: list[ContainerProcesses] = []
@@ -222,6 +232,7 @@ class Collector:
         return text
 
 
+_NAME = ("metadata", "name")
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
@@ -233,6 +244,13 @@ def _lacking(unread: Unread) -> str:
     if unread.code == NOT_FOUND:
         return f"{what[0].upper()}{what[1:]}: no longer there."
     return f"{what[0].upper()}{what[1:]}: {unread.said}."
+
+
+def _of_node(node: Mapping[str, Any]) -> Item:
+    """Return the few fields of a node that are kept."""
+    kept = {"allocatable": at(node, ("status", "allocatable")) or {}}
+    labels = at(node, ("metadata", "labels")) or {}
+    return {"metadata": {"name": word_at(node, _NAME), "labels": labels}, "status": kept}
 
 
 def _is_pending(pod: Item) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from webhook.admission.registration import webhooks_in
+from webhook.decision.facts import Facts
+from webhook.errors import ShapeError
 from webhook.fabric.records import Fabrics
 from webhook.pod.manifest import at
 from webhook.pod.owner_references import MOST_OWNERS, controller_reference
@@ -34,7 +36,17 @@ def gathered_from(
     """
     index = _Index(objects)
     pods = [_placed(one, namespace) for one in objects if one.get("kind") == "Pod"]
-    return [index.gathered(pod, fabrics) for pod in pods]
+    facts = Facts().extended([one for one in objects if _is_fact(one)], namespace)
+    return [index.gathered(pod, fabrics, facts) for pod in pods]
+
+
+def _is_fact(item: Item) -> bool:
+    """Return whether an object says something that a decision depends on, as a cluster has it."""
+    try:
+        Facts().extended([item], "")
+    except ShapeError:
+        return False
+    return True
 
 
 def _placed(pod: Item, namespace: str) -> Item:
@@ -59,7 +71,7 @@ class _Index:
             else:
                 self._named[_name(one)] = one
 
-    def gathered(self, pod: Item, fabrics: Fabrics | None) -> Gathered:
+    def gathered(self, pod: Item, fabrics: Fabrics | None, facts: Facts) -> Gathered:
         """Return what is known about a pod."""
         home = word_at(pod, ("metadata", "namespace")) or "default"
         owners = tuple(self._owners(pod))
@@ -73,6 +85,7 @@ class _Index:
             webhooks=webhooks_in(configurations) if configurations else None,
             nodes=tuple(self._of_kind.get("Node", ())) or None,
             fabrics=fabrics,
+            facts=facts,
         )
 
     def _owners(self, item: Item) -> Iterator[Item]:

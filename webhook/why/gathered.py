@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from webhook.admission.registration import WebhookSetup
 from webhook.decision.annotations import ENABLE, STATUS
+from webhook.decision.facts import Facts
 from webhook.fabric.records import Fabrics
 from webhook.machine.log_lines import LogFindings
 from webhook.pod.manifest import PodManifest, at
@@ -20,6 +21,7 @@ from webhook.pod.path import Path
 
 #: A Kubernetes object as JSON.
 Item = dict[str, Any]
+_NO_FACTS = Facts()
 _RDMA = ("yes", "no", "unsure", "none")
 
 
@@ -65,6 +67,8 @@ class Gathered:
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for what would be decided today.
     fabrics: Fabrics | None = None
+    #: What that depends on, too: the namespace, its rules and claims, and the nodes.
+    facts: Facts = _NO_FACTS
     #: Sentences on what could not be read.
     lacking: tuple[str, ...] = ()
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.decision.facts import NamespaceFacts, namespace_of
-from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabrics
@@ -89,8 +87,7 @@ def _names(pod: PodManifest) -> list[str]:
 
 
 def _context(gathered: Gathered, fabrics: Fabrics) -> Context:
-    """Return what the webhook would know, but for the nodes, which are not read for every pod."""
-    namespace = NamespaceFacts(name=gathered.home)
-    if gathered.namespace is not None:
-        namespace = namespace_of(gathered.namespace)
-    return Context(fabrics=fabrics, namespace=namespace, inventory=NodeInventory(), enable=True)
+    """Return what the webhook would know."""
+    facts = gathered.facts
+    space, inventory = facts.namespace(gathered.home), facts.inventory(fabrics)
+    return Context(fabrics=fabrics, namespace=space, inventory=inventory, enable=True)

@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
-from contextlib import redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple
-from unittest.mock import patch
-
-from webhook.cli import main
+from tests.command_line import Answer, run_command
 
 
-class Discovered(NamedTuple):
-    """What the command answered."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def form(self) -> dict[str, Any]:
-        """The output of -o json."""
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-
-def discover(*arguments: object, stdin: str = "") -> Discovered:
+def discover(*arguments: object, stdin: str = "") -> Answer:
     """Run the command with these arguments and this standard input."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", given):
-        code = main(["discover", *map(str, arguments)])
-    return Discovered(code, out.buffer.getvalue().decode(), err.getvalue())
+    return run_command("discover", *arguments, stdin=stdin)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import json
-from contextlib import redirect_stdout
 from pathlib import Path
 
 from tests.cluster.install import Webhook
+from tests.command_line import run_command
 from tests.e2e.asking import Document
 from tests.e2e.installed.space import Space
-from webhook.cli import main
 
 V100 = "nvidia.com/v100"
 
 
 def changed(*arguments: str | Path) -> tuple[int, Document]:
     """Run the command with -o json; return its exit code and its answer."""
-    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    with redirect_stdout(out):
-        code = main(["diff-config", "-o", "json", *map(str, arguments)])
-    found: Document = json.loads(out.buffer.getvalue())
-    return code, found
+    answer = run_command("diff-config", "-o", "json", *arguments)
+    return answer.code, answer.form
 
 
 def workloads(space: Space) -> list[Document]:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.cluster.binaries import binary
 from tests.cluster.existing import ExistingCluster
 from tests.cluster.install import Webhook
+from tests.command_line import Answer, run_command
 from tests.e2e.asking import ENABLE, Document
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
-from webhook.cli import main
 
 V100 = "nvidia.com/v100"
 #: The rights with which a preview knows all of a namespace.
@@ -32,19 +29,6 @@ LIMITS: Document = {
     "metadata": {"name": "site-limits"},
     "spec": {"limits": [{"type": "Container", "max": {"memory": "512Gi"}}]},
 }
-
-
-class Shown(NamedTuple):
-    """What the command answered; the output's lines are joined."""
-
-    code: int
-    out: str
-    err: str
-
-
-def shown(code: int, out: str, err: str) -> Shown:
-    """Join the lines of an output, which are as wide as the terminal."""
-    return Shown(code, " ".join(out.split()), err)
 
 
 @pytest.fixture(scope="module")
@@ -73,21 +57,15 @@ def nobody(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kubeconfig_of(space, "nobody", tmp_path_factory.mktemp("nobody"))
 
 
-def preview(*arguments: str | Path) -> Shown:
-    """Run the command in this process."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(["preview", *map(str, arguments)])
-    return shown(code, out.buffer.getvalue().decode(), err.getvalue())
+def preview(*arguments: str | Path) -> Answer:
+    """Run the command, and join the lines of its output, which are as wide as the terminal."""
+    answer = run_command("preview", *arguments)
+    return answer._replace(out=" ".join(answer.out.split()))
 
 
 def form(*arguments: str | Path) -> Document:
     """Run the command with -o json."""
-    out = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    with redirect_stdout(out):
-        main(["preview", "-o", "json", *map(str, arguments)])
-    found: Document = json.loads(out.buffer.getvalue())
-    return found
+    return run_command("preview", "-o", "json", *arguments).form
 
 
 def lacking(notes: list[str]) -> list[str]:
@@ -139,12 +117,13 @@ def test_with_the_rights_of_ones_namespace(
     assert decision["namespace"] == space.name
     assert (decision["called"], decision["rdma"]) == (True, "yes")
     assert "LimitRange site-limits sets max.memory" in json.dumps(decision["outcomes"])
-    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations"]
+    assert lacking(found["notes"]) == ["list mutatingwebhookconfigurations", "list nodes"]
     found = form("--kubeconfig", researcher, pod)
     assert found["example"] is True
     assert lacking(found["notes"]) == [
         "list mutatingwebhookconfigurations",
         "get fabricconfigurations",
+        "list nodes",
     ]
 
 
@@ -156,6 +135,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     assert "the webhook is called only if namespace" in answer.out
     for verb, resource in (*OWN, ("list", "mutatingwebhookconfigurations")):
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
+    assert "as you lack the right to list nodes; what the nodes offer" in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
     assert (refused.code, refused.out) == (2, "")
     lacking_right = "as you lack the right to get fabricconfigurations"

@@ -5,24 +5,22 @@ The pods are made by real controllers, where a controller makes such pods.
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from tests.cluster.install import CONFIGURATION, DEPLOYMENT, Webhook
 from tests.cluster.node import NAME as REAL
+from tests.command_line import Answer, run_command
 from tests.e2e.asking import ENABLE, Document, apply, namespace, once, workload
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
-from webhook.cli import main
 from webhook.why.why_json import why_schema
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
@@ -38,21 +36,10 @@ echo 'n:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
 exec sleep infinity"""
 
 
-class Answer(NamedTuple):
-    """What the command answered."""
-
-    code: int
-    out: str
-    err: str
-
-
 def why(space: Space, *arguments: str, kubeconfig: Path | None = None) -> Answer:
     """Run the command in this process, as the administrator or with another kubeconfig."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    access = ("--kubeconfig", str(kubeconfig or space.cluster.kubeconfig), "-n", space.name)
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(["why", *access, *arguments])
-    return Answer(code, out.buffer.getvalue().decode(), err.getvalue())
+    access = ("--kubeconfig", kubeconfig or space.cluster.kubeconfig, "-n", space.name)
+    return run_command("why", *access, *arguments)
 
 
 def explained(space: Space, *arguments: str, **how: Any) -> Document:

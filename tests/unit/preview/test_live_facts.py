@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
+from webhook.app.state import State
 from webhook.config import EXAMPLE
 from webhook.config.findings import InvalidConfiguration
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import node_of
 from webhook.errors import ClusterError
 from webhook.kube.requests import Query, RefusedError
+from webhook.pipeline.decide import decide
+from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.live_facts import (
     MOST_NAMESPACES,
     LiveReading,
@@ -22,6 +27,9 @@ from webhook.yamltext.documents import read_documents
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 MAPS = "/api/v1/namespaces/rdma-webhook/configmaps/"
+NODES = "/api/v1/nodes"
+RESOURCE = "/apis/resource.k8s.io/v1/namespaces/lab"
+TEMPLATES, CLAIMS = f"{RESOURCE}/resourceclaimtemplates", f"{RESOURCE}/resourceclaims"
 SITE, SHIPPED = f"{MAPS}rdma-webhook-fabrics", f"{MAPS}rdma-webhook-fabrics-default"
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 NO_FABRICS = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec: {fabrics: []}\n"
@@ -38,8 +46,9 @@ class PreparedReads:
         self._answers = answers
         self.asked: list[str] = []
 
-    def get(self, path: str, _: Query) -> dict[str, Any]:
+    def get(self, path: str, query: Query) -> dict[str, Any]:
         """Return an object."""
+        path += query.get("continue", "")
         self.asked.append(path)
         found = self._answers.get(path, 404)
         if isinstance(found, int):
@@ -66,7 +75,24 @@ def everything() -> dict[str, Any]:
         LAB: {"metadata": {"name": "lab", "labels": {"rdma.lab/enable": "true"}}},
         f"{LAB}/limitranges": {"items": [limit]},
         f"{LAB}/resourcequotas": {"items": [quota]},
+        TEMPLATES: listed(),
+        CLAIMS: listed(),
+        NODES: listed(node("n1")),
     }
+
+
+def node(name: str, **offered: str) -> dict[str, Any]:
+    """Make a Node of the first fabric; by default it has all that its pods need."""
+    labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
+    offered = offered or {"v100": "8", "rdma_v100": "63"}
+    keys = {key: f"{'rdma' if key.startswith('rdma') else 'nvidia.com'}/{key}" for key in offered}
+    amounts = {keys[key]: many for key, many in offered.items()}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
+
+
+def listed(*items: Any, after: str = "") -> dict[str, Any]:
+    """Make a page of a list; `after`: where the next one begins."""
+    return {"metadata": {"resourceVersion": "1", "continue": after}, "items": [*items]}
 
 
 def read(answers: dict[str, Any], *namespaces: str, instead: str = INSTEAD) -> LiveReading:
@@ -89,7 +115,8 @@ def test_with_all_rights() -> None:
     assert found.facts.notes == (
         ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
     )
-    assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"]
+    assert dict(found.facts.nodes) == {"n1": node_of(node("n1"))}
+    assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas", NODES]
 
 
 def test_with_no_rights() -> None:
@@ -119,13 +146,19 @@ def test_with_no_rights() -> None:
             "resourcequotas of namespace lab: not read, as you lack the right to list "
             "resourcequotas; assumed: none of them requires a memory limit"
         ),
+        (
+            "nodes: not read, as you lack the right to list nodes; what the nodes offer, and which "
+            "fabrics they belong to, stays unknown"
+        ),
     )
+    assert found.facts.nodes == {}
     assert not {SITE, SHIPPED} & {*api.asked}
 
 
 def test_what_is_not_there() -> None:
     """A namespace that will be created, and a cluster without fabrics, are told as such."""
-    found = read({HOOKS: {"items": []}, f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}})
+    nothing = {f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}, NODES: listed()}
+    found = read({HOOKS: {"items": []}, **nothing})
     assert found.facts.webhooks == ()
     assert found.facts.notes == (
         "fabricconfigurations.rdma.lab/default: not there; used: the fabrics of mine.yaml",
@@ -148,15 +181,22 @@ def test_an_error_of_the_api_server() -> None:
 
 
 @pytest.mark.parametrize("silence", [ClusterError("it is silent"), 401], ids=str)
-@pytest.mark.parametrize("at", [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        *(HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas"),
+        *(TEMPLATES, CLAIMS, NODES),
+    ],
+)
 def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None:
     """Waiting for each of many timeouts would help nobody; nor would asking as nobody."""
     api = PreparedReads(everything() | {at: silence})
-    found = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD)
+    found = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
     assert api.asked[-1] == at
     said = "the API server answered 401: no" if silence == 401 else "it is silent"
     told = f"{said}; what was not read by then is assumed as without a cluster"
-    assert [note for note in found.facts.notes if not note.startswith("fabrics: ")] == [told]
+    assert [note for note in found.facts.notes if said in note] == [told]
+    assert found.facts.notes[-1] == told
 
 
 def test_fabrics_that_are_not_wanted() -> None:
@@ -254,9 +294,9 @@ def test_an_object_that_no_cluster_has() -> None:
 def test_a_bound() -> None:
     """A dump of a whole cluster does not lead to thousands of requests."""
     names = [f"team-{number}" for number in range(MOST_NAMESPACES + 2)]
-    api = PreparedReads({HOOKS: hook()})
+    api = PreparedReads({HOOKS: hook(), NODES: listed()})
     found = read_live(api, names)
-    assert len(api.asked) == 1 + 3 * MOST_NAMESPACES
+    assert len(api.asked) == 2 + 3 * MOST_NAMESPACES
     assert found.facts.notes[-1] == (
         "2 more namespaces: not read, as they are too many; assumed: no Pod Security level and no "
         "fabric of its own; its labels stay unknown"
@@ -287,15 +327,19 @@ def test_the_namespaces_that_matter() -> None:
     assert namespaces_of(documents, "mine", enable=True) == ["lab", "web", "mine", "idle"]
 
 
-TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaimtemplates"
+def claim(name: str, **metadata: Any) -> dict[str, Any]:
+    """Make a ResourceClaim or a template of the namespace lab that requests nothing."""
+    return {"metadata": {"name": name, "namespace": "lab", **metadata}, "spec": {}}
 
 
-def test_templates_are_read_where_a_fabric_has_claims() -> None:
+def test_templates_and_claims_are_read_where_a_fabric_has_claims() -> None:
     """By the file that the caller has, or by the fabrics of the cluster."""
-    item = {"metadata": {"name": "nics", "namespace": "lab"}, "spec": {"spec": {}}}
-    answers = everything() | {TEMPLATES: {"items": [item]}}
-    found = read_live(PreparedReads(answers), ["lab"], templates=True)
-    assert found.facts.objects[-1] == {**item, "kind": "ResourceClaimTemplate"}
+    answers = everything() | {TEMPLATES: listed(claim("nics")), CLAIMS: listed(claim("mine"))}
+    found = read_live(PreparedReads(answers), ["lab"], claims=True)
+    assert found.facts.objects[-2:] == (
+        {**claim("nics"), "kind": "ResourceClaimTemplate"},
+        {**claim("mine"), "kind": "ResourceClaim"},
+    )
     assert found.facts.listed == ("lab",)
     text = (
         "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nmetadata: {name: default}\n"
@@ -307,14 +351,83 @@ def test_templates_are_read_where_a_fabric_has_claims() -> None:
     assert read(answers).facts.listed == ()
 
 
-def test_templates_that_are_not_readable_stay_unknown() -> None:
+def test_claims_of_pods_do_not_count() -> None:
+    """Kubernetes made them from a template for one pod; no other pod names them."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "controller": True}
+    made = claim("train-nic-x7", ownerReferences=[owner])
+    kept = claim("mine", ownerReferences=[{**owner, "kind": "JobSet"}])
+    answers = everything() | {TEMPLATES: listed(), CLAIMS: listed(made, kept)}
+    found = read_live(PreparedReads(answers), ["lab"], claims=True)
+    assert [one["metadata"]["name"] for one in found.facts.objects[-2:]] == ["quota", "mine"]
+
+
+def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
     """A note says so; nothing is asked of an API server that is silent."""
-    found = read_live(PreparedReads(everything() | {TEMPLATES: 403}), ["lab"], templates=True)
+    refused = everything() | {TEMPLATES: 403, CLAIMS: 403}
+    found = read_live(PreparedReads(refused), ["lab"], claims=True)
     assert found.facts.listed == ()
-    assert found.facts.notes[-1] == (
-        "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
-        "resourceclaimtemplates; whether the fabrics' templates exist stays unknown"
+    assert found.facts.notes == (
+        (
+            "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
+            "resourceclaimtemplates; whether the fabrics' templates exist stays unknown"
+        ),
+        (
+            "resourceclaims of namespace lab: not read, as you lack the right to list "
+            "resourceclaims; what they request is guessed from the names in the pod"
+        ),
     )
     silent = PreparedReads(everything() | {LAB: 0})
-    assert read_live(silent, ["lab"], templates=True).facts.listed == ()
+    assert read_live(silent, ["lab"], claims=True).facts.listed == ()
     assert TEMPLATES not in silent.asked
+
+
+def test_nodes_come_in_pages() -> None:
+    """They are read once, and only if a pod asks."""
+    answers = everything() | {
+        NODES: listed(node("n1"), after="2"),
+        f"{NODES}2": listed(node("n2")),
+    }
+    api = PreparedReads(answers)
+    assert list(read_live(api, ["lab", "web"]).facts.nodes) == ["n1", "n2"]
+    assert api.asked[-2:] == [NODES, f"{NODES}2"]
+    assert api.asked.count(NODES) == 1
+    assert read_live(PreparedReads(answers), ()).facts.nodes == {}
+
+
+GPU = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: lab, annotations: {rdma.lab/enable: "true"}}
+spec: {containers: [{name: main, resources: {limits: {%s: 1}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gpu", "nodes", "because"),
+    [
+        ("nvidia.com/v100", [node("n1")], "Equipped"),
+        ("nvidia.com/v100", [node("n1", v100="8")], "ResourceNotOffered"),
+        ("nvidia.com/a100", [node("n1")], "FabricWithoutNodes"),
+        ("nvidia.com/v100", [], "Equipped"),
+    ],
+    ids=["all that is needed", "no RDMA resource", "no node of the fabric", "no nodes"],
+)
+def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: str) -> None:
+    """What the cluster has is the same to both, so the whole decision is."""
+    document = (GPU % gpu).encode()
+    reading = read(everything() | {NODES: listed(*nodes)})
+    assert reading.fabrics is not None
+    fabrics = reading.fabrics.loaded.fabrics
+    options = PreviewOptions(fabrics=fabrics, live=reading.facts)
+    (previewed,) = preview_documents(read_documents(document), options).previews
+
+    state = State()
+    space = {**everything()[LAB], "kind": "Namespace"}
+    state.learn(Facts.from_objects([space, *({**one, "kind": "Node"} for one in nodes)]))
+    state.configure(state.prepare(fabrics))
+    pod = yaml.safe_load(document)
+    context = state.context_for("lab", pod)
+    assert context is not None
+    assert previewed.decision == decide(pod, context)
+    assert previewed.decision.verdict is not None
+    assert previewed.decision.verdict.because.code == because

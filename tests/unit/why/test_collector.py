@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from tests.unit.why.pods import (
     namespace,
     unseen,
 )
+from webhook.decision.claim_facts import ClaimFacts
 from webhook.errors import ClusterError
+from webhook.fabric.records import DeviceClaim
 from webhook.kube.requests import Query, RefusedError
 from webhook.machine.causes import TRANSPORTS
 from webhook.why.collector import (
@@ -78,9 +81,10 @@ class FakeCluster:
         return str(self._said)
 
 
-def listed(*items: Any) -> dict[str, Any]:
-    """Write a list as the API returns it: without the kinds of its items."""
-    return {"items": [{key: one[key] for key in one if key != "kind"} for one in items]}
+def listed(*items: Any, after: str = "") -> dict[str, Any]:
+    """Write a page of a list as the API returns it: without the kinds of its items."""
+    bare = [{key: one[key] for key in one if key != "kind"} for one in items]
+    return {"metadata": {"resourceVersion": "1", "continue": after}, "items": bare}
 
 
 BATCH = {
@@ -156,10 +160,45 @@ def test_only_what_is_needed() -> None:
 
 
 def test_for_what_would_be_decided() -> None:
-    """With a fabrics file the namespace counts."""
-    found = collect(FakeCluster(everything(live())), fabrics=fabrics(V100))
-    assert found.namespace == namespace()
+    """With a fabrics file, all that a decision depends on is read, as for a preview."""
+    answers = everything(live()) | {
+        f"{LAB}/limitranges": listed(),
+        f"{LAB}/resourcequotas": listed(
+            {"metadata": {"name": "q", "namespace": "lab"}, "spec": {"hard": {"limits.memory": 1}}}
+        ),
+    }
+    found = collect(FakeCluster(answers), fabrics=fabrics(V100))
+    assert found.lacking == ()
     assert found.nodes is None
+    assert list(found.facts.nodes) == ["n"]
+    required = found.facts.namespace("lab").memory_limit_required
+    assert required == "ResourceQuota q counts limits.memory"
+    assert "node" not in str(found.facts.namespace("lab").claims)
+
+
+def test_claims_count_where_a_fabric_has_them() -> None:
+    """The namespace's templates and claims are read; nodes once, however many pods."""
+    resource = "/apis/resource.k8s.io/v1/namespaces/lab"
+    template = {"metadata": {"name": "nics", "namespace": "lab"}, "spec": {"spec": {}}}
+    answers = everything(live(phase="Pending")) | {
+        f"{resource}/resourceclaimtemplates": listed(template),
+        f"{resource}/resourceclaims": listed(),
+    }
+    api = FakeCluster(answers)
+    claimed = replace(V100, claims=(DeviceClaim(template="nics"),))
+    collector = Collector(api, api, Wanted(fabrics=fabrics(claimed)))
+    first, second = (collector.collect("lab", "train-0") for _ in range(2))
+    assert first.facts.namespace("lab").claims == ClaimFacts(templates={"nics": {}}, complete=True)
+    assert [path for path, _ in api.asked].count("/api/v1/nodes") == 1
+    assert first.nodes == second.nodes != ()
+
+
+def test_the_namespace_is_read_once() -> None:
+    """Of a pod that the webhook has not seen, with a fabrics file."""
+    api = FakeCluster(everything(unseen()))
+    found = collect(api, fabrics=fabrics(V100))
+    assert found.namespace == {**namespace(), "kind": "Namespace"}
+    assert [path for path, _ in api.asked].count(LAB) == 1
 
 
 def test_nodes_of_a_pending_pod() -> None:
@@ -176,8 +215,8 @@ def test_pages() -> None:
     def page(query: Query) -> dict[str, Any]:
         assert query["limit"] == "500"
         if "continue" in query:
-            return {"items": [{"metadata": {"name": "b"}}], "metadata": {}}
-        return {"items": [{"metadata": {"name": "a"}}], "metadata": {"continue": "more"}}
+            return listed({"metadata": {"name": "b"}})
+        return listed({"metadata": {"name": "a"}}, after="more")
 
     answers = everything(live(phase="Pending")) | {"/api/v1/nodes": page}
     found = collect(FakeCluster(answers))

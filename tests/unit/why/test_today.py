@@ -6,15 +6,17 @@ from typing import Any
 
 from tests.builders import V100, fabrics
 from tests.unit.why.pods import ASKED, OWNED, explain, job, live, namespace, status, told, unseen
+from webhook.decision.facts import Facts
 from webhook.why.explanation import Sentence
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
 FABRICS = fabrics(V100)
 
 
-def today(pod: Any, **known: Any) -> Sentence:
-    """Return the sentence."""
-    (found,) = told(explain(pod, fabrics=FABRICS, **known), "today")
+def today(pod: Any, *objects: Any, **known: Any) -> Sentence:
+    """Return the sentence; `objects` are facts of the cluster."""
+    facts = Facts().extended(objects, "lab")
+    (found,) = told(explain(pod, fabrics=FABRICS, facts=facts, **known), "today")
     return found
 
 
@@ -77,13 +79,15 @@ def test_a_pod_that_would_be_denied() -> None:
 
 
 def test_facts_count() -> None:
-    """The namespace's own fabric decides with it; nodes do not: not every pod's are read."""
+    """The namespace's own fabric decides with it, and so does what the nodes offer."""
     labelled = namespace()
     labelled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})
-    assert "equipped" in today(pod, namespace=labelled).text
-    nodes = ({"metadata": {"name": "n", "labels": {}}, "status": {"allocatable": {}}},)
-    assert "equipped" in today(pod, namespace=labelled, nodes=nodes).text
+    assert "equipped" in today(pod, labelled).text
+    assert "equipped" not in today(pod).text
+    bare = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {}}}
+    found = today(pod, labelled, bare)
+    assert "(FabricWithoutNodes)" in found.text
 
 
 def test_a_template_of_other_containers() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webhook.errors import WebhookError
-from webhook.kube.permitted_reads import ObjectReads
+from webhook.kube.requests import ObjectReads
 from webhook.verify.runs.run_cluster import PodProblem
 from webhook.why.answer import explain_pod
 from webhook.why.collector import Collector, PodReads, Wanted

@@ -14,7 +14,8 @@ from webhook.cli.verify.measured_fabric import fabric_named
 from webhook.config.load import load_fabrics
 from webhook.errors import ConfigError, DocumentError
 from webhook.fabric.records import Fabric, Fabrics
-from webhook.kube.permitted_reads import FORBIDDEN, ObjectReads, PermittedReads
+from webhook.kube.permitted_reads import FORBIDDEN, PermittedReads
+from webhook.kube.requests import ObjectReads
 from webhook.preview.live_facts import read_live
 from webhook.verify.runs.fabric_nodes import FabricNodes, fabric_nodes
 from webhook.verify.runs.pairings import Round, all_pair_rounds, ring_rounds

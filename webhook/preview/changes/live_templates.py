@@ -13,7 +13,8 @@ from typing import NamedTuple
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL, key_of
 from webhook.kube.owner_chain import OwnerChain
-from webhook.kube.permitted_reads import Item, ObjectReads, PermittedReads
+from webhook.kube.permitted_reads import Item, PermittedReads
+from webhook.kube.requests import ObjectReads
 from webhook.pod.manifest import at
 from webhook.pod.owner_references import controller_reference
 from webhook.workloads.templates import templates_of

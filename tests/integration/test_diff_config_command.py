@@ -1,0 +1,80 @@
+"""`rdma-webhook diff-config` with an API server over HTTP; tests/e2e has a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.command_desk import Desk, command_desk
+
+SPACES, CLAIMS = "/api/v1/namespaces", "/apis/resource.k8s.io/v1/namespaces"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: web, annotations: {rdma.lab/enable: "true"}}
+spec:
+  containers:
+  - name: main
+    resources: {limits: {nvidia.com/h100: 8}}
+"""
+OLD = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+spec:
+  fabrics:
+  - name: h100
+    match: {gpuResources: [nvidia.com/h100]}
+    resources: [{name: rdma/rdma_h100}]
+    hcas: [mlx5_0]
+"""
+#: The NICs come by claim from now on.
+NEW = OLD.replace("resources: [{name: rdma/rdma_h100}]", "claims: [{template: nics}]").replace(
+    "hcas: [mlx5_0]", "mode: dra"
+)
+
+
+def page(*items: Any) -> dict[str, Any]:
+    """Make a list of one page."""
+    return {"metadata": {"resourceVersion": "1"}, "items": [*items]}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Serve a cluster whose namespace `web`, which the pod is in, has the template."""
+    template = {"metadata": {"name": "nics", "namespace": "web"}, "spec": {"spec": {}}}
+    labels = {"rdma.lab/enable": "true"}
+    answers = {
+        f"{SPACES}/web": {"metadata": {"name": "web", "labels": labels}},
+        f"{SPACES}/web/limitranges": page(),
+        f"{SPACES}/web/resourcequotas": page(),
+        f"{CLAIMS}/web/resourceclaimtemplates": page(template),
+        f"{CLAIMS}/web/resourceclaims": page(),
+        "/api/v1/nodes": page({"metadata": {"name": "n1"}, "status": {}}),
+    }
+    with command_desk(tmp_path, answers, "diff-config") as made:
+        yield made
+
+
+def test_what_the_new_file_needs_is_read(desk: Desk) -> None:
+    """The claims of the pod's own namespace, and the nodes, although no fabric has claims yet."""
+    new, old, pod = (
+        desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
+    )
+    cluster = ("--kubeconfig", desk.kubeconfig)
+    (change,) = desk.form(new, "-c", old, "-f", pod, *cluster)["changes"]
+    assert change["after"]["because"] == "FabricWithoutNodes"
+    desk.api.answers[f"{CLAIMS}/web/resourceclaimtemplates"] = page()
+    (change,) = desk.form(new, "-c", old, "-f", pod, *cluster)["changes"]
+    assert change["after"]["because"] == "ClaimTemplateMissing"
+
+
+def test_without_a_cluster_nothing_is_asked(desk: Desk) -> None:
+    """Both configurations and the workloads are files."""
+    new, old, pod = (
+        desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
+    )
+    assert desk.run(new, "-c", old, "-f", pod).code == 1
+    assert desk.api.asked == []
