@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.cluster_options import add_cluster_options, cluster_access
 from webhook.cli.common_options import CONFIG_VARIABLE, configured
-from webhook.cli.output import colour, say, width, write, write_json
+from webhook.cli.output import colour, say, width, write
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
 from webhook.errors import ClusterError, DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.inventory.fabric_inventory import FabricInventory, Reserved, take_inventory
-from webhook.render.fabrics_json import fabrics_form
-from webhook.render.fabrics_text import fabrics_text
+from webhook.render.fabrics_formats import FABRICS_FORMATS, FabricsReader, fabrics_output
 
 if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
@@ -34,6 +33,9 @@ Without -c, the fabrics are the cluster's; with -f, those of ${CONFIG_VARIABLE}.
 exit codes: 0 nothing is wrong, 1 something is: a fabric lacks nodes or a resource, or a node fits
 no fabric, or several; 2 wrong usage, or something cannot be read
 """
+_OUTPUT_HELP = (
+    "; ".join(f"{one.name}: {one.summary}" for one in FABRICS_FORMATS) + " (default: text)"
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -55,9 +57,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-o",
         "--output",
-        choices=("text", "wide", "json"),
+        choices=tuple(one.name for one in FABRICS_FORMATS),
         default="text",
-        help="a table, a table with the names of all nodes, or json for programs (default: text)",
+        help=_OUTPUT_HELP,
     )
     add_cluster_options(command)
 
@@ -65,11 +67,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the inventory, print it, and return the exit code."""
     found = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
-    if arguments.output == "json":
-        write_json(fabrics_form(found))
-    else:
-        wide = arguments.output == "wide"
-        write(fabrics_text(found, width=width(), colour=colour(), wide=wide))
+    reader = FabricsReader(width=width(), colour=colour())
+    write(fabrics_output(found, arguments.output, reader))
     return _WELL if found.well else _WRONG
 
 

@@ -10,6 +10,7 @@ from webhook.inventory.node_problems import some
 from webhook.render.table import Column, Sheet, Span
 
 _WRONG = Span("✘", "red")
+_HEADINGS = ("fabric", "nodes", "GPUs", "RDMA resources")
 
 
 def fabrics_text(
@@ -31,17 +32,32 @@ def fabrics_text(
     return sheet.text
 
 
+def anonymous_text(found: FabricInventory, *, width: int) -> str:
+    """Return what those may read who may not know the nodes: as `anonymous_form` has it."""
+    sheet = Sheet(width)
+    rows = [_cells(one) for one in found.fabrics]
+    sheet.table([Column(heading) for heading in _HEADINGS], rows)
+    for fabric in found.fabrics:
+        for problem in fabric.problems:
+            sheet.paragraph(Span(f"{fabric.name}: {problem.anonymous}"), sign=_WRONG)
+    return sheet.text
+
+
 def _table(sheet: Sheet, fabrics: Sequence[FabricHoldings], *, wide: bool) -> None:
     known = any(one.free is not None for one in fabrics)
-    headings = ["fabric", "nodes", "GPUs", "RDMA resources", *(["free"] if known else []), "which"]
-    columns = [Column(heading) for heading in headings]
+    headings = [*_HEADINGS, *(["free"] if known else []), "which"]
     rows = []
     for one in fabrics:
-        free = [_amounts(one.free or {})] if known else []
+        free = [Span(_amounts(one.free or {}))] if known else []
         names = ", ".join(one.nodes) if wide else some(one.nodes)
-        cells = [str(len(one.nodes)), _amounts(one.gpus), _amounts(one.resources), *free, names]
-        rows.append([Span(one.name, "bold"), *map(Span, cells)])
-    sheet.table(columns, rows)
+        rows.append([*_cells(one), *free, Span(names)])
+    sheet.table([Column(heading) for heading in headings], rows)
+
+
+def _cells(one: FabricHoldings) -> list[Span]:
+    """Return the first cells of a fabric's row, which name no node."""
+    amounts = (str(len(one.nodes)), _amounts(one.gpus), _amounts(one.resources))
+    return [Span(one.name, "bold"), *map(Span, amounts)]
 
 
 def _amounts(amounts: Mapping[str, int]) -> str:

@@ -1,19 +1,20 @@
 """`GET /fabrics`: what the nodes of each fabric offer together, for people without rights.
 
 Callers are anonymous, so an answer has amounts of each fabric and names no node. It is computed in
-a thread, once for each inventory, however many ask.
+a thread, once for each inventory and format, however many ask.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
 from webhook.decision.nodes import NodeInventory
 from webhook.inventory.fabric_inventory import take_inventory
-from webhook.render.fabrics_json import anonymous_form
+from webhook.render.fabrics_formats import FABRICS_FORMATS, FabricsReader, fabrics_output
+
+_ANYBODY = FabricsReader(anonymous=True)
 
 
 class FabricAmounts:
@@ -23,10 +24,10 @@ class FabricAmounts:
         self._state = state
         self._lock = asyncio.Lock()
         self._of: NodeInventory | None = None
-        self._written = b""
+        self._written: dict[str, bytes] = {}
 
-    async def written(self) -> bytes:
-        """Return the amounts as JSON; raise RequestError if fabrics or nodes are not known."""
+    async def written(self, name: str) -> bytes:
+        """Return the amounts in a format; raise RequestError if fabrics or nodes are not known."""
         snapshot = self._state.snapshot
         if snapshot is None:
             raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
@@ -36,9 +37,10 @@ class FabricAmounts:
             if snapshot.inventory is not self._of:
                 self._written = await asyncio.to_thread(_written, snapshot)
                 self._of = snapshot.inventory
-        return self._written
+            return self._written[name]
 
 
-def _written(snapshot: Snapshot) -> bytes:
-    form = anonymous_form(take_inventory(snapshot.facts.nodes, snapshot.fabrics))
-    return json.dumps(form, indent=2).encode() + b"\n"
+def _written(snapshot: Snapshot) -> dict[str, bytes]:
+    """Write the amounts in each format, which takes little beside adding them up."""
+    found = take_inventory(snapshot.facts.nodes, snapshot.fabrics)
+    return {one.name: fabrics_output(found, one.name, _ANYBODY).encode() for one in FABRICS_FORMATS}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.preview.formats import SERVED, Format
+from webhook.app.refusal import RequestError
+from webhook.render.output_format import OutputFormat
 
 
 class _Range(NamedTuple):
@@ -15,21 +17,24 @@ class _Range(NamedTuple):
     quality: float
 
 
-def negotiate(accept: str) -> Format | None:
-    """Return the format that an `Accept` header prefers, or None if it accepts none.
+def negotiate(accept: str, formats: Sequence[OutputFormat]) -> OutputFormat:
+    """Return the format that an `Accept` header prefers; RequestError (406) if it accepts none.
 
     RFC 9110, 12.5.1: the most specific range that matches a media type gives its quality. Among
     formats of equal quality, the first in the table is chosen.
     """
     ranges = [_range(one) for one in accept.split(",") if one.strip()]
     if not ranges:
-        return SERVED[0]
-    best: Format | None = None
+        return formats[0]
+    best: OutputFormat | None = None
     most = 0.0
-    for one in SERVED:
-        quality = max(_quality(media_type, ranges) for media_type in one.media_types)
+    for one in formats:
+        quality = max((_quality(media_type, ranges) for media_type in one.media_types), default=0.0)
         if quality > most:
             best, most = one, quality
+    if best is None:
+        known = ", ".join(one.media_types[0] for one in formats if one.media_types)
+        raise RequestError(406, f"accept: use one of {known}")
     return best
 
 

@@ -17,7 +17,7 @@ from webhook.app.http.asgi import Bodies, DisconnectedError
 from webhook.app.http.caller import Pieces, while_there
 from webhook.app.http.fabric_amounts import FabricAmounts
 from webhook.app.http.negotiate import negotiate
-from webhook.app.http.query import read_query
+from webhook.app.http.query import read_query, requested_format
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker.child import WorkerAnswer
@@ -26,6 +26,8 @@ from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
 from webhook.preview.formats import APPLIED, SERVED
+from webhook.render.fabrics_formats import FABRICS_FORMATS
+from webhook.render.output_format import TEXT_TYPES
 
 PATH = "/preview"
 FABRICS_PATH = "/fabrics"
@@ -68,6 +70,10 @@ Accept
   text/plain            a report for people
 
 GET /fabrics: how many nodes each fabric has, and what they offer together
+
+  curl 'https://…/fabrics?output=text'
+
+  output=json|text|wide instead of the Accept header: application/json (default) or text/plain
 """
 
 
@@ -131,16 +137,16 @@ class PreviewApp:
             return Response(USAGE, media_type="text/plain")
 
         @app.get(FABRICS_PATH)
-        async def fabrics() -> Response:
-            return Response(await self._amounts.written(), media_type="application/json")
+        async def fabrics(request: Request) -> Response:
+            named = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
+            wanted = named or negotiate(_accept(request), FABRICS_FORMATS)
+            written = await self._amounts.written(wanted.name)
+            return Response(written, media_type=(wanted.media_types or TEXT_TYPES)[0])
 
         @app.post(PATH)
         async def preview(request: Request) -> Response:
             query = read_query(request.query_params.multi_items())
-            wanted = query.output or negotiate(request.headers.get("accept", ""))
-            if wanted is None:
-                known = ", ".join(one.media_types[0] for one in SERVED)
-                raise RequestError(406, f"accept: use one of {known}")
+            wanted = query.output or negotiate(_accept(request), SERVED)
             if self._example and wanted.name in APPLIED:
                 raise RequestError(409, _NOT_YOURS.format(wanted.name))
             snapshot = self._state.snapshot
@@ -184,6 +190,10 @@ class PreviewApp:
         if answer.status != 200:  # noqa: PLR2004
             raise RequestError(answer.status, answer.sentence)
         return answer
+
+
+def _accept(request: Request) -> str:
+    return request.headers.get("accept", "")
 
 
 def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:

@@ -11,6 +11,7 @@ from webhook.app.http.fabric_amounts import FabricAmounts
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot, State
 from webhook.decision.facts import Facts
+from webhook.render.fabrics_formats import FABRICS_FORMATS
 
 
 def facts(*names: str) -> Facts:
@@ -32,9 +33,8 @@ def state_of(*names: str) -> State:
 
 def test_amounts_and_no_names() -> None:
     """Whoever asks learns what a fabric has, but not the nodes that have it."""
-    written = asyncio.run(FabricAmounts(state_of("secret-1", "secret-2")).written())
-    assert b"secret" not in written
-    assert json.loads(written) == {
+    amounts = FabricAmounts(state_of("secret-1", "secret-2"))
+    assert json.loads(asyncio.run(amounts.written("json"))) == {
         "fabrics": [
             {
                 "name": "v100-ib",
@@ -52,12 +52,34 @@ def test_amounts_and_no_names() -> None:
     }
 
 
+def test_the_table_is_that_of_the_command_without_names() -> None:
+    """For people; `wide` has no more, since it would have the names."""
+    amounts = FabricAmounts(state_of("secret-1", "secret-2"))
+    assert asyncio.run(amounts.written("text")).decode().splitlines() == [
+        "fabric   nodes  GPUs                 RDMA resources",
+        "v100-ib  2      nvidia.com/v100: 16  rdma/v100: 0",
+        "✘ v100-ib: resource rdma/v100 is offered by no node",
+    ]
+    assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
+
+
+@pytest.mark.parametrize("form", [one.name for one in FABRICS_FORMATS])
+def test_no_format_names_a_node(form: str) -> None:
+    """Callers are anonymous. The nodes belong to a fabric, lack its resource, and fit no fabric."""
+    stray = {"kind": "Node", "metadata": {"name": "secret-9"}}
+    status = {"allocatable": {"nvidia.com/v100": "8"}}
+    known = facts("secret-1").extended([{**stray, "status": status}], "")
+    state = State()
+    state.snapshot = Snapshot.of(fabrics(V100), known)
+    assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
+
+
 def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many may ask at once; new nodes are a new inventory."""
     made: list[Snapshot] = []
     compute = fabric_amounts._written
 
-    def counted(snapshot: Snapshot) -> bytes:
+    def counted(snapshot: Snapshot) -> dict[str, bytes]:
         made.append(snapshot)
         return compute(snapshot)
 
@@ -66,13 +88,14 @@ def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch)
 
     async def ask() -> list[bytes]:
         amounts = FabricAmounts(state)
-        first = await asyncio.gather(*(amounts.written() for _ in range(20)))
+        forms = ("json", "text") * 10
+        first = await asyncio.gather(*(amounts.written(form) for form in forms))
         state.snapshot = Snapshot.of(fabrics(V100), facts("a", "b"))
-        return [*first, await amounts.written()]
+        return [*first, await amounts.written("json")]
 
     *first, last = asyncio.run(ask())
     assert len(made) == 2
-    assert len(set(first)) == 1
+    assert len(set(first)) == 2
     assert json.loads(last)["fabrics"][0]["nodes"] == 2
 
 
@@ -81,7 +104,7 @@ def test_what_is_not_known_is_said(*, configured: bool) -> None:
     """Without nodes, each fabric would seem to have none."""
     state = state_of() if configured else State()
     with pytest.raises(RequestError) as raised:
-        asyncio.run(FabricAmounts(state).written())
+        asyncio.run(FabricAmounts(state).written("json"))
     assert raised.value.status == 503
     what = "knows no nodes" if configured else "has no fabrics"
     assert str(raised.value) == f"the webhook {what}: its /readyz says why"

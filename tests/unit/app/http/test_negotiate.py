@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 
 from webhook.app.http.negotiate import negotiate
+from webhook.app.refusal import RequestError
+from webhook.preview.formats import SERVED
+from webhook.render.fabrics_formats import FABRICS_FORMATS
 
 
 @pytest.mark.parametrize(
@@ -24,13 +27,19 @@ from webhook.app.http.negotiate import negotiate
         ("text/*", "yaml"),
         ("text/plain;q=1, application/json;q=1", "json"),
         ("text/html", "text"),
-        ("image/png", None),
-        ("*/*;q=0", None),
-        ("text/plain;q=x", None),
-        ("nonsense", None),
     ],
 )
-def test_negotiate(accept: str, name: str | None) -> None:
+def test_negotiate(accept: str, name: str) -> None:
     """RFC 9110, 12.5.1: specific before general, quality before order, JSON among equals."""
-    found = negotiate(accept)
-    assert (found and found.name) == name
+    assert negotiate(accept, SERVED).name == name
+
+
+@pytest.mark.parametrize("accept", ["image/png", "*/*;q=0", "text/plain;q=x", "nonsense"])
+def test_what_is_not_served(accept: str) -> None:
+    """The answer names what is; a format without a media type is requested by its name alone."""
+    with pytest.raises(RequestError) as caught:
+        negotiate(accept, FABRICS_FORMATS)
+    assert (caught.value.status, str(caught.value)) == (
+        406,
+        "accept: use one of application/json, text/plain",
+    )

@@ -306,6 +306,38 @@ def test_usage() -> None:
     assert (answer.status, "curl --data-binary @pod.yaml" in answer.text) == (200, True)
 
 
+@pytest.mark.parametrize(
+    ("query", "accept", "status", "media_type", "begins"),
+    [
+        ("", "", 200, "application/json", "{"),
+        ("", "text/html,*/*;q=0.8", 200, "text/plain; charset=utf-8", "fabric  nodes"),
+        ("output=text", "application/json", 200, "text/plain; charset=utf-8", "fabric  nodes"),
+        ("output=wide", "", 200, "text/plain; charset=utf-8", "fabric  nodes"),
+        ("output=yaml", "", 400, "text/plain; charset=utf-8", "output='yaml': use one of json"),
+        ("namespace=lab", "", 400, "text/plain; charset=utf-8", "'namespace' is not a parameter"),
+        ("", "image/png", 406, "text/plain; charset=utf-8", "accept: use one of application/json,"),
+    ],
+    ids=[
+        "default",
+        "browser",
+        "text",
+        "wide",
+        "no such format",
+        "no such parameter",
+        "no such type",
+    ],
+)
+def test_the_formats_of_fabrics(
+    query: str, accept: str, status: int, media_type: str, begins: str
+) -> None:
+    """They are requested as those of a preview are, and what is not served is refused as there."""
+    headers = [(b"accept", accept.encode())] if accept else []
+    answer = Server().call("GET", "/fabrics", query=query, headers=headers)
+    assert (answer.status, answer.headers["content-type"]) == (status, media_type)
+    assert answer.text.startswith(begins)
+    assert "secret" not in answer.text
+
+
 def test_without_configuration_nothing_is_previewed() -> None:
     """Without a configuration there are no fabrics to decide with."""
     answer = Server(configured=False).post()

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.app.http.query import PARAMETERS, Query, read_query
+from webhook.app.http.query import PARAMETERS, Query, read_query, requested_format
 from webhook.app.refusal import RequestError
 from webhook.preview.formats import FORMATS
+from webhook.render.fabrics_formats import FABRICS_FORMATS
 
 
 def test_nothing_asked() -> None:
@@ -79,3 +80,18 @@ def test_same_parameter_twice_is_refused() -> None:
     """It would be unclear which one counts."""
     with pytest.raises(RequestError, match="namespace: given 2 times: give it once"):
         read_query([("namespace", "a"), ("namespace", "b")])
+
+
+def test_an_address_with_one_parameter() -> None:
+    """It has its own formats, and refuses the parameters of others."""
+    assert requested_format([], FABRICS_FORMATS) is None
+    assert requested_format([("output", "wide")], FABRICS_FORMATS) is FABRICS_FORMATS[2]
+    for given, message in {
+        ("output", "yaml"): "output='yaml': use one of json, text, wide",
+        ("enable", "true"): "'enable' is not a parameter: use output",
+    }.items():
+        with pytest.raises(RequestError) as caught:
+            requested_format([given], FABRICS_FORMATS)
+        assert (caught.value.status, str(caught.value)) == (400, message)
+    with pytest.raises(RequestError, match="output: given 2 times: give it once"):
+        requested_format([("output", "json"), ("output", "text")], FABRICS_FORMATS)
