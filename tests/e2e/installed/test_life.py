@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cluster.controllers import cert_manager
-from tests.cluster.fabrics import stored
+from tests.cluster.fabrics import CRD, hash_of, in_use, remove, stored
 from tests.cluster.install import (
     CONFIGURATION,
     DEPLOYMENT,
@@ -27,17 +28,24 @@ from tests.cluster.install import (
     VALIDATION,
     Webhook,
     install,
+    site,
     uninstall,
     uninstall_at_once,
 )
+from tests.e2e.admission.pods import create
 from tests.e2e.asking import Document
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
+from tests.faults.replicas import processes, settled
 from tests.waiting import until
+from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT
 from webhook.config import EXAMPLE
 
 #: A finalizer that keeps a pod's object, so that tests can read how its process ended.
 HOLD = "rdma.lab/test"
+#: A GPU of the example's first fabric.
+V100 = "nvidia.com/v100"
 
 
 class Replica:
@@ -115,7 +123,7 @@ def review(space: Space) -> bytes:
         "resource": {"group": "", "version": "v1", "resource": "pods"},
         "operation": "CREATE",
         "namespace": space.name,
-        "object": space.pod("drained", "nvidia.com/v100"),
+        "object": space.pod("drained", V100),
     }
     version = "admission.k8s.io/v1"
     return json.dumps(
@@ -150,7 +158,7 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
     If the webhook configuration were not deleted first, pods would be rejected between the deletion
     of the Service and that of the configuration, which kustomize puts last.
     """
-    pod, fabrics = space.pod("left", "nvidia.com/v100"), stored(webhook)
+    pod, fabrics = space.pod("left", V100), stored(webhook)
     with creating(space, pod, tmp_path) as load:
         load.last(1)
         uninstall(webhook.cluster)
@@ -170,11 +178,14 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
 def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: Path) -> None:
     """The overlay works with the real cert-manager, and a renewal rejects no pod.
 
-    The API server's trust stays the same, and both replicas serve the new certificate.
+    The API server's trust stays the same, and both replicas serve the new certificate. It finds the
+    fabrics that the installation before it left.
     """
-    pod = space.pod("issued", "nvidia.com/v100")
+    pod = space.pod("issued", V100)
+    fabrics = stored(webhook)
     with cert_manager(webhook.cluster):
         install(webhook.cluster, overlay="cert-manager")
+        _found_its_fabrics(webhook, fabrics)
         until(lambda: _bundle(webhook, VALIDATION) == _bundle(webhook, CONFIGURATION))
         replicas = [Replica(webhook, name) for name in webhook.replicas()]
         before = [replica.serial() for replica in replicas]
@@ -190,15 +201,67 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
     assert load.created == load.patched
 
 
-def test_installing_again_works(webhook: Webhook, space: Space) -> None:
-    """The next installation makes its own CA, uses the fabrics, and pods are patched again."""
-    pod = space.pod("again", "nvidia.com/v100")
-    fabrics = stored(webhook)
-    again = install(webhook.cluster, EXAMPLE)
-    assert stored(webhook) == fabrics
-    assert again.image == webhook.image
-    assert len(webhook.replicas()) == 2
-    assert "rdma.lab/status" in space.proposed(pod)["metadata"]["annotations"]
+def _found_its_fabrics(webhook: Webhook, fabrics: Document) -> None:
+    """Check that the object is the same, and that no replica has been without one."""
+    now = stored(webhook)
+    assert [now["metadata"][key] for key in ("uid", "generation")] == [
+        fabrics["metadata"][key] for key in ("uid", "generation")
+    ]
+    for replica in webhook.replicas():
+        logged = [json.loads(line)["msg"] for line in webhook.kubectl("logs", replica).splitlines()]
+        assert "configuration loaded" in logged
+        assert "no fabrics" not in logged
+
+
+def test_each_wrong_order_says_what_to_do(webhook: Webhook, space: Space, tmp_path: Path) -> None:
+    """From a cluster without the kind, the program and the fabrics, as docs/upgrading.md says.
+
+    Whatever is missing can be done later, and no replica restarts for it: in the end all is as
+    after an installation in the right order.
+    """
+    cluster, fabrics, pod = webhook.cluster, tmp_path / "fabrics.yaml", space.pod("early", V100)
+    fabrics.write_text(EXAMPLE.read_text())
+    remove(cluster)
+    # kubectl remembers kinds. With a new cache, it has never seen this one.
+    apply = ("apply", f"--cache-dir={tmp_path / 'cache'}")
+    assert cluster.kubectl(*apply, f"--filename={fabrics}", check=False) == _no_match(fabrics)
+
+    with site(webhook.image) as folder:
+        cluster.kubectl("apply", "-k", str(folder))
+    settled(webhook)
+    until(lambda: create(cluster, pod).refusal.endswith(f"{NOT_CONFIGURED}{NO_KIND}"))
+    assert _configurations(webhook) == {NO_KIND}
+    begun = processes(webhook)
+
+    both = (f"--filename={CRD / 'fabricconfigurations.yaml'}", f"--filename={fabrics}")
+    defined = "customresourcedefinition.apiextensions.k8s.io/fabricconfigurations.rdma.lab"
+    said = cluster.kubectl(*apply, *both, check=False)
+    assert said == f"{defined} created\n{_no_match(fabrics)}"
+    noticed = until(lambda: _configurations(webhook) == {NO_OBJECT})
+    print(f"the kind was noticed after {noticed:.1f} s")  # noqa: T201
+    assert create(cluster, pod).refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
+
+    said = cluster.kubectl(*apply, *both)
+    assert said == f"{defined} unchanged\nfabricconfiguration.rdma.lab/default created\n"
+    in_use(webhook, hash_of(yaml.safe_load(fabrics.read_text())))
+    assert create(cluster, pod).status["fabric"] == "v100-ib"
+    assert processes(webhook) == begun
+
+
+def _no_match(file: Path) -> str:
+    """Return what kubectl says of fabrics whose kind the cluster does not have."""
+    return (
+        f'error: resource mapping not found for name: "default" namespace: "" from "{file}": '
+        'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"\n'
+        "ensure CRDs are installed first\n"
+    )
+
+
+def _configurations(webhook: Webhook) -> set[str]:
+    """Return what the replicas say of their configuration."""
+    lines = [webhook.ask(one, "/readyz").splitlines() for one in webhook.replicas()]
+    head = "[+] configuration: "
+    return {line.removeprefix(head) for each in lines for line in each if line.startswith(head)}
 
 
 def _bundle(webhook: Webhook, configuration: str) -> str:

@@ -1,0 +1,24 @@
+"""docs/upgrading.md quotes what the program says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.generated_pages import DOCS
+from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.app.sources.configuration_object import NO_KIND, NO_OBJECT, NOT_USABLE
+
+PAGE = " ".join((DOCS / "upgrading.md").read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(
+    "reason", [NO_KIND, NO_OBJECT, NOT_USABLE], ids=["no kind", "no object", "not usable"]
+)
+def test_the_table_has_each_reason(reason: str) -> None:
+    """As it begins: what to do has its own column."""
+    assert f"`{reason.partition(':')[0].partition(',')[0]}`" in PAGE
+
+
+def test_a_rejection_is_quoted_as_a_whole() -> None:
+    """It is what whoever creates a pod reads after a rollback in the wrong order."""
+    assert f"{NOT_CONFIGURED}{NOT_USABLE}" in PAGE
