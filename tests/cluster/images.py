@@ -74,6 +74,26 @@ def webhook_image() -> Image:
     )
 
 
+@cache
+def previous_stand_in() -> Image:
+    """Return a stand-in for the image of the release before this one; its Dockerfile says how."""
+    current = webhook_image()
+
+    def build(store: buildah.Store, name: str, context: Path) -> None:
+        store.hold(current.name, current.archive)
+        store.build(name, context, {"CURRENT": current.name})
+
+    return _image(
+        _Recipe(
+            name="previous",
+            root=SOURCES / "previous",
+            files=("Dockerfile",),
+            build=build,
+            version=current.name.rpartition(":")[2],
+        )
+    )
+
+
 def mpi_image() -> Image:
     """Return an image for workloads: Open MPI, sshd, and `rank`, which prints what a rank sees.
 

@@ -40,22 +40,24 @@ class Expectation:
         nodes = [*_objects(cluster, ["nodes"])]
         self._facts = [Facts.from_objects(known), Facts.from_objects([*known, *nodes])]
 
-    def pods(self, asked: Document, fabrics: Fabrics) -> list[Document]:
+    def pods(
+        self, asked: Document, fabrics: Fabrics, then: Fabrics | None = None
+    ) -> list[Document]:
         """Return the pod after our call, the other webhook's, and our second one.
 
-        There are two: a replica knows which fabric a node belongs to a moment after it uses other
-        fabrics, and the status says what it knew.
-        """
-        return [self._pod(asked, fabrics, facts) for facts in self._facts]
+        `then`: the fabrics of the replica that answers the second call, if it does not know the
+        first one's.
 
-    def _pod(self, asked: Document, fabrics: Fabrics, facts: Facts) -> Document:
-        state = State()
-        state.learn(facts)
-        state.configure(state.prepare(fabrics))
-        ours = Mutate(state, Metrics(), Log("error"), decide)
-        made = self._called(ours, self._defaulted(asked))
+        There are two pods: a replica knows which fabric a node belongs to a moment after it uses
+        other fabrics, and the status says what it knew.
+        """
+        return [self._pod(asked, (fabrics, then or fabrics), facts) for facts in self._facts]
+
+    def _pod(self, asked: Document, both: tuple[Fabrics, Fabrics], facts: Facts) -> Document:
+        first, second = (_replica(fabrics, facts) for fabrics in both)
+        made = self._called(first, self._defaulted(asked))
         made = self._defaulted(patched(made, self._habit(made)))
-        return self._called(ours, made)
+        return self._called(second, made)
 
     def _called(self, ours: Mutate, pod: Document) -> Document:
         pod = {**pod, "metadata": {**pod["metadata"], "namespace": self._space}}
@@ -70,6 +72,13 @@ class Expectation:
         said = send(self._cluster, "POST", path, {**pod, "metadata": metadata})
         assert said.code == 201, said.object
         return own(said.object)
+
+
+def _replica(fabrics: Fabrics, facts: Facts) -> Mutate:
+    state = State()
+    state.learn(facts)
+    state.configure(state.prepare(fabrics))
+    return Mutate(state, Metrics(), Log("error"), decide)
 
 
 def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:

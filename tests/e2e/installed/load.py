@@ -53,15 +53,20 @@ class Creations:
 
 
 @contextmanager
-def creating(space: Space, pod: Document, folder: Path, rate: int = RATE) -> Iterator[Creations]:
-    """Create the pod again and again, `rate` times a second, while the block runs."""
+def creating(
+    space: Space, pod: Document, folder: Path, rate: int = RATE, most: int = 64
+) -> Iterator[Creations]:
+    """Create the pod again and again, `rate` times a second, while the block runs.
+
+    At most `most` at a time; with a rate of 0 always that many, which begin together.
+    """
     body, results = folder / "pod.json", folder / "results.bin"
     body.write_text(json.dumps(pod))
     command = Target(space.cluster, space.name, body).attack(
         results,
         *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
         # Over one HTTP/2 connection, all requests would wait for each other.
-        *("-http2=false", "-workers=16", "-max-workers=64"),
+        *("-http2=false", f"-workers={min(16, most)}", f"-max-workers={most}"),
     )
     with subprocess.Popen(command) as attack:
         creations = Creations()

@@ -1,0 +1,264 @@
+"""Two versions of the program at work on the same fabrics, while pods are created.
+
+Another webhook changes each pod after ours, so the API server calls ours twice, often at replicas
+of both versions. docs/upgrading.md says what may then happen.
+
+The order matters: the first tests share a rollout to the version before, which waits halfway, with
+two replicas of this version and one of the other. The last one completes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.fabrics import apply_fabrics, in_use, used
+from tests.cluster.images import previous_stand_in
+from tests.cluster.install import DEPLOYMENT, NAME, Webhook
+from tests.e2e.admission.neighbour import AFTER, limits_memory, running
+from tests.e2e.asking import Document, apply, namespace
+from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
+from tests.e2e.installed.load import Creations, creating
+from tests.e2e.installed.space import Space
+from tests.e2e.live.replica import Replica, replicas
+from tests.e2e.live.test_configuration import successful
+from tests.e2e.live.test_fabric_status import status
+from tests.faults.conftest import Figure
+from tests.faults.counts import none_lost
+from tests.faults.expected_pods import Expectation, leaves
+from tests.faults.replicas import kill, processes
+from tests.faults.test_changes import answered
+from tests.faults.versions import (
+    WAITING,
+    asked,
+    compiled,
+    compiled_before,
+    ready_with,
+    review_of,
+    roll,
+)
+from tests.integration.serving import review
+from tests.waiting import until
+from webhook.app.http.mutate import NOT_CONFIGURED
+from webhook.app.sources.configuration_object import NOT_USABLE
+from webhook.config import EXAMPLE
+from webhook.fabric.records import Fabrics
+
+#: Pods at a time, and the seconds between the first and the second call for each. The pods begin
+#: together, so the API server uses as many connections, to all replicas: for one call after
+#: another, it would take the same connection again.
+AT_ONCE, BETWEEN = 12, 0.4
+#: Pods that must have been decided by both versions before a load ends.
+BOTH = 20
+PLAIN = "faults-plain"
+#: Fabrics that both versions accept, and fabrics with a field that only this one knows.
+KNOWN: Document = yaml.safe_load(EXAMPLE.read_text())
+NEWER: Document = {**KNOWN, "spec": {"fabrics": [*KNOWN["spec"]["fabrics"]]}}
+NEWER["spec"]["fabrics"][0] = {**NEWER["spec"]["fabrics"][0], "sharedMemory": "8Gi"}
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Both versions, and pods that are created."""
+
+    webhook: Webhook
+    previous: str
+    space: Space
+    folder: Path
+
+    @property
+    def newer(self) -> list[str]:
+        """The names of the ready replicas of this version."""
+        return ready_with(self.webhook, self.webhook.image)
+
+    @property
+    def older(self) -> list[str]:
+        """The names of the ready replicas of the version before."""
+        return ready_with(self.webhook, self.previous)
+
+    @property
+    def pod(self) -> Document:
+        """The pod that is created."""
+        pod = self.space.pod("", "nvidia.com/v100", automountServiceAccountToken=False)
+        pod["metadata"] |= {"name": None, "generateName": "versions-"}
+        return pod
+
+    @contextmanager
+    def load(self) -> Iterator[Creations]:
+        """Create pods during the block."""
+        with creating(self.space, self.pod, self.folder, rate=0, most=AT_ONCE) as creations:
+            yield creations
+
+    def shared(self) -> int:
+        """Count the pods whose second call met a replica that does not know the first one's."""
+        reasons = self.webhook.counted("rdma_webhook_mutations_total", "reason")
+        return reasons["OtherConfiguration",]
+
+    def more_shared(self) -> None:
+        """Wait until enough pods were decided by both versions."""
+        before = self.shared()
+        until(lambda: self.shared() >= before + BOTH)
+
+    def judged(self, creations: Creations, *items: Document) -> str:
+        """Check that none was lost, and that each is one of those that may be; return the figure.
+
+        The last item is one that both versions accept.
+        """
+        measured = none_lost(creations)
+        expected = self._expected([compiled(one) for one in items], compiled_before(items[-1]))
+        by = Counter(
+            expected.get(_text(one.pod), "") for one in answered(self.folder / "results.bin")
+        )
+        assert not by[""], by
+        assert by["both"] > 0
+        return f"{measured}; {by['both']} decided by both versions"
+
+    def _expected(self, news: list[Fabrics], old: Fabrics) -> dict[str, str]:
+        """Return the texts of all pods that may be, with who decided them."""
+        expectation = Expectation(self.webhook.cluster, self.space.name, PLAIN, limits_memory)
+        whole = [(one, one) for one in [*news, old]]
+        mixed = [*product(news, [old]), *product([old], news)]
+        return {
+            _text(pod): "one" if first is second else "both"
+            for first, second in [*whole, *mixed]
+            for pod in expectation.pods(self.pod, first, second)
+        }
+
+
+def _text(pod: Document) -> str:
+    """Write all leaves of a pod."""
+    return json.dumps(leaves(pod), sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def versions(
+    webhook: Webhook, space: Space, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Versions]:
+    """Begin a rollout to the version before, and restore everything afterwards."""
+    webhook.cluster.need("an image made of that of this checkout")
+    previous, folder = previous_stand_in(), tmp_path_factory.mktemp("versions")
+    webhook.cluster.load(previous.archive)
+    made = Versions(webhook, previous.name, space, folder)
+    apply(webhook.cluster, namespace(PLAIN, None))
+    account = ("get", "serviceaccount/default", f"--namespace={PLAIN}", "--ignore-not-found")
+    until(lambda: webhook.cluster.kubectl(*account))
+    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN)))
+    with running(webhook.cluster, folder) as neighbour:
+        neighbour.space, neighbour.takes = space.name, BETWEEN
+        with neighbour.moved_in(AFTER, limits_memory, "Never"):
+            until(lambda: space.proposed(made.pod) and neighbour.answered)
+            roll(webhook, previous.name, [WAITING])
+            until(lambda: (len(made.newer), len(made.older)) == (2, 1))
+            yield made
+    roll(webhook, webhook.image)
+    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
+    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
+    webhook.cluster.kubectl("delete", "namespace", PLAIN, "--wait=false")
+
+
+def _named(webhook: Webhook, names: list[str]) -> list[Replica]:
+    return [one for one in replicas(webhook) if one.name in names]
+
+
+def _used(replica: Replica) -> str:
+    return used(replica.get("/metrics")[1])
+
+
+def test_a_pod_may_be_decided_by_both_versions(versions: Versions, figure: Figure) -> None:
+    """Then it is what the first one decided, to which the second one only added.
+
+    Every other pod is what one version decides.
+    """
+    (older,) = _named(versions.webhook, versions.older)
+    assert _used(older) == compiled_before(KNOWN).config_hash != compiled(KNOWN).config_hash
+    with versions.load() as creations:
+        versions.more_shared()
+    figure("two versions side by side, two calls a pod", versions.judged(creations, KNOWN))
+
+
+def test_an_unknown_field_leaves_the_older_version_as_it_is(
+    versions: Versions, figure: Figure
+) -> None:
+    """It keeps its last good configuration, and says so; this version uses the new one.
+
+    Whether the object can be applied meanwhile depends on who is asked. So it is stored unchecked.
+    """
+    webhook = versions.webhook
+    (older,) = _named(webhook, versions.older)
+    newer = _named(webhook, versions.newer)
+    answers = [asked(webhook, one.name, "/validate", review_of(NEWER)) for one in (older, newer[0])]
+    responses = [one.document["response"] for one in answers]
+    assert [one["allowed"] for one in responses] == [False, True]
+    assert "spec.fabrics[0].sharedMemory: unknown field" in json.dumps(responses[0])
+    with unchecked(webhook), versions.load() as creations:
+        versions.more_shared()
+        assert patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200
+        until(lambda: {_used(one) for one in newer} == {compiled(NEWER).config_hash})
+        until(lambda: not successful(older))
+        versions.more_shared()
+    assert _used(older) == compiled_before(KNOWN).config_hash
+    code, lines = older.get("/readyz")
+    assert code == 200
+    assert "; still in use, because a newer one cannot be used: " in lines
+    assert "spec.fabrics[0].sharedMemory: unknown field" in lines
+    measured = versions.judged(creations, NEWER, KNOWN)
+    figure("a field that the older version does not know", measured)
+    _status_is_its_writers(versions)
+
+
+def _status_is_its_writers(versions: Versions) -> None:
+    """Wait until the status says what the replica found that holds the Lease."""
+    read = ("get", "lease", NAME, "--output=jsonpath={.spec.holderIdentity}")
+
+    def agreed() -> bool:
+        wanted = "True" if versions.webhook.kubectl(*read) in versions.newer else "False"
+        found = status(versions.webhook)
+        return bool(found["current"] and found["conditions"]["Valid"]["status"] == wanted)
+
+    until(agreed)
+
+
+def test_an_older_replica_that_starts_then_has_no_fabrics(versions: Versions) -> None:
+    """Whoever creates a pod reads why, until fabrics are applied that it knows."""
+    webhook = versions.webhook
+    (older,) = _named(webhook, versions.older)
+    container = processes(webhook)[older.name]
+    kill(webhook, container)
+    until(lambda: processes(webhook).get(older.name, container) != container)
+    until(lambda: older.get("/readyz")[0] == 200)
+    pod = review(versions.pod, namespace=versions.space.name)
+    said = asked(webhook, older.name, "/mutate", pod)
+    assert (said.code, said.document["message"]) == (503, f"{NOT_CONFIGURED}{NOT_USABLE}")
+    assert asked(webhook, versions.newer[0], "/mutate", pod).code == 200
+
+    container = processes(webhook)[older.name]
+    apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN))
+    until(lambda: _used(older) == compiled_before(KNOWN).config_hash)
+    assert asked(webhook, older.name, "/mutate", pod).code == 200
+    newer = _named(webhook, versions.newer)
+    until(lambda: {_used(one) for one in newer} == {compiled(KNOWN).config_hash})
+    assert processes(webhook)[older.name] == container
+
+
+def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figure) -> None:
+    """The rollout continues to its end, and then back to this version.
+
+    Only then fabrics are applied that have the new field.
+    """
+    webhook = versions.webhook
+    with versions.load() as creations:
+        for image in (versions.previous, webhook.image):
+            roll(webhook, image)
+            webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
+            until(lambda image=image: len(ready_with(webhook, image)) == 2)  # type: ignore[misc]
+    measured = versions.judged(creations, KNOWN)
+    figure("rolled back to the version before, and upgraded", measured)
+    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(NEWER)))

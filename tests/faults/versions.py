@@ -1,0 +1,92 @@
+"""The version before this one, beside this one.
+
+No release before this one knows the kind FabricConfiguration. So the image of the version before is
+a stand-in, made of this checkout's: tests/cluster/dockerfiles/previous says what differs.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+from tests.cluster.fabrics import OBJECT
+from tests.cluster.install import NAME, Webhook, site
+from tests.e2e.asking import Document
+from tests.e2e.installed.test_life import Replica
+from webhook.config import compile as compiling
+from webhook.config.load import parse_object
+from webhook.fabric.records import Fabrics
+
+#: A rollout waits, as soon as its first replica is ready.
+WAITING = [
+    {"op": "replace", "path": "/spec/minReadySeconds", "value": 3600},
+    {"op": "add", "path": "/spec/progressDeadlineSeconds", "value": 7200},
+]
+#: What differs in the stand-in: the version of its decisions, and the libraries of a fabric that
+#: names none.
+_VERSION, _LIBRARIES = 0, ["nccl", "gloo"]
+
+
+def compiled(item: Document) -> Fabrics:
+    """Compile an object as this version does."""
+    return parse_object(item, OBJECT).fabrics
+
+
+def compiled_before(item: Document) -> Fabrics:
+    """Compile an object as the version before does."""
+    with patch.object(compiling, "VERSION", _VERSION):
+        config_hash = compiled(item).config_hash
+    explicit = copy.deepcopy(item)
+    for fabric in explicit["spec"]["fabrics"]:
+        fabric.setdefault("libraries", _LIBRARIES)
+    return replace(compiled(explicit), config_hash=config_hash)
+
+
+def roll(webhook: Webhook, image: str, patches: Sequence[Any] = ()) -> None:
+    """Apply the manifests with another image."""
+    with site(image, [*patches]) as folder:
+        webhook.cluster.kubectl("apply", "-k", str(folder))
+
+
+def ready_with(webhook: Webhook, image: str) -> list[str]:
+    """Return the names of the replicas that have this image and are ready."""
+    pods = json.loads(webhook.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
+    return [one["metadata"]["name"] for one in pods if _serves(one, image)]
+
+
+def _serves(pod: Document, image: str) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    ready = ("Ready", "True") in {(one["type"], one["status"]) for one in conditions}
+    (container,) = pod["spec"]["containers"]
+    return ready and container["image"] == image and "deletionTimestamp" not in pod["metadata"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A replica's answer: its status code, and the document."""
+
+    code: int
+    document: Document
+
+
+def asked(webhook: Webhook, replica: str, path: str, review: bytes) -> Said:
+    """Send a review to one replica."""
+    with closing(Replica(webhook, replica).connect()) as connection:
+        connection.request("POST", path, review, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return Said(answer.status, json.loads(answer.read()))
+
+
+def review_of(item: Document) -> bytes:
+    """Write the review of a change of the object."""
+    kind = {"group": "rdma.lab", "version": "v1alpha1", "kind": "FabricConfiguration"}
+    request = {"uid": "0", "kind": kind, "operation": "UPDATE", "name": "default", "object": item}
+    version = "admission.k8s.io/v1"
+    return json.dumps(
+        {"apiVersion": version, "kind": "AdmissionReview", "request": request}
+    ).encode()
