@@ -109,17 +109,26 @@ def _asked(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
 
 
 def test_a_flood_of_previews_delays_no_validation(process: Process) -> None:
-    """The preview that runs is interrupted, and those that wait come later."""
+    """The preview that runs is interrupted, and those that wait come later.
+
+    On a machine so busy that a validation takes longer than its limit, it is sent again, as its
+    answer says.
+    """
     _stopped(process)
+    answers: list[Reply] = []
+
+    def valid() -> bool:
+        answers.append(validated(process))
+        return answers[-1].status == 200
+
     with _asked(lambda: process.post(POD, "/preview"), PENDING // 2) as replies:
         until(lambda: process.metric("rdma_webhook_previews_pending") == PENDING // 2)
-        answer = validated(process)
-        assert (answer.status, answer.response["allowed"]) == (200, True)
-        waiting = process.metric("rdma_webhook_previews_pending")
-        assert waiting is not None
-    assert sorted(one.status for one in replies) == [200] * (PENDING // 2 - 1) + [503]
-    (interrupted,) = (one for one in replies if one.status == 503)
-    assert interrupted.text == f"{INTERRUPTED}\n"
+        until(valid)
+        assert answers[-1].response["allowed"] is True
+    interrupted = [one for one in replies if one.status == 503]
+    assert {one.status for one in replies} == {200, 503}
+    assert {one.text for one in interrupted} == {f"{INTERRUPTED}\n"}
+    assert 1 <= len(interrupted) <= len(answers)
 
 
 def test_a_validation_that_does_not_end(
