@@ -34,7 +34,7 @@ from webhook.config.yaml_file import parse_yaml
 from webhook.decision.annotations import ENABLE, STATUS
 from webhook.decision.facts import LABEL
 from webhook.kube import events, owner_events
-from webhook.kube.kinds import CLAIM_TEMPLATES, CONFIGURATIONS, KINDS, NODES
+from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.workloads.controllers import CONTROLLERS, training_operator
 from webhook.workloads.templates import templates_of
 
@@ -341,7 +341,7 @@ def test_what_is_watched_may_be_watched() -> None:
     allowed = {
         (group, one) for rule in rules for group in rule["apiGroups"] for one in rule["resources"]
     }
-    watched = (*KINDS, CLAIM_TEMPLATES, CONFIGURATIONS, NODES)
+    watched = (*KINDS, CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, NODES)
     assert allowed == {(kind.group, kind.resource) for kind in watched}
     assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}
     assert POD["automountServiceAccountToken"] is True

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from webhook.app.former import Former
 from webhook.app.namespace_waits import Arrivals
 from webhook.config.load import FabricsText
-from webhook.decision.claim_facts import ClaimFacts
+from webhook.decision.claim_facts import KnownClaims
 from webhook.decision.facts import Facts
 from webhook.decision.nodes import Node, NodeInventory
 from webhook.decision.scope import Context
@@ -19,7 +19,6 @@ from webhook.pipeline.status_text import configuration_named_in
 from webhook.pod.manifest import PodManifest
 
 _NO_TEXT = FabricsText("")
-_NO_TEMPLATES = ClaimFacts(complete=True)
 #: Inventories of the same nodes, each with the fabrics by which it was made.
 Inventories = Sequence[tuple[Fabrics, NodeInventory]]
 
@@ -83,9 +82,9 @@ class State:
         #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
         self.arrivals: Arrivals | None = None
         self._facts = Facts()
-        #: The templates of each namespace that has any; None if they are not known, and then the
+        #: The ResourceClaimTemplates and ResourceClaims; None if they are not known, and then the
         #: facts say what is known of them.
-        self.templates: Mapping[str, ClaimFacts] | None = None
+        self.claims: KnownClaims | None = None
         self.draining = False
         #: The other checks of `/readyz`: configuration, facts, certificate.
         self.probes: list[Callable[[], Check]] = []
@@ -131,9 +130,15 @@ class State:
         if used is None:
             return None
         facts = (now.facts if now else self._facts).namespace(namespace)
-        if self.templates is not None:
-            facts = replace(facts, claims=self.templates.get(namespace, _NO_TEMPLATES))
+        if self.claims is not None:
+            facts = replace(facts, claims=self.claims.of(namespace))
         return Context(used.fabrics, facts, used.inventory)
+
+    @property
+    def uses_claims(self) -> bool:
+        """Whether a fabric, in use or about to be, has NICs that come by claim."""
+        known = (self.snapshot, *self._coming.values())
+        return any(one is not None and bool(one.fabrics.by_template) for one in known)
 
     def learn(self, facts: Facts) -> None:
         """Use other facts from now on; other nodes only by configurations that follow."""

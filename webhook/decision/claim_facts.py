@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.pod.manifest import at, items, mapping, text
 from webhook.pod.path import Path
 
 TEMPLATE_KIND, CLAIM_KIND = "ResourceClaimTemplate", "ResourceClaim"
+
+#: The annotation of a claim that was made from a template.
+_OF_TEMPLATE = "resource.kubernetes.io/pod-claim-name"
 
 #: Name of a request → its device classes: several if it lists alternatives.
 RequestedClasses = Mapping[str, tuple[str, ...]]
@@ -40,12 +43,30 @@ class ClaimFacts:
 NO_CLAIM_FACTS = ClaimFacts()
 
 
-def is_made_for_pod(item: Mapping[str, Any]) -> bool:
-    """Return whether a ResourceClaim was made for one pod, so that no other one can name it.
+class KnownClaims(NamedTuple):
+    """What is known of the templates and claims of all namespaces."""
 
-    Made of a template it is owned by its pod, as is that of extended resources. Source: kubernetes,
-    pkg/controller/resourceclaim/controller.go (createClaim); scheduler, dynamicresources.
+    #: By namespace, for those that have any.
+    by_namespace: Mapping[str, ClaimFacts]
+    #: What is known of a namespace that has none.
+    elsewhere: ClaimFacts
+    #: Whether a ResourceClaim that is created now will be known in a moment.
+    arriving: bool
+
+    def of(self, namespace: str) -> ClaimFacts:
+        """Return what is known of a namespace."""
+        return self.by_namespace.get(namespace, self.elsewhere)
+
+
+def is_made_for_pod(item: Mapping[str, Any]) -> bool:
+    """Return whether a ResourceClaim was made for one pod or PodGroup, so that no pod names it.
+
+    That of a template has an annotation, and may belong to a PodGroup; that of extended resources
+    belongs to its pod. Source: kubernetes, pkg/controller/resourceclaim/controller.go, and
+    pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
     """
+    if at(item, ("metadata", "annotations", _OF_TEMPLATE)) is not None:
+        return True
     owners = at(item, ("metadata", "ownerReferences"))
     return isinstance(owners, list) and any(at(one, ("kind",)) == "Pod" for one in owners)
 

@@ -25,7 +25,9 @@ MOST_CLAIMS = 10
 #: The longest name of a fabric whose claims have DNS labels as names, as they must.
 MOST_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
 
-_TEMPLATE = "resourceClaimTemplateName"
+_TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
+#: The most entries of `spec.resourceClaims` that are looked up before the decision.
+_MOST_LISTED = 32
 #: Words that are parts of no other word, and short ones that must stand alone: `nic` as in `nic-0`.
 _NIC = re.compile(
     r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
@@ -131,11 +133,24 @@ def may_claim_gpu(pod: PodManifest, fabrics: Fabrics) -> bool:
     return any(str(one.get(_TEMPLATE)) not in fabrics.by_template for one in listed)
 
 
+def unknown_claims(pod: PodManifest, known: ClaimFacts) -> list[str]:
+    """Return the names of ResourceClaims of which nothing is known, as far as a pod may have them.
+
+    Any pod will do: what has another shape names none.
+    """
+    listed = at(pod, ("spec", "resourceClaims"))
+    if not isinstance(listed, list):
+        return []
+    names = (at(one, (_EXISTING,)) for one in listed[:_MOST_LISTED])
+    unknown = (one for one in names if isinstance(one, str) and one not in known.claims)
+    return list(dict.fromkeys(unknown))
+
+
 def _claim(
     listed: dict[str, Any], used: dict[str, Any], user: Container | None, known: ClaimFacts
 ) -> Claim:
     """Join an entry of `spec.resourceClaims`, and one of a container's `resources.claims`."""
-    template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, "resourceClaimName"))
+    template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, _EXISTING))
     requested = known.templates.get(template) or known.claims.get(existing) or {}
     request = str(used.get("request") or "")
     chosen = (requested.get(request, ()),) if request else requested.values()

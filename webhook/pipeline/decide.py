@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from webhook.decision import bounds
 from webhook.decision.annotations import FABRIC, OTHER_INJECTORS, opted_in, parse_requests
+from webhook.decision.claims import unknown_claims
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Decision, Denial
 from webhook.decision.scope import Context, Scope
@@ -20,6 +21,7 @@ from webhook.pipeline.examine import HOST_NETWORK_MISSING, Standing, examine, in
 from webhook.pipeline.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.pipeline.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.pipeline.reasons import (
+    CLAIM_UNKNOWN,
     FACTS_UNKNOWN,
     INVALID_POD,
     NAMESPACE_FABRIC,
@@ -37,6 +39,8 @@ from webhook.pod.manifest import PodManifest, describe, mapping
 #: It is part of the configuration's hash, so that two releases at work do not finish each other's
 #: pods as if they were their own.
 VERSION = 1
+#: The most unknown claims that are reported, since a pod may have many.
+_SHOWN = 3
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 
 
@@ -84,13 +88,7 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if scope.other_configuration:
         draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.when)
-    if not scope.namespace.known:
-        draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
-    named = scope.namespace.annotations.get(FABRIC)
-    known = isinstance(named, str) and named in scope.fabrics.fabrics
-    if scope.fabric is None and named is not None and not known:
-        message = f"the namespace's annotation {FABRIC} is {named!r:.40}, which is not a fabric"
-        draft.warned("", NAMESPACE_FABRIC, message)
+    _note_facts(draft, scope)
     for injector in OTHER_INJECTORS:
         if injector in scope.annotations:
             message = f"annotation {injector} also asks another webhook for RDMA"
@@ -98,6 +96,22 @@ def _note_request(draft: Draft, scope: Scope, standing: Standing) -> None:
     if standing.lacks_host_network and scope.fabric is not None and scope.targets:
         message = f"fabric {scope.fabric.name} needs hostNetwork: true, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
+
+
+def _note_facts(draft: Draft, scope: Scope) -> None:
+    """Say what is not known of the namespace and its claims, and what is wrong with it."""
+    if not scope.namespace.known:
+        draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.when)
+    named = scope.namespace.annotations.get(FABRIC)
+    known = isinstance(named, str) and named in scope.fabrics.fabrics
+    if scope.fabric is None and named is not None and not known:
+        message = f"the namespace's annotation {FABRIC} is {named!r:.40}, which is not a fabric"
+        draft.warned("", NAMESPACE_FABRIC, message)
+    # Claims are read only where a fabric has any.
+    unknown = scope.fabrics.by_template and unknown_claims(scope.original, scope.namespace.claims)
+    for name in list(unknown or ())[:_SHOWN]:
+        message = f"nothing is known of ResourceClaim {name:.60}: it is judged by its names alone"
+        draft.warned("", CLAIM_UNKNOWN, message)
 
 
 def _note_launchers(draft: Draft, scope: Scope, standing: Standing) -> None:

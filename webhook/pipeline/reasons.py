@@ -74,6 +74,10 @@ FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
     "The namespace is not known yet: memory limits stay, and its rdma.lab/fabric is not used.",
 )
+CLAIM_UNKNOWN = Reason(
+    "ClaimUnknown",
+    "Nothing is known of a ResourceClaim that the pod names: its names alone say what it requests.",
+)
 NAMESPACE_FABRIC = Reason(
     "NamespaceFabric",
     "The namespace's rdma.lab/fabric names a fabric that does not exist, and is ignored.",
@@ -111,6 +115,7 @@ PIPELINE_REASONS = (
     FOREIGN_NIC,
     UNKNOWN_ANNOTATION,
     FACTS_UNKNOWN,
+    CLAIM_UNKNOWN,
     NAMESPACE_FABRIC,
     OTHER_INJECTOR,
     OTHER_CONFIGURATION,

@@ -179,6 +179,10 @@ REMEDIES: dict[str, str] = {
     ),
     "UnknownAnnotation": "Correct the key, or remove it: docs/annotations.md lists all keys.",
     "NamespaceUnknown": "Create the pod again, now that its namespace is known.",
+    "ClaimUnknown": (
+        "Check that the namespace has the ResourceClaim: until it does, the pod stays Pending. If "
+        "it has, and the webhook did not know it yet, create the pod again."
+    ),
     "NamespaceFabric": "Correct the namespace's annotation rdma.lab/fabric, or remove it.",
     "OtherConfiguration": (
         "If the pod was created from the manifest of an older one, remove rdma.lab/status and what "

@@ -7,7 +7,7 @@ runs, so no container starts; what is shown is that the scheduler allocates what
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -35,6 +35,7 @@ ROOTS = {
     "nic-0": "pci0000:b0",
     "nic-1": "pci0000:17",
     "nic-2": "pci0000:17",
+    "nic-3": "pci0000:ff",
 }
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 #: A NIC of this class may be requested as an extended resource, too (KEP-5004).
@@ -46,7 +47,10 @@ FABRICS = {
         "fabrics": [
             {
                 "name": "nics",
-                "match": {"gpuResources": ["dra.test/plugin-gpu"]},
+                "match": {
+                    "gpuResources": ["dra.test/plugin-gpu"],
+                    "deviceClasses": ["rdma.dra.test"],
+                },
                 "mode": "dra",
                 "claims": [{"template": "rdma-nics", "request": "nic"}],
             },
@@ -76,14 +80,22 @@ class Place:
     cluster: Cluster
     nodes: list[str]
 
-    def create(self, *, fabric: str = "", limits: Document | None = None) -> Answer:
-        """Create a pod that tolerates fake nodes."""
+    def create(
+        self,
+        *,
+        fabric: str = "",
+        limits: Document | None = None,
+        claim: str = "",
+        stored: bool = True,
+    ) -> Answer:
+        """Create a pod that tolerates fake nodes; `claim`: a ResourceClaim for its container."""
         annotations = {"rdma.lab/enable": "true", **({"rdma.lab/fabric": fabric} if fabric else {})}
         container = {
             "name": "trainer",
             "image": "example.com/none",
-            "resources": {"limits": limits},
+            "resources": {"limits": limits, **({"claims": [{"name": "own"}]} if claim else {})},
         }
+        listed = [{"name": "own", "resourceClaimName": claim}] if claim else []
         name = f"trainer-{next(_NUMBERS)}"
         return create(
             self.cluster,
@@ -94,9 +106,10 @@ class Place:
                 "spec": {
                     "containers": [container],
                     "tolerations": [{"key": FAKE, "operator": "Exists"}],
+                    "resourceClaims": listed,
                 },
             },
-            stored=True,
+            stored=stored,
         )
 
     def read(self, resource: str, name: str, group: str = "api/v1") -> Document:
@@ -121,9 +134,15 @@ class Place:
         results = found["status"]["allocation"]["devices"]["results"]
         return {one["request"]: one["device"] for one in results}
 
+    def claim(self, name: str, *requests: tuple[str, str]) -> None:
+        """Create a ResourceClaim whose requests have these names and device classes."""
+        metadata = {"name": name, "namespace": SPACE}
+        devices = {"requests": _requests(requests)}
+        apply(self.cluster, _object("ResourceClaim", metadata, devices=devices))
+
     def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
         """Create a template whose requests have these names and device classes."""
-        listed = [{"name": one, "exactly": {"deviceClassName": of}} for one, of in requests]
+        listed = _requests(requests)
         constraint = {"requests": [one for one, _ in requests], "matchAttribute": PCIE_ROOT}
         devices = {"requests": listed, **({"constraints": [constraint]} if aligned else {})}
         metadata = {"name": name, "namespace": SPACE}
@@ -175,6 +194,10 @@ def _dry_run(place: Place) -> Document:
         },
     )
     return answer.status if "rdma.lab/status" in str(answer.object) else {}
+
+
+def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:
+    return [{"name": one, "exactly": {"deviceClassName": of}} for one, of in requests]
 
 
 def _object(kind: str, metadata: Document, **fields: Any) -> Document:
@@ -245,6 +268,21 @@ def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: 
     ]
     (status,) = found["status"]["resourceClaimStatuses"]
     assert place.devices(status["resourceClaimName"]).keys() == {"nic"}
+
+
+def test_a_claim_that_exists_is_the_pods_nic(place: Place) -> None:
+    """Nothing is claimed twice; until the watch has brought the claim, the webhook says so."""
+    limits = {"dra.test/plugin-gpu": "1"}
+    answer = place.create(limits=limits, claim="absent", stored=False)
+    assert "ClaimUnknown" in answer.status["warned"]
+    place.claim("mine", ("any", "rdma.dra.test"))
+    until(lambda: "warned" not in place.create(limits=limits, claim="mine", stored=False).status)
+    answer = place.create(limits=limits, claim="mine")
+    assert (answer.status["rdma"], answer.status["fabric"]) == ("yes", "nics")
+    found = place.bound(answer)
+    assert found["spec"]["resourceClaims"] == [{"name": "own", "resourceClaimName": "mine"}]
+    assert found["spec"]["containers"][0]["resources"]["claims"] == [{"name": "own"}]
+    assert place.devices("mine").keys() == {"any"}
 
 
 def test_a_driver_may_offer_an_extended_resource(place: Place) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.decision.claim_facts import ClaimFacts, requested_classes
+from webhook.decision.claim_facts import ClaimFacts, is_made_for_pod, requested_classes
+from webhook.decision.claims import unknown_claims
 from webhook.decision.facts import Facts, NamespaceFacts
 from webhook.errors import ShapeError
 
@@ -119,3 +120,35 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
     assert facts.namespace("empty").claims == ClaimFacts(complete=True)
     assert facts.namespace("other").claims == ClaimFacts()
     assert facts.namespace("mine").claims == ClaimFacts()
+
+
+def made_for_a_pod(**metadata: Any) -> bool:
+    """Return whether a claim with this metadata was made for one pod."""
+    return is_made_for_pod({"metadata": {"name": "x", **metadata}})
+
+
+def test_claims_that_kubernetes_made() -> None:
+    """By their annotation, or by their owner; people's claims may have owners, too."""
+    assert made_for_a_pod(annotations={"resource.kubernetes.io/pod-claim-name": "nic"})
+    assert made_for_a_pod(ownerReferences=[{"kind": "JobSet"}, {"kind": "Pod"}])
+    assert not made_for_a_pod(ownerReferences=[{"kind": "JobSet"}], annotations={"a": "b"})
+    assert not made_for_a_pod(ownerReferences="nonsense")
+    assert not made_for_a_pod()
+
+
+@pytest.mark.parametrize(
+    ("listed", "unknown"),
+    [
+        ([{"resourceClaimName": "a"}, {"resourceClaimName": "known"}], ["a"]),
+        ([{"resourceClaimName": "b"}, {"resourceClaimName": "a"}] * 2, ["b", "a"]),
+        ([{"resourceClaimTemplateName": "a"}, {"resourceClaimName": 7}, "nonsense"], []),
+        ([{"resourceClaimName": str(n)} for n in range(40)], [str(n) for n in range(32)]),
+        ("nonsense", []),
+        (None, []),
+    ],
+    ids=["known", "twice", "other shapes", "many", "no list", "none"],
+)
+def test_the_claims_of_which_nothing_is_known(listed: Any, unknown: list[str]) -> None:
+    """Each once, of the first entries; any pod will do, since none has been checked yet."""
+    known = ClaimFacts(claims={"known": {}})
+    assert unknown_claims({"spec": {"resourceClaims": listed}}, known) == unknown

@@ -78,6 +78,8 @@ class Cluster:
         self.streams: dict[str, list[Stream]] = {}
         #: The errors that the next requests raise, in order.
         self.failures: list[Exception] = []
+        #: The paths that may not be read.
+        self.forbidden: set[str] = set()
         self.version = 100
         self._page = page
         self._objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
@@ -128,6 +130,8 @@ class Cluster:
             self.asked.append((path, dict(query)))
             if self.failures:
                 raise self.failures.pop(0)
+            if path in self.forbidden:
+                raise refused(403)
 
     def _tell(self, path: str, kind: str, item: dict[str, Any]) -> None:
         self.version += 1

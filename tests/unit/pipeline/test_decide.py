@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -21,11 +22,12 @@ from tests.builders import (
 )
 from tests.case_names import case_name
 from webhook.decision.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
+from webhook.decision.claim_facts import ClaimFacts
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.nodes import NodeInventory
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
-from webhook.fabric.records import FabricEnv, RdmaResource
+from webhook.fabric.records import DeviceClaim, FabricEnv, RdmaResource
 from webhook.mutations import MUTATIONS
 from webhook.pipeline.conclude import KNOWN
 from webhook.pipeline.decide import decide
@@ -525,6 +527,32 @@ def test_an_unknown_namespace_is_warned_of() -> None:
         )
     ]
     assert status(decision)["warned"] == ["NamespaceUnknown"]
+
+
+def claiming(*claims: str) -> PodManifest:
+    """Make a pod that names ResourceClaims."""
+    listed = [{"name": f"c{place}", "resourceClaimName": one} for place, one in enumerate(claims)]
+    return pod(gpu(), resourceClaims=listed)
+
+
+def test_unknown_claims_are_warned_of() -> None:
+    """Where a fabric has claims; of many, the first three."""
+    dra = replace(V100, claims=(DeviceClaim(template="nics"),))
+    known = NamespaceFacts(name="lab", claims=ClaimFacts(claims={"mine": {}}))
+    where = context(dra, namespace=known)
+    asked = claiming("mine", "a", "b", "a", "c", "d")
+    warned = [one for one in told(decide_on(asked, where), "request") if one[1] == "warned"]
+    assert warned == [
+        (
+            "",
+            "warned",
+            "ClaimUnknown",
+            f"nothing is known of ResourceClaim {name}: it is judged by its names alone",
+        )
+        for name in "abc"
+    ]
+    assert told(decide_on(claiming("mine"), where), "request") == []
+    assert told(decide_on(asked, context(namespace=known)), "request") == []
 
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)

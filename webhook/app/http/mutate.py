@@ -14,7 +14,8 @@ pool would only add waiting, since nothing here does I/O.
     a defect of the webhook                    500, a Status: failurePolicy decides
     without a configuration that has fabrics   503, a Status: failurePolicy decides
 
-If the watch has not delivered the pod's namespace yet, the request waits; see `namespace_waits`.
+If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
+request waits; see `namespace_waits`.
 """
 
 from __future__ import annotations
@@ -39,15 +40,18 @@ from webhook.app.http.review_body import (
     text_answer,
     traceparent,
 )
+from webhook.app.namespace_waits import claim_arrival
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.refusal import RequestError
 from webhook.app.state import State
 from webhook.app.writes.owners import TellOwner, tell_nobody
+from webhook.decision.annotations import ENABLE
+from webhook.decision.claims import unknown_claims
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
 from webhook.defect import defect
-from webhook.pod.manifest import PodManifest
+from webhook.pod.manifest import PodManifest, at
 
 PATH = "/mutate"
 #: Memory that each of these characters stands for once it is parsed, for a request that waits.
@@ -111,11 +115,11 @@ class Mutate:
         self._tell(result, headers, seconds)
 
     async def _answer(self, body: bytes) -> Answer:
-        """Answer any body, once its namespace is known or the wait for it is over."""
+        """Answer any body, once what it depends on is known or the wait for it is over."""
         read = read_as(body, read_review)
         if isinstance(read, AdmissionRequest):
-            if self._is_early(read):
-                await self._arrival(read, body)
+            if awaited := self._awaited(read):
+                await self._arrival(awaited, body)
             return self._answer_to(read)
         return Answer(*read)
 
@@ -124,18 +128,23 @@ class Mutate:
         read = read_as(body, read_review)
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
 
-    def _is_early(self, request: AdmissionRequest) -> bool:
-        """Whether nothing is known about its namespace yet, but may be in a moment."""
-        snapshot, arrivals = self._state.snapshot, self._state.arrivals
-        if snapshot is None or arrivals is None or request.ignored:
-            return False
-        return not snapshot.facts.namespace(request.namespace).known
+    def _awaited(self, request: AdmissionRequest) -> list[str]:
+        """Return what `Arrivals` calls that which is not known yet, but may be in a moment."""
+        snapshot, claims = self._state.snapshot, self._state.claims
+        if snapshot is None or self._state.arrivals is None or request.ignored:
+            return []
+        space = request.namespace
+        awaited = [] if snapshot.facts.namespace(space).known else [space]
+        if claims is not None and claims.arriving and _asks(request.pod):
+            unknown = unknown_claims(request.pod, claims.of(space))
+            awaited += [claim_arrival(space, name) for name in unknown]
+        return awaited
 
-    async def _arrival(self, request: AdmissionRequest, body: bytes) -> None:
-        """Wait until the watch has delivered the namespace, or for the longest wait allowed."""
+    async def _arrival(self, awaited: list[str], body: bytes) -> None:
+        """Wait until the watches have delivered this, or for the longest wait allowed."""
         assert self._state.arrivals is not None
         held = len(body) + signs(body) * VALUE_BYTES
-        await self._state.arrivals.of(request.namespace, held)
+        await self._state.arrivals.of(awaited, held)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
         """Answer a request that could be read; never raises."""
@@ -192,6 +201,11 @@ class Mutate:
                 traceparent=trace,
             )
             self._tell_owner(request, decision)
+
+
+def _asks(pod: PodManifest) -> bool:
+    """Whether a pod opted in; no other one is delayed."""
+    return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 
 
 def _described(request: AdmissionRequest, decision: Decision) -> dict[str, Any]:

@@ -34,6 +34,10 @@ class Watches(Collector):
         """Show the kinds of this feed, too."""
         self._feeds.append(feed)
 
+    def remove(self, feed: Feed) -> None:
+        """Show the kinds of this feed no more."""
+        self._feeds.remove(feed)
+
     def collect(self) -> Iterator[Metric]:
         """Make metrics of the current state, for a scrape."""
         if self._feeds:

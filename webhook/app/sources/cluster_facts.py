@@ -17,7 +17,7 @@ from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.api_reads import connect_reads
-from webhook.app.sources.claim_templates import ClaimTemplates
+from webhook.app.sources.cluster_claims import ClusterClaims
 from webhook.app.sources.cluster_nodes import ClusterNodes
 from webhook.app.sources.feed_log import FeedLog
 from webhook.app.state import Check, State
@@ -25,7 +25,7 @@ from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.feed import Feed
-from webhook.kube.kinds import CLAIM_TEMPLATES, NAMESPACES, NODES
+from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS, NAMESPACES, NODES
 from webhook.kube.snapshot import Assembly
 
 #: How long changes are collected before they are used: a burst makes only one new snapshot.
@@ -100,7 +100,7 @@ class ClusterFacts:
 
 def facts_of(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
-) -> tuple[ClusterFacts | ClaimTemplates | ClusterNodes, ...]:
+) -> tuple[ClusterFacts | ClusterClaims | ClusterNodes, ...]:
     """Read the facts from a file, or return the sources that keep up with the cluster.
 
     A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
@@ -112,10 +112,10 @@ def facts_of(
     if options.dev or not options.watch or not reachable:
         return ()
     connect = partial(connect_reads, options.kubeconfig)
-    templates = Feed(connect, delays, kinds=[CLAIM_TEMPLATES])
+    claims = partial(Feed, connect, delays, kinds=[CLAIM_TEMPLATES, CLAIMS])
     nodes = Feed(connect, delays, kinds=[NODES])
     return (
         ClusterFacts(Feed(connect, delays), state, metrics),
-        ClaimTemplates(templates, state, metrics),
+        ClusterClaims(claims, state, metrics),
         ClusterNodes(nodes, state, metrics),
     )

@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 
 from tests.api_server import review_of
-from tests.builders import amounts, fabrics, gpu, pod
+from tests.builders import amounts, fabric, fabrics, gpu, pod
 from tests.unit.app.client import JSON, Answer, Lines, request
 from webhook.app.http.mutate import Mutate
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import Arrivals, claim_arrival
 from webhook.app.observe.metrics import Metrics
 from webhook.app.state import State
+from webhook.decision.claim_facts import ClaimFacts, KnownClaims
 from webhook.decision.facts import Facts
 from webhook.decision.outcome import Decision
 from webhook.decision.scope import Context
+from webhook.fabric.records import DeviceClaim
 from webhook.pipeline.decide import decide
 
 LIMITED = pod(gpu(resources=amounts({"nvidia.com/v100": "1", "memory": "64Gi"})))
@@ -42,10 +44,10 @@ class Server:
         self.decided += 1
         return decide(asked, context)
 
-    def ask(self, namespace: str = "lab") -> asyncio.Task[Answer]:
-        """Send a request for a pod with a memory limit."""
-        metadata = {**LIMITED["metadata"], "namespace": namespace}
-        body = review_of({**LIMITED, "metadata": metadata})
+    def ask(self, namespace: str = "lab", asked: Any = LIMITED) -> asyncio.Task[Answer]:
+        """Send a request for a pod, by default one with a memory limit."""
+        metadata = {**asked["metadata"], "namespace": namespace}
+        body = review_of({**asked, "metadata": metadata})
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         return asyncio.create_task(request(self._app, "POST", "/mutate", body, headers=headers))
 
@@ -128,6 +130,95 @@ def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
         server.state.learn(Facts(complete=complete))
         answer = await server.ask()
         assert answer.response["allowed"]
+        assert server.decided == 1
+
+    asyncio.run(run())
+
+
+NICS = fabric(
+    "h100",
+    gpu_resources=frozenset({"nvidia.com/h100"}),
+    mode="dra",
+    device_classes=frozenset({"rdma.example.com"}),
+    claims=(DeviceClaim(template="nics"),),
+)
+CLAIMING = pod(
+    gpu(resources={**amounts({"nvidia.com/h100": "1"}), "claims": [{"name": "mine"}]}),
+    resourceClaims=[{"name": "mine", "resourceClaimName": "shared"}],
+)
+
+
+class ClaimServer(Server):
+    """A server whose fabric has claims, and that knows the namespace lab."""
+
+    def __init__(self, seconds: float, *, arriving: bool = True) -> None:
+        super().__init__(seconds)
+        self.state.configure(self.state.prepare(fabrics(NICS)))
+        self.bring()
+        self.know(arriving=arriving)
+
+    def know(self, *, arriving: bool = True, **claims: str) -> None:
+        """Know ResourceClaims of the namespace, each with the class that it requests."""
+        known = {name: {"": (one,)} for name, one in claims.items()}
+        facts = ClaimFacts(templates={"nics": {}}, claims=known, complete=True)
+        self.state.claims = KnownClaims({"lab": facts}, ClaimFacts(complete=True), arriving)
+        assert self.state.arrivals is not None
+        self.state.arrivals.tell(claim_arrival("lab", name) for name in claims)
+
+
+def codes(answer: Answer, key: str) -> list[str]:
+    """Return the codes of the status below a key."""
+    patch = json.loads(b64decode(answer.response["patch"]))
+    (status,) = (op["value"] for op in patch if "rdma.lab~1status" in op["path"])
+    found: list[str] = json.loads(status).get(key, [])
+    return found
+
+
+def test_it_is_decided_as_soon_as_the_claim_is_known() -> None:
+    """So a claim that was created with its pod is not claimed twice."""
+
+    async def run() -> None:
+        server = ClaimServer(seconds=600)
+        waiting = server.ask(asked=CLAIMING)
+        await asyncio.sleep(0.02)
+        assert server.decided == 0
+        server.know(shared="rdma.example.com")
+        answer = await waiting
+        assert "claims" not in codes(answer, "applied")
+        assert "ClaimUnknown" not in codes(answer, "warned")
+        assert answer.response["auditAnnotations"]["rdma"] == "yes"
+
+    asyncio.run(run())
+
+
+def test_without_the_claim_its_names_count() -> None:
+    """After the wait, which is as long as for a namespace, the status says what was not known."""
+
+    async def run() -> None:
+        answer = await ClaimServer(seconds=0.05).ask(asked=CLAIMING)
+        assert "ClaimUnknown" in codes(answer, "warned")
+        assert "claims" in codes(answer, "applied")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("asked", "arriving"),
+    [
+        (CLAIMING, False),
+        ({**CLAIMING, "metadata": {"name": "x", "annotations": {}}}, True),
+        (pod(gpu(), resourceClaims=[{"name": "own", "resourceClaimTemplateName": "x"}]), True),
+        (pod(gpu(), resourceClaims="none"), True),
+        (pod(gpu()), True),
+    ],
+    ids=["not watched", "not asked", "by template", "nonsense", "no claim"],
+)
+def test_no_other_pod_waits_for_claims(asked: Any, *, arriving: bool) -> None:
+    """Where claims are not watched, a wait would be for nothing; nor if the pod names none."""
+
+    async def run() -> None:
+        server = ClaimServer(seconds=600, arriving=arriving)
+        await server.ask(asked=asked)
         assert server.decided == 1
 
     asyncio.run(run())

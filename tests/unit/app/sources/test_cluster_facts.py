@@ -213,7 +213,7 @@ def test_who_watches(options: ServeOptions, environment: dict[str, str], watched
     """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
     state = State()
     sources = facts_of(options, state, Metrics(), environment)
-    kinds = ["ClusterFacts", "ClaimTemplates", "ClusterNodes"]
+    kinds = ["ClusterFacts", "ClusterClaims", "ClusterNodes"]
     assert [type(one).__name__ for one in sources] == kinds * watched
     assert len(state.probes) == 2 * watched
 
