@@ -15,7 +15,7 @@ from webhook.machine.captures import captures
 from webhook.machine.readers import read
 from webhook.machine.sightings import Line, PortSighting, Sighting
 
-FIXTURES = sorted(Path(__file__).parent.glob("fixtures/**/*.txt"))
+FIXTURES = sorted((Path(__file__).parents[1] / "unit/machine/fixtures").glob("**/*.txt"))
 TEXTS = {
     one.stem: one.read_text(encoding="utf-8") for one in FIXTURES if one.parent.name != "captures"
 }
