@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 #: Seconds after which a test gives up; an idle machine needs a fraction of them.
 PATIENCE = 300.0
-#: Seconds between two checks: the first pause, and the longest.
-_FIRST, _LAST = 0.002, 0.2
+#: Seconds between two checks: the first pause, and the longest. A pause is also as long as the check
+#: took, and a seventh of the time waited so far: a check may start kubectl, and others need the
+#: processors for what is waited for.
+_FIRST, _LAST = 0.002, 1.0
 
 
 def until(condition: Callable[[], object]) -> float:
@@ -16,13 +18,13 @@ def until(condition: Callable[[], object]) -> float:
 
     Raises AssertionError if it never does. An OSError counts as not yet: nothing listens there.
     """
-    started = time.monotonic()
-    pause = _FIRST
+    started = checked = time.monotonic()
     while not _holds(condition):
-        waited = time.monotonic() - started
+        now = time.monotonic()
+        waited, took = now - started, now - checked
         assert waited < PATIENCE, f"it did not come true within {PATIENCE:g} s"
-        time.sleep(pause)
-        pause = min(pause * 1.5, _LAST)
+        time.sleep(min(max(_FIRST, took, waited / 7), _LAST))
+        checked = time.monotonic()
     return time.monotonic() - started
 
 
