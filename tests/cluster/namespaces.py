@@ -109,8 +109,13 @@ def create(
 
 
 def environ() -> dict[str, str]:
-    """Return the environment without proxies, which cannot reach addresses inside."""
-    return {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    """Return the environment without proxies, which cannot reach addresses inside.
+
+    Programs in Go collect garbage when the heap is four times what was in use, instead of twice: a
+    cluster lives for minutes, and has more memory than processors.
+    """
+    kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    return {"GOGC": "300", **kept}
 
 
 def child(pid: int) -> int:
