@@ -1,0 +1,103 @@
+"""Nodes of a real cluster that change all the time, while pods are created."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
+from typing import Any
+
+import pytest
+
+from tests.cluster.api import Api
+from tests.cluster.install import A100, NAME, V100, Webhook
+from tests.cluster.kwok import FAKE
+from tests.e2e.admission.pods import Answer, create
+from tests.e2e.asking import apply
+from tests.e2e.live.lab import Lab, send, trainer
+from tests.waiting import until
+from webhook.config.load import load_fabrics
+from webhook.decision.facts import Facts
+from webhook.inventory.fabric_inventory import take_inventory
+from webhook.render.fabrics_json import anonymous_form
+
+NODES = [f"changing-{number}" for number in range(4)]
+EVENTS, PODS = 300, 100
+#: Requests at once: for changes of nodes, and for pods.
+AT_ONCE = 6
+PRODUCT = "nvidia.com/gpu.product"
+#: What a node's label says, and the fabric of a pod on the node.
+HOMES = {"Tesla-V100-SXM2-32GB": "v100-ib", "NVIDIA-A100-SXM4-40GB": "a100-ib", "L40S": None}
+EITHER = {**V100, **A100}
+
+
+@pytest.fixture
+def nodes(webhook: Webhook) -> Iterator[list[str]]:
+    """Make nodes that have GPUs of both kinds; their labels tell which fabric they are on."""
+    cluster = webhook.cluster
+    cluster.need("nodes that nobody runs")
+    apply(cluster, *map(node, NODES))
+    for name in NODES:
+        cluster.advertise(EITHER, name)
+    yield NODES
+    cluster.kubectl("delete", "nodes", *NODES, "--wait=false")
+
+
+def node(name: str) -> dict[str, Any]:
+    """Return a node that no pod is scheduled to."""
+    taint = {"key": FAKE, "value": "fake", "effect": "NoSchedule"}
+    metadata = {"name": name, "labels": {PRODUCT: next(iter(HOMES))}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
+
+
+def ask(lab: Lab, name: str) -> Answer:
+    """Dry-run a pod of which only the node tells the fabric."""
+    pod = trainer(lab.name)
+    pod["metadata"]["annotations"]["rdma.lab/containers"] = "trainer"
+    pod["spec"]["nodeName"] = name
+    del pod["spec"]["containers"][0]["resources"]
+    return create(lab.webhook.cluster, pod)
+
+
+def change(webhook: Webhook, number: int) -> None:
+    """Give a node another label, or other amounts."""
+    name = NODES[number % len(NODES)]
+    if number % 3:
+        product = [*HOMES][number // len(NODES) % len(HOMES)]
+        send(webhook, "PATCH", f"nodes/{name}", {"metadata": {"labels": {PRODUCT: product}}})
+    else:
+        amounts = {one: str(number % 7 + 1) for one in EITHER}
+        send(webhook, "PATCH", f"nodes/{name}/status", {"status": {"allocatable": amounts}})
+
+
+def there(webhook: Webhook) -> dict[str, Any]:
+    """Return the nodes as the API server has them now, by name."""
+    items = json.loads(webhook.read("/api/v1/nodes"))["items"]
+    return {item["metadata"]["name"]: item for item in items}
+
+
+def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) -> None:
+    """All pods are created, and in the end each replica knows what the API server has.
+
+    A pod that is created then is on the fabric of which its node is now.
+    """
+    webhook = lab.webhook
+    with ThreadPoolExecutor(AT_ONCE) as changing, ThreadPoolExecutor(AT_ONCE) as creating:
+        changes = changing.map(lambda number: change(webhook, number), range(EVENTS))
+        asked = creating.map(lambda name: ask(lab, name), islice(cycle(nodes), PODS))
+        answers = [*asked]
+        assert len([*changes]) == EVENTS
+    assert [answer.refusal for answer in answers] == [""] * PODS
+    assert {answer.status["fabric"] for answer in answers} <= set(HOMES.values())
+
+    fabrics, now = load_fabrics(webhook.fabrics).fabrics, there(webhook)
+    known = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
+    expected = anonymous_form(take_inventory(known, fabrics))
+    api = Api(webhook.cluster.access, seconds=30.0)
+    for replica in webhook.replicas():
+        path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"
+        until(lambda one=path: json.loads(api.text(one) or "{}") == expected)  # type: ignore[misc]
+    for name in nodes:
+        home = HOMES[now[name]["metadata"]["labels"][PRODUCT]]
+        assert ask(lab, name).status["fabric"] == home, name
