@@ -193,7 +193,7 @@ cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of
 bench: $(DEV)  ## print the table of ratios
 	$(BIN)/python -m tests.benchmarks
 
-bench-cluster: $(DEV)  ## print what admission costs through an API server, side by side (root)
+bench-cluster: $(DEV)  ## print what admission costs through an API server, and a large cluster a replica (root)
 	$(BIN)/python -m tests.benchmarks.cluster
 
 schema: $(RUNTIME)  ## rewrite the JSON Schema of the configuration, and its CustomResourceDefinition

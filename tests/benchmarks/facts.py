@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def pages() -> Pages:
     """Write every page that can be requested, by resource and `continue`."""
-    kinds = {"namespaces": _namespace, "limitranges": _limit_range, "resourcequotas": _quota}
+    kinds = {"namespaces": labeled_namespace, "limitranges": _limit_range, "resourcequotas": _quota}
     found: Pages = {}
     for resource, make in kinds.items():
         for first in range(0, NAMESPACES, PAGE):
@@ -124,7 +124,8 @@ def _name(number: int) -> str:
     return f"team-{number}" if number else "lab"
 
 
-def _namespace(name: str) -> dict[str, Any]:
+def labeled_namespace(name: str) -> dict[str, Any]:
+    """Make a Namespace as sites have it, with annotations that nobody keeps."""
     labels = {
         "kubernetes.io/metadata.name": name,
         "pod-security.kubernetes.io/enforce": "baseline",

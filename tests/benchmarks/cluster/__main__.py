@@ -1,4 +1,4 @@
-"""What admission costs through a real API server, as two tables: `make bench-cluster`."""
+"""What admission costs through a real API server, and a replica in a large cluster, as tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
+from tests.benchmarks.cluster.large_cluster import MANY, large_rows, measure_large, stolen
 from tests.benchmarks.cluster.load import IN_FLIGHT, RATE
 from tests.benchmarks.cluster.measure import Effort, Figures, measure
 from tests.benchmarks.cluster.modes import FASTAPI, MODES, NONE, OURS, POLICY, RAW, Mode
@@ -22,13 +24,44 @@ GOAL = 0.93
 _LIBRARIES = ("uvicorn", "fastapi", "orjson", "uvloop")
 
 
+class _Chosen(NamedTuple):
+    """What to measure, and for how long."""
+
+    admission: Effort | None
+    #: Processes, and objects of each kind; no processes: the large cluster is left out.
+    replicas: int
+    many: int
+    realtime: bool
+
+
 def main() -> int:
     """Print the tables; exit with 1 if a goal was missed, with 2 if no cluster can run here."""
-    effort = _effort()
+    chosen = _chosen()
     lacking = missing()
     if lacking is not None:
         sys.stderr.write(f"{lacking}\n")
         return 2
+    rows = [*_admission(chosen.admission)] if chosen.admission else []
+    if chosen.replicas:
+        rows += _large(chosen)
+    return 0 if all(row.met for row in rows) else 1
+
+
+def _large(chosen: _Chosen) -> list[Row]:
+    """Measure replicas in a large cluster, and print the table."""
+    before, taken = os.getloadavg()[0], stolen()
+    figures = measure_large(chosen.replicas, chosen.many, realtime=chosen.realtime)
+    rows = large_rows(figures, chosen.many)
+    kept, passed = (now - then for now, then in zip(stolen(), taken, strict=True))
+    print(f"{_machine()}, load before {before:.1f}, after {os.getloadavg()[0]:.1f},", end=" ")
+    print(f"the hypervisor kept {kept / passed:.0%} of the processors\n{_software()}")
+    print("replicas and their clients with real-time priority" if chosen.realtime else "")
+    _print_rows(rows)
+    return rows
+
+
+def _admission(effort: Effort) -> list[Row]:
+    """Compare ways of admission, and print both tables."""
     before = os.getloadavg()[0]
     with staged() as stage:
         figures = measure(stage, effort)
@@ -38,20 +71,36 @@ def main() -> int:
     print(f"patches of {operations} operations\n")
     _print_figures(figures)
     rows = _rows(figures)
+    _print_rows(rows)
+    return rows
+
+
+def _print_rows(rows: list[Row]) -> None:
     print("\n| what | measured | goal | met |\n|---|---|---|---|")
     for row in rows:
         met = "" if row.goal == "none set" else "yes" if row.met else "NO"
         print(f"| {row.what} | {row.measured} | {row.goal} | {met} |")
-    return 0 if all(row.met for row in rows) else 1
 
 
-def _effort() -> Effort:
+def _chosen() -> _Chosen:
     parser = argparse.ArgumentParser(prog="make bench-cluster", description=__doc__)
+    parser.add_argument("--only", choices=("admission", "large"), help="one of the two parts")
     parser.add_argument("--turns", type=int, default=9, help="at full speed")
     parser.add_argument("--seconds", type=float, default=4, help="of each mode in a turn")
     parser.add_argument("--slow-turns", type=int, default=3, help="at the fixed rate")
     parser.add_argument("--slow-seconds", type=float, default=10, help="of each mode in a turn")
-    return Effort(**vars(parser.parse_args()))
+    parser.add_argument("--replicas", type=int, default=2, help="in a large cluster, in turns")
+    parser.add_argument("--objects", type=int, default=MANY, help="Nodes, and Namespaces, there")
+    parser.add_argument(
+        "--realtime",
+        action="store_true",
+        help="give replicas and their clients real-time priority, on a machine that others use",
+    )
+    given = vars(parser.parse_args())
+    only, replicas, many = (given.pop(name) for name in ("only", "replicas", "objects"))
+    realtime = given.pop("realtime")
+    admission = None if only == "large" else Effort(**given)
+    return _Chosen(admission, 0 if only == "admission" else replicas, many, realtime)
 
 
 def _machine() -> str:

@@ -1,4 +1,4 @@
-"""How many times a webhook was called: by the API server's metrics, and by our own."""
+"""Counts of requests: of a webhook, by the API server's metrics and our own, and of ours to it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,27 @@ def ours(cluster: Cluster, path: str) -> str | None:
     return text
 
 
-def _sums(text: str, sample: str, label: str) -> dict[str, int]:
-    """Sum a counter by the values of one of its labels."""
+def queued(cluster: Cluster) -> dict[str, int]:
+    """Return how many requests the API server has let through by each FlowSchema."""
+    text = cluster.kubectl("get", "--raw", "/metrics")
+    return _sums(text, "apiserver_flowcontrol_dispatched_requests_total", "flow_schema")
+
+
+def lists(cluster: Cluster) -> dict[str, int]:
+    """Return how many lists of nodes were answered from the API server's cache, and by etcd."""
+    text = cluster.kubectl("get", "--raw", "/metrics")
+    return {
+        where: _sums(text, f"apiserver_{sample}_list_total", "resource", "nodes").get("nodes", 0)
+        for where, sample in (("cache", "cache"), ("etcd", "storage"))
+    }
+
+
+def _sums(text: str, sample: str, label: str, only: str = "") -> dict[str, int]:
+    """Sum a counter by the values of one of its labels; `only`: by this value alone."""
     sums: dict[str, int] = {}
     for family in text_string_to_metric_families(text):
         for one in family.samples:
-            if one.name == sample:
+            if one.name == sample and only in ("", one.labels[label]):
                 key = one.labels[label]
                 sums[key] = sums.get(key, 0) + int(one.value)
     return sums

@@ -1,0 +1,87 @@
+"""Nodes that change: what a device plugin does that restarts, on one node after another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from tests.benchmarks.cluster.load import LoadError
+from tests.benchmarks.cluster.many_objects import node_name
+from tests.benchmarks.previews import PER_SECOND, SECONDS
+from tests.cluster.binaries import binary
+from tests.cluster.cluster import Cluster
+from tests.cluster.controlplane import server
+
+#: Longer than the load that it accompanies, which takes a second to start.
+_LASTS = SECONDS + 4
+_AT_ONCE = 16
+
+
+class NodeChanges:
+    """Changes the amount of an RDMA resource on 100 nodes a second, by vegeta."""
+
+    def __init__(self, cluster: Cluster, folder: Path, many: int) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self._many = many
+        self._turns = count(1)
+
+    @contextmanager
+    def going_on(self) -> Iterator[Callable[[], float]]:
+        """Change nodes during the block; yield what returns how many were changed a second."""
+        turn = next(self._turns)
+        results = self._folder / f"changes-{turn}.bin"
+        ran = subprocess.Popen(self._command(turn, results), stderr=subprocess.PIPE, text=True)
+        try:
+            yield lambda: _rate(ran, results)
+        finally:
+            ran.wait(_LASTS + 60)
+
+    def _command(self, turn: int, results: Path) -> list[str]:
+        targets = results.with_suffix(".json")
+        targets.write_text("".join(f"{one}\n" for one in self._targets(turn)))
+        pki = self._cluster.directory / "pki"
+        vegeta = [str(binary("vegeta")), "attack", "-format=json", f"-targets={targets}"]
+        how = [f"-rate={PER_SECOND}/1s", f"-duration={_LASTS}s", f"-max-workers={_AT_ONCE}"]
+        who = [f"-cert={pki}/kubelet-client.crt", f"-key={pki}/kubelet-client.key"]
+        trust = [f"-root-certs={pki}/ca.crt", f"-output={results}", "-max-body=0"]
+        # Not with the priority of the replica and its clients.
+        return ["chrt", "--other", "0", *vegeta, *how, *who, *trust]
+
+    def _targets(self, turn: int) -> Iterator[str]:
+        """Yield a request for each change; none is for a node as it is already."""
+        url = f"{server(self._cluster.network)}/api/v1/nodes"
+        for number in range(int(_LASTS * PER_SECOND)):
+            amounts = {"rdma/hca": str(turn % 60 + 1 + number // self._many)}
+            patch = {"status": {"allocatable": amounts, "capacity": amounts}}
+            yield json.dumps(
+                {
+                    "method": "PATCH",
+                    "url": f"{url}/{node_name(number % self._many)}/status",
+                    "header": {"Content-Type": ["application/merge-patch+json"]},
+                    "body": b64encode(json.dumps(patch).encode()).decode(),
+                }
+            )
+
+
+def _rate(ran: subprocess.Popen[str], results: Path) -> float:
+    """Return how many nodes were changed a second; LoadError if one was not."""
+    said = ran.communicate()[1]
+    if ran.returncode:
+        raise LoadError(f"vegeta: {said.strip()}")
+    report = subprocess.run(
+        [binary("vegeta"), "report", "-type=json", results],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(report.stdout)
+    if set(found["status_codes"]) != {"200"}:
+        raise LoadError(f"{found['status_codes']}: {found['errors'][:3]}")
+    rate: float = found["throughput"]
+    return rate
