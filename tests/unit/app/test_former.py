@@ -126,6 +126,19 @@ def test_a_configuration_that_is_about_to_come_into_use_is_known() -> None:
     assert at.chosen("000000000002") == "3"
 
 
+def test_a_configuration_comes_into_use_with_today_s_namespaces() -> None:
+    """It was prepared some seconds ago, and namespaces have changed since."""
+    at = Configured()
+    prepared = at.state.prepare(kept(2).fabrics)
+    at.state.expect(prepared)
+    space = {"kind": "Namespace", "metadata": {"name": "lab", "annotations": {"a": "b"}}}
+    at.state.learn(Facts.from_objects([space]))
+    at.state.configure(prepared)
+    context = at.state.context_for("lab", pod())
+    assert context is not None
+    assert context.namespace.annotations == {"a": "b"}
+
+
 def test_a_configuration_that_comes_back_is_the_one_in_use() -> None:
     """Not the one that was kept: its facts may be older."""
     at = Configured()
