@@ -149,7 +149,7 @@ def _named(image: str) -> dict[str, str]:
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
     """Remove the webhook as docs/installation.md says, while replicas drain."""
-    cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
+    cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     with site("removed:none", overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
     _uncalled(cluster)
@@ -162,7 +162,7 @@ def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
 
     Once the API server does not call them any more, there are no requests to wait for.
     """
-    cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
+    cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     _uncalled(cluster)
     end_replicas(cluster)
     with site("removed:none", overlay=overlay) as folder:
@@ -183,7 +183,7 @@ def end_replicas(cluster: Cluster) -> None:
 
 def clear(cluster: Cluster) -> None:
     """Remove everything that tests have installed, if it is there, and wait until it is gone."""
-    cluster.kubectl("delete", CONFIGURATION, "--ignore-not-found")
+    cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     with site("removed:none") as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
     remove(cluster)

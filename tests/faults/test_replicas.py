@@ -1,49 +1,17 @@
-"""Replicas that end in order or at once, and a kubelet that restarts."""
+"""A replica that ends at once, and a kubelet that restarts."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from tests.cluster.api import Api
-from tests.cluster.install import DEPLOYMENT, Webhook, site
+from tests.cluster.install import Webhook
 from tests.cluster.node import NAME as NODE
-from tests.e2e.installed.test_life import held
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import killed_with, none_lost
 from tests.faults.replicas import kill, processes, ready, settled
-from tests.faults.scale import RATE, SCALE
+from tests.faults.scale import SCALE
 from tests.waiting import until
-
-Patch = list[dict[str, Any]]
-
-
-def _version(name: str) -> Patch:
-    """Write a patch that, to a Deployment, is another version: there has been no release yet."""
-    annotations = {"version": name}
-    return [{"op": "add", "path": "/spec/template/metadata/annotations", "value": annotations}]
-
-
-def test_an_upgrade_loses_no_pod(webhook: Webhook, load: Load, figure: Figure) -> None:
-    """While both replicas are replaced, several times in long runs, every pod is patched.
-
-    failurePolicy is Fail, so one unanswered call is one rejected pod. The old processes end by
-    themselves, with exit code 0, before the kubelet would kill them, and before the load ends.
-    """
-    with load() as creations:
-        creations.last(1)
-        for number in range(SCALE.restarts):
-            with held(webhook, webhook.replicas()) as old:
-                version = _version(f"next-{number}")
-                with site(webhook.image, [version]) as folder:
-                    webhook.cluster.kubectl("apply", "-k", str(folder))
-                webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
-                until(lambda old=old: all(one.ended() for one in old))  # type: ignore[misc]
-                assert [one.ended()["exitCode"] for one in old] == [0, 0]
-                assert not {one.name for one in old} & set(webhook.replicas())
-        creations.last(SCALE.pods / RATE)
-    measured = none_lost(creations, SCALE.pods)
-    figure("upgrade of 2 replicas", f"{SCALE.restarts} times: {measured}")
 
 
 def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.fabrics import apply_fabrics, in_use, used
+from tests.cluster.fabrics import apply_fabrics, in_use, stored, used
 from tests.cluster.images import previous_stand_in
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
 from tests.e2e.admission.neighbour import AFTER, limits_memory, running
@@ -28,13 +28,15 @@ from tests.e2e.asking import Document, apply, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
+from tests.e2e.installed.test_life import Replica as Ending
+from tests.e2e.installed.test_life import held
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.live.test_configuration import successful
-from tests.e2e.live.test_fabric_status import status
 from tests.faults.conftest import Figure
 from tests.faults.counts import none_lost
 from tests.faults.expected_pods import Expectation, leaves
-from tests.faults.replicas import kill, processes
+from tests.faults.replicas import kill, processes, settled
+from tests.faults.scale import SCALE
 from tests.faults.test_changes import answered
 from tests.faults.versions import (
     WAITING,
@@ -53,9 +55,8 @@ from webhook.config import EXAMPLE
 from webhook.fabric.records import Fabrics
 
 #: Pods at a time, and the seconds between the first and the second call for each. The pods begin
-#: together, so the API server uses as many connections, to all replicas: for one call after
-#: another, it would take the same connection again.
-AT_ONCE, BETWEEN = 12, 0.4
+#: together, so the API server uses as many connections.
+AT_ONCE, BETWEEN = 24, 0.8
 #: Pods that must have been decided by both versions before a load ends.
 BOTH = 20
 PLAIN = "faults-plain"
@@ -157,11 +158,24 @@ def versions(
             until(lambda: space.proposed(made.pod) and neighbour.answered)
             roll(webhook, previous.name, [WAITING])
             until(lambda: (len(made.newer), len(made.older)) == (2, 1))
+            _disconnect(made)
             yield made
     roll(webhook, webhook.image)
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
     in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
     webhook.cluster.kubectl("delete", "namespace", PLAIN, "--wait=false")
+
+
+def _disconnect(versions: Versions) -> None:
+    """End the connections of the API server, which uses the same ones as long as they are enough.
+
+    All of them lead to the replicas of this version, since they are older than the other replica.
+    """
+    begun = processes(versions.webhook)
+    for name in versions.newer:
+        kill(versions.webhook, begun[name])
+        until(lambda name=name: processes(versions.webhook).get(name, begun[name]) != begun[name])  # type: ignore[misc]
+    settled(versions.webhook, 3)
 
 
 def _named(webhook: Webhook, names: list[str]) -> list[Replica]:
@@ -216,12 +230,15 @@ def test_an_unknown_field_leaves_the_older_version_as_it_is(
 
 def _status_is_its_writers(versions: Versions) -> None:
     """Wait until the status says what the replica found that holds the Lease."""
-    read = ("get", "lease", NAME, "--output=jsonpath={.spec.holderIdentity}")
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}"
 
     def agreed() -> bool:
-        wanted = "True" if versions.webhook.kubectl(*read) in versions.newer else "False"
-        found = status(versions.webhook)
-        return bool(found["current"] and found["conditions"]["Valid"]["status"] == wanted)
+        holder = json.loads(versions.webhook.read(lease))["spec"].get("holderIdentity")
+        item = stored(versions.webhook)
+        found = item.get("status", {})
+        valid = {one["status"] for one in found.get("conditions", ()) if one["type"] == "Valid"}
+        current = found.get("observedGeneration") == item["metadata"]["generation"]
+        return current and valid == {"True" if holder in versions.newer else "False"}
 
     until(agreed)
 
@@ -249,16 +266,25 @@ def test_an_older_replica_that_starts_then_has_no_fabrics(versions: Versions) ->
 
 
 def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figure) -> None:
-    """The rollout continues to its end, and then back to this version.
+    """The rollout continues to its end, and then back to this version, several times in long runs.
 
-    Only then fabrics are applied that have the new field.
+    failurePolicy is Fail, so one unanswered call is one rejected pod. The old processes end by
+    themselves, with exit code 0, before the kubelet would kill them. Only then fabrics are applied
+    that have the new field.
     """
-    webhook = versions.webhook
-    with versions.load() as creations:
-        for image in (versions.previous, webhook.image):
-            roll(webhook, image)
-            webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
-            until(lambda image=image: len(ready_with(webhook, image)) == 2)  # type: ignore[misc]
+    webhook, old = versions.webhook, list[Ending]()
+    with ExitStack() as ending:
+        with versions.load() as creations:
+            for _ in range(SCALE.restarts):
+                old += ending.enter_context(held(webhook, versions.newer))
+                for image in (versions.previous, webhook.image):
+                    roll(webhook, image)
+                    webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
+                    until(lambda image=image: len(ready_with(webhook, image)) == 2)  # type: ignore[misc]
+        until(lambda: all(one.ended() for one in old))
+        assert {one.ended()["exitCode"] for one in old} == {0}
     measured = versions.judged(creations, KNOWN)
-    figure("rolled back to the version before, and upgraded", measured)
-    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(NEWER)))
+    figure(f"rolled back and upgraded, {SCALE.restarts} times", measured)
+    # A replica of the version before that still drains is asked once more over a kept connection.
+    until(lambda: patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200)
+    in_use(webhook, compiled(NEWER).config_hash)

@@ -61,7 +61,7 @@ class Replica:
     def object(self) -> Document:
         """Return its pod."""
         found: Document = json.loads(
-            self._webhook.kubectl("get", "pod", self.name, "--output=json")
+            self._webhook.read(f"/api/v1/namespaces/{NAME}/pods/{self.name}")
         )
         return found
 
