@@ -9,10 +9,13 @@ from typing import NamedTuple
 from webhook.pod.manifest import at
 from webhook.why.explanation import Level, Sentence
 from webhook.why.gathered import Gathered, Item, items_at, number_at, word_at
+from webhook.why.pending_claims import NOT_CREATED, tell_claims
 
 _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
-#: Events that only repeat what the pod's status or the log says better.
-_REPEATED = frozenset({"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy"})
+#: Events that only repeat what the pod's status or the log says better, or that is told of claims.
+_REPEATED = frozenset(
+    {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED}
+)
 #: The most events that are told, the newest ones.
 _MOST_EVENTS = 6
 _LONGEST = 400
@@ -88,6 +91,8 @@ def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
     conditions = items_at(gathered.pod, ("status", "conditions"))
     found = next((one for one in conditions if one.get("type") == "PodScheduled"), {})
     message = _cut(word_at(found, ("message",)))
+    claims = [*tell_claims(gathered, message)]
+    yield from claims
     if found.get("status") != "False":
         return
     if found.get("reason") == "SchedulingGated":
@@ -102,7 +107,7 @@ def _scheduling(gathered: Gathered) -> Iterator[Sentence]:
     lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
     for name in lacking:
         yield _insufficient(gathered, name, message)
-    if not lacking:
+    if not lacking and not claims:
         remedy = "Compare the pod's nodeSelector, affinity and tolerations with the nodes."
         text = f"The pod is pending. The scheduler says: {message}"
         yield Sentence("Unschedulable", "problem", text, remedy)

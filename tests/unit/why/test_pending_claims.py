@@ -1,0 +1,138 @@
+"""What is said of a pod that stays pending because of its claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.case_names import case_name
+from tests.unit.why.pods import event, explain, live, told
+from tests.unit.why.test_now import node, pending
+from webhook.why.explanation import Sentence
+
+CLAIMS = [
+    {"name": "nic", "resourceClaimTemplateName": "rdma-nics"},
+    {"name": "own", "resourceClaimName": "mine"},
+]
+NOT_YET = 'pod "lab/train-0": ResourceClaim not created yet'
+MISSING = (
+    'PodResourceClaim nic: resource claim template "rdma-nics": '
+    'resourceclaimtemplate.resource.k8s.io "rdma-nics" not found'
+)
+REASON = "FailedResourceClaimCreation"
+
+
+def of_nodes(why: str) -> str:
+    """Write a message of the scheduler about all nodes."""
+    return f"0/3 nodes are available: {why}. preemption: 0/3 nodes are available: 3 Preemption is"
+
+
+def now(message: str, *events: Any, **known: Any) -> list[Sentence]:
+    """Explain a pod with claims of which the scheduler says this."""
+    pod = pending(message, resourceClaims=CLAIMS)
+    return told(explain(pod, events=events, **known), "now")
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "says", "remedy"),
+    [
+        (
+            of_nodes("1 cannot allocate all claims, 2 node(s) had untolerated taint(s)"),
+            "ClaimsNotAllocated",
+            "no node has free devices for all of its claims (nic, own).",
+            "kubectl get resourceslices",
+        ),
+        (
+            of_nodes("3 resourceclaim not available on the node"),
+            "ClaimElsewhere",
+            "one of its claims (nic, own) already has devices of other nodes.",
+            "by resourceClaimTemplateName",
+        ),
+        (
+            of_nodes("resourceclaim in use"),
+            "ClaimInUse",
+            "is used by as many pods as may share a claim.",
+            "Wait until one of them ends",
+        ),
+        (
+            of_nodes('could not find ResourceClaim "lab/mine"'),
+            "ClaimMissing",
+            "its ResourceClaim lab/mine does not exist.",
+            "resourceClaimName",
+        ),
+        (
+            of_nodes("request nics: device class roce.lab does not exist"),
+            "DeviceClassMissing",
+            "its claim's request nics names the DeviceClass roce.lab, which does not exist.",
+            "kubectl get deviceclasses",
+        ),
+        (
+            of_nodes(NOT_YET),
+            "ClaimNotCreated",
+            "one of its claims does not exist yet.",
+            "has its ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates",
+        ),
+        (
+            'waiting for dynamic resource controller to create the resourceclaim "x"',
+            "ClaimNotCreated",
+            "one of its claims does not exist yet.",
+            "create the pod again",
+        ),
+    ],
+    ids=case_name,
+)
+def test_what_the_scheduler_says(message: str, code: str, says: str, remedy: str) -> None:
+    """Each cause has a code, a sentence with the scheduler's own words, and a remedy."""
+    (found,) = now(message)
+    assert (found.code, found.level) == (code, "problem")
+    assert says in found.text
+    assert found.text.endswith(f"The scheduler says: {message}")
+    assert remedy in found.remedy
+
+
+def test_a_template_that_is_missing() -> None:
+    """The Event names it; it is told once, with the remedy of the verdict."""
+    (found,) = now(of_nodes(NOT_YET), event(REASON, MISSING), event(REASON, MISSING))
+    assert found.code == "ClaimTemplateMissing"
+    assert "its claim nic is of ResourceClaimTemplate rdma-nics, which the namespace" in found.text
+    assert found.text.endswith(f"Kubernetes says: {MISSING}")
+    assert "Create the ResourceClaimTemplate in the pod's namespace" in found.remedy
+
+
+def test_another_failure_of_the_controller() -> None:
+    """What it says is quoted, of each claim the newest."""
+    quota = "PodResourceClaim nic: create ResourceClaim : exceeded quota: dra"
+    other = event(REASON, 'PodResourceClaim gpu: resource claim template "gpus": timed out')
+    found = now("", event(REASON, MISSING), event(REASON, quota), other)
+    assert [one.code for one in found[:2]] == ["ClaimNotCreated"] * 2
+    assert found[0].text.endswith(f"It says: {quota}")
+    assert found[0].remedy.startswith("Correct what the message names. Kubernetes tries again")
+
+
+def test_the_event_alone_is_enough() -> None:
+    """The scheduler may not have looked at the pod yet."""
+    pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
+    (found,) = told(explain(pod, events=(event(REASON, MISSING),)), "now")
+    assert found.code == "ClaimTemplateMissing"
+
+
+def test_a_pod_that_has_a_node_had_its_claims() -> None:
+    """An old Event says nothing of it any more; nor does one about its owner count."""
+    (found,) = told(explain(live(), events=(event(REASON, MISSING),)), "now")
+    assert found.code == "Running"
+    codes = [one.code for one in now("", event(REASON, MISSING, "PodGroup", "group"))]
+    assert codes == ["Unschedulable", REASON]
+
+
+def test_other_resources_are_told_beside_the_claims() -> None:
+    """Each of both has its own remedy."""
+    message = of_nodes("1 cannot allocate all claims, 2 Insufficient rdma/rdma_v100")
+    found = now(message, nodes=(node("a", rdma_v100="1"),))
+    assert [one.code for one in found] == ["ClaimsNotAllocated", "Insufficient"]
+
+
+def test_a_pod_without_claims_in_its_manifest() -> None:
+    """As an extended resource that a driver provides (KEP-5004)."""
+    (found,) = told(explain(pending(of_nodes("1 cannot allocate all claims"))), "now")
+    assert "devices for all of its claims. The scheduler" in found.text
