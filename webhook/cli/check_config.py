@@ -105,7 +105,7 @@ def _checked(given: str) -> _Checked | None:
     if text is None:
         return None
     try:
-        found: Loaded | InvalidConfiguration = parse_fabrics(text, name)
+        found: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
     except InvalidConfiguration as error:
         found = error
     fabrics = len(found.fabrics.fabrics) if isinstance(found, Loaded) else None

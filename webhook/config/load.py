@@ -31,10 +31,13 @@ from webhook.config.model import (
 )
 from webhook.config.object_form import CONVERT, Misplaced, ObjectForm, foreign, object_form
 from webhook.config.rules import RULES, Parts, Rule
+from webhook.config.sent_types import rejected
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
 from webhook.decision.facts import key_of
+from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
 from webhook.pod.path import Path, dotted
+from webhook.yamltext.documents import read_documents
 from webhook.yamltext.tree import TextLimits
 
 #: A ConfigMap cannot be larger than 1 MiB; 35,000 values are about a thousand fabrics.
@@ -104,11 +107,24 @@ def load_fabrics(path: File) -> Loaded:
     return parse_fabrics(decode(read_file(path, LIMITS), str(path)), str(path))
 
 
-def parse_fabrics(text: str, name: str) -> Loaded:
-    """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line."""
+def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
+    """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line.
+
+    `applied`: also warn of what the API server would reject if the text were applied.
+    """
     held, document = _fabrics_document(text, name)
     told = [] if held.text is text else [_Told("warning", (), _MAPPED)]
-    return _loaded(document, FabricsText(text), held.name, told)
+    sent = _sent(held.text) if applied else None
+    return _loaded(document, FabricsText(text), held.name, told, sent)
+
+
+def _sent(text: str) -> Any:
+    """Return what kubectl would send of a file, None if it cannot be read as YAML 1.1."""
+    try:
+        (document,) = read_documents(text.encode())
+    except (DocumentError, ValueError):
+        return None
+    return document.value.get("spec")
 
 
 def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
@@ -125,8 +141,13 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
 
 
 def _loaded(
-    document: _Document, source: FabricsText, name: str, told: Iterable[_Told] = ()
+    document: _Document,
+    source: FabricsText,
+    name: str,
+    told: Iterable[_Told] = (),
+    sent: Any = None,
 ) -> Loaded:
+    """Judge a document; `sent`: what kubectl would send of its `spec`, None if that is all one."""
     form = object_form(document.data)
     told = [*told, *_misplaced(form.errors)]
     if form.spec is None:
@@ -135,11 +156,22 @@ def _loaded(
     if not form.home:
         told.append(_Told("warning", (), _FLAT))
     readings, found = _judged(form.spec)
+    found += _types(sent, found)
     told += [one._replace(path=(*form.home, *one.path)) for one in found]
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
     return Loaded(compile_fabrics(readings.sound.model), findings, source, more, name)
+
+
+def _types(sent: Any, found: Iterable[_Told]) -> list[_Told]:
+    """Warn of types that the API server would reject, where the file is not wrong anyway."""
+    wrong = {one.path for one in found if one.severity == "error"}
+    return [
+        _Told("warning", path, message)
+        for path, message in rejected(sent)
+        if not any(path[:steps] in wrong for steps in range(len(path) + 1))
+    ]
 
 
 def _refuse_too_many(form: ObjectForm, document: _Document, name: str) -> None:

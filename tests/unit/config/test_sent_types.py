@@ -1,0 +1,148 @@
+"""What check-config warns of, since the API server would reject it in an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.case_names import case_name
+from webhook.config.custom_resource import definition
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import parse_fabrics
+from webhook.config.sent_types import rejected
+from webhook.pod.path import dotted
+
+FILE = """\
+apiVersion: rdma.lab/v1alpha1
+kind: FabricConfiguration
+spec:
+  fabrics:
+  - name: h100
+    match: {gpuResources: [nvidia.com/h100]}
+    resources: [{name: rdma/rdma_h100}]
+    hcas: [mlx5_0]
+    libraries: [nccl]
+    %s
+"""
+QUOTE = "which the API server rejects: put it in quotes"
+
+
+def warned(line: str, *, applied: bool = True) -> list[str]:
+    """Return the warnings about a line of a fabric, each with its line number and its path."""
+    found = parse_fabrics(FILE % line, "f.yaml", applied=applied).findings
+    return [f"{one.line} {one.path}: {one.message}" for one in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("env: {NCCL_CROSS_NIC: 1}", f"env.NCCL_CROSS_NIC: kubectl sends 1, {QUOTE}"),
+        ("env: {NCCL_CROSS_NIC: true}", f"env.NCCL_CROSS_NIC: kubectl sends true, {QUOTE}"),
+        ("env: {NCCL_CROSS_NIC: on}", f"env.NCCL_CROSS_NIC: kubectl sends true, {QUOTE}"),
+        ("env: {NCCL_CROSS_NIC: 010}", f"env.NCCL_CROSS_NIC: kubectl sends 8, {QUOTE}"),
+        (
+            "match: {nodeLabels: {pool: a100-*}}",
+            (
+                "match.nodeLabels.pool: the API server rejects 'a100-*' here: write a list of "
+                'one, ["a100-*"]'
+            ),
+        ),
+        (
+            "match: {nodeLabels: {pool: 12}}",
+            'match.nodeLabels.pool: the API server rejects 12 here: write a list of one, ["12"]',
+        ),
+        (
+            "match: {nodeLabels: {pool: [12]}}",
+            f"match.nodeLabels.pool[0]: kubectl sends 12, {QUOTE}",
+        ),
+    ],
+    ids=case_name,
+)
+def test_a_value_of_another_type(line: str, says: str) -> None:
+    """It is shown as kubectl, which reads YAML 1.1, would send it; the place is the file's."""
+    text = (
+        FILE.replace("    match: {gpuResources: [nvidia.com/h100]}\n", "")
+        if "match" in line
+        else FILE
+    )
+    number = 10 - ("match" in line)
+    found = parse_fabrics(text % line, "f.yaml", applied=True).findings
+    assert f"{number} spec.fabrics[0].{says}" in [
+        f"{one.line} {one.path}: {one.message}" for one in found
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'env: {NCCL_CROSS_NIC: "1", NCCL_NET_PLUGIN: none}',
+        "resources: [{name: rdma/rdma_h100, count: 2}]",
+        "memlock: null",
+        "check: off",
+        "qos: {pkey: 0x1}",
+        "env: {NCCL_CROSS_NIC: null}",
+    ],
+    ids=case_name,
+)
+def test_what_the_api_server_takes_over(line: str) -> None:
+    """Nothing is said of it, nor of what it drops, such as a null."""
+    text = (
+        FILE.replace("    resources: [{name: rdma/rdma_h100}]\n", "")
+        if "resources" in line
+        else FILE
+    )
+    try:
+        found = parse_fabrics(text % line, "f.yaml", applied=True).findings
+    except InvalidConfiguration as error:
+        found = error.findings
+    assert not [one for one in found if "API server" in one.message]
+
+
+def test_only_of_a_file_that_is_meant_to_be_applied() -> None:
+    """`serve --config` reads the file as it is."""
+    assert len(warned("env: {NCCL_CROSS_NIC: 1}")) == 1
+    assert warned("env: {NCCL_CROSS_NIC: 1}", applied=False) == []
+
+
+def test_the_first_version_is_converted_before_it_is_applied() -> None:
+    """Of its form, there is one warning."""
+    lines = (FILE % "env: {NCCL_CROSS_NIC: 1}").splitlines()
+    flat = "\n".join(line[2:] if line[:2] == "  " else line for line in lines if line != "spec:")
+    (only,) = parse_fabrics(flat, "f.yaml", applied=True).findings
+    assert "check-config --convert" in only.message
+
+
+def test_an_error_is_told_alone() -> None:
+    """What is wrong in any case needs no warning about its type."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        parse_fabrics(FILE % "networks: 7", "f.yaml", applied=True)
+    (only,) = caught.value.findings
+    assert (only.severity, only.path) == ("error", "spec.fabrics[0].networks")
+
+
+#: A value of each type at each place where the model takes several.
+SPEC: dict[str, Any] = {
+    "defaults": {"hcoll": False, "check": False, "fabric": 7},
+    "fabrics": [
+        {
+            "name": "a",
+            "match": {"gpuProducts": "H100", "nodeLabels": {"x": "y", "z": ["w", 1]}},
+            "resources": [{"name": "rdma/a", "count": 1}, {"name": "rdma/b", "count": "per-gpu"}],
+            "env": {"A": 1, "B": True, "C": "c", "D": 1.5},
+            "nodeSelector": {"zone": 3},
+            "qos": {"pkey": "0x1"},
+            "unknown": {"kept": 1},
+        }
+    ],
+}
+
+
+def test_it_is_the_definitions_own_schema() -> None:
+    """Another validator finds the same in manifests/crd, where no type was written twice."""
+    (version,) = definition()["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    errors = Draft202012Validator(schema).iter_errors(SPEC)
+    theirs = {dotted(tuple(one.absolute_path)) for one in errors if one.validator == "type"}
+    assert {dotted(one.path) for one in rejected(SPEC)} == theirs != set()
