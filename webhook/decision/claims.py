@@ -10,7 +10,7 @@ while a GPU reaches only the containers that name its claim (KEP-4381).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from webhook.decision.claim_facts import NO_CLAIM_FACTS, ClaimFacts
@@ -98,11 +98,29 @@ def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
     )
 
 
-def has_nic_of(claim: Claim, fabric: Fabric) -> bool:
-    """Return whether a claim gives the container, or the pod, a NIC of this fabric."""
+def has_nic_of(claim: Claim, fabric: Fabric, known: ClaimFacts) -> bool:
+    """Return whether a claim gives the container, or the pod, a NIC of this fabric.
+
+    It has the fabric's template, or a device class that the fabric says is a NIC, or one that the
+    fabric's template requests for its NICs; `known` are the namespace's templates.
+    """
     if any(one.template == claim.template for one in fabric.claims):
         return True
-    return any(is_nic_class(one) for one in fabric.device_classes.intersection(claim.classes))
+    if not claim.classes:
+        return False
+    own = fabric.device_classes
+    if any(is_nic_class(one) for one in own.intersection(claim.classes)):
+        return True
+    return any(one in claim.classes and one not in own for one in _nic_classes(fabric, known))
+
+
+def _nic_classes(fabric: Fabric, known: ClaimFacts) -> Iterator[str]:
+    """Yield the device classes of the NICs that a fabric's templates request."""
+    for wanted in fabric.claims:
+        requested = known.templates.get(wanted.template, {})
+        chosen = (requested.get(wanted.request, ()),) if wanted.request else requested.values()
+        for classes in chosen:
+            yield from (one for one in classes if not _GPU.search(one))
 
 
 def is_nic_class(name: str) -> bool:

@@ -60,7 +60,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         own = [*claims.get(target.path, ()), *claims.get((), ())]
         if target.kind != "app":
             draft.skipped(target.name, NOT_APP, "only app containers get the claim")
-        elif present := _present(target, own, fabric):
+        elif present := _present(scope, target, own, fabric):
             draft.already(target.name, PRESENT, present)
         elif conflict := _second_gpu(scope, target, own, fabric):
             draft.skipped(target.name, GPU_TWICE, conflict)
@@ -68,10 +68,10 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _equip(draft, scope, target, entries)
 
 
-def _present(target: Target, claims: list[Claim], fabric: Fabric) -> str:
+def _present(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
     """Say what gives a container a NIC already; "" if nothing does."""
     for claim in claims:
-        if claim.is_nic or has_nic_of(claim, fabric):
+        if claim.is_nic or has_nic_of(claim, fabric, scope.namespace.claims):
             return f"already claims a NIC: {claim.name}"
     return f"already requests {', '.join(target.rdma)}" if target.rdma else ""
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, fabric, fabrics, pod
 from tests.case_names import case_name
-from webhook.decision.claim_facts import ClaimFacts
+from webhook.decision.claim_facts import NO_CLAIM_FACTS, ClaimFacts
 from webhook.decision.claims import (
     Claim,
     brings_gpu,
@@ -183,8 +183,31 @@ def test_a_device_class_is_a_nic_if_its_name_says_so(
 ) -> None:
     """Otherwise the classes of a fabric are those of its GPUs."""
     home: Fabric = SITE.fabrics[where]
-    assert has_nic_of(one, home) is is_nic
+    assert has_nic_of(one, home, NO_CLAIM_FACTS) is is_nic
     assert is_gpu_claim(one, SITE) is is_gpu
+
+
+@pytest.mark.parametrize(
+    ("wanted", "classes", "is_nic"),
+    [
+        (DeviceClaim(template="pairs"), ["fast"], True),
+        (DeviceClaim(template="pairs"), ["h100.lab", "accelerator"], False),
+        (DeviceClaim(template="pairs"), ["gpu.lab"], False),
+        (DeviceClaim(template="pairs", request="nic"), ["fast"], True),
+        (DeviceClaim(template="pairs", request="nic"), ["slow"], False),
+        (DeviceClaim(template="pairs", request="no"), ["fast"], False),
+        (DeviceClaim(template="absent"), ["fast"], False),
+    ],
+    ids=case_name,
+)
+def test_the_class_that_a_fabrics_template_requests_is_its_nic(
+    wanted: DeviceClaim, classes: list[str], is_nic: bool
+) -> None:
+    """Its GPUs are not, by their names or by what `match` says."""
+    requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
+    known = ClaimFacts(templates={"pairs": requested})
+    home = fabric("a", claims=(wanted,), device_classes=frozenset({"h100.lab"}))
+    assert has_nic_of(claim("", *classes), home, known) is is_nic
 
 
 @pytest.mark.parametrize(

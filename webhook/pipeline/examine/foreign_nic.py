@@ -125,10 +125,12 @@ def _efa(scope: Scope, path: Path) -> str:
 
 
 def _by_claim(scope: Scope, claims: Iterable[Claim], chosen: Collection[Path]) -> str:
-    fabrics = scope.fabrics.fabrics
+    fabrics, known = scope.fabrics.fabrics, scope.namespace.claims
     for claim in claims:
         homes = fabrics_of(claim, scope.fabrics)
-        if any(has_nic_of(claim, fabrics[name]) for name in homes):
+        if scope.fabric is not None:
+            homes |= {scope.fabric.name}
+        if any(has_nic_of(claim, fabrics[name], known) for name in homes):
             continue
         if claim.is_nic and claim.user is None:
             return f"resource claim {claim.name} of the pod is {_NIC}"

@@ -29,9 +29,10 @@ TEMPLATE_UNKNOWN = Reason(
 REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 
-def claims_nic(one: SeenTarget, fabric: Fabric) -> bool:
+def claims_nic(seen: Seen, one: SeenTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric by a claim."""
-    return any(has_nic_of(claim, fabric) for claim in one.claims)
+    known = seen.scope.namespace.claims
+    return any(has_nic_of(claim, fabric, known) for claim in one.claims)
 
 
 def judge(seen: Seen, one: SeenTarget) -> Verdict | None:

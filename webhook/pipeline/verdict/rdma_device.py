@@ -52,7 +52,7 @@ def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
         told = f"{one.target.name} requests {own[0]}"
         message = f"{told}, not a resource of fabric {fabric.name}: remove it"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if fabric.claims and claims_nic(one, fabric):
+    if fabric.claims and claims_nic(seen, one, fabric):
         return None
     if not fabric.inject_resources or (one.privileged and fabric.mode not in _OWN):
         return None
