@@ -181,7 +181,8 @@ REMEDIES: dict[str, str] = {
     "NamespaceUnknown": "Create the pod again, now that its namespace is known.",
     "ClaimUnknown": (
         "Check that the namespace has the ResourceClaim: until it does, the pod stays Pending. If "
-        "it has, and the webhook did not know it yet, create the pod again."
+        "it has, and the webhook did not know it yet, create the pod again. For a preview, use "
+        "--live, or add the claim to the facts."
     ),
     "NamespaceFabric": "Correct the namespace's annotation rdma.lab/fabric, or remove it.",
     "OtherConfiguration": (
