@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.decision.claim_facts import ClaimFacts, is_made_for_pod, requested_classes
+from webhook.decision.claim_facts import (
+    ClaimFacts,
+    KnownClaims,
+    is_made_for_pod,
+    requested_classes,
+)
 from webhook.decision.claims import unknown_claims
 from webhook.decision.facts import Facts, NamespaceFacts
 from webhook.errors import ShapeError
@@ -120,6 +125,13 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
     assert facts.namespace("empty").claims == ClaimFacts(complete=True)
     assert facts.namespace("other").claims == ClaimFacts()
     assert facts.namespace("mine").claims == ClaimFacts()
+
+
+def test_a_namespace_without_claims() -> None:
+    """What is known elsewhere also says whether a template that is not listed does not exist."""
+    lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(complete=True)
+    known = KnownClaims({"lab": lab}, elsewhere, arriving=True)
+    assert (known.of("lab"), known.of("other")) == (lab, elsewhere)
 
 
 def made_for_a_pod(**metadata: Any) -> bool:
