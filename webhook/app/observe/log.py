@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,12 +32,13 @@ class Log:
         self._least = LEVELS[level]
         self._descriptor = descriptor
         self._held: list[bytes] | None = [] if held else None
+        self._dropped = 0
 
     def write(self, level: str, message: str, /, **fields: Any) -> None:
         """Write one line, with the fields that are not None."""
         if LEVELS[level] < self._least:
             return
-        line: dict[str, Any] = {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
+        line = _begun(level, message)
         line |= {key: value for key, value in fields.items() if value is not None}
         if self._held is None:
             self._emit(_written(line))
@@ -50,10 +52,28 @@ class Log:
             self._emit(line)
 
     def _emit(self, line: bytes) -> None:
+        """Write a line, unless it would have to wait for the reader: requests matter more."""
+        if not _takes_a_line(self._descriptor):
+            self._dropped += 1
+            return
+        if self._dropped:
+            lost = {**_begun("warning", "log lines dropped"), "lines": self._dropped}
+            line, self._dropped = _written(lost) + line, 0
         try:
             os.write(self._descriptor, line)
         except OSError:
-            return  # the reader has gone, or the pipe is full: requests matter more
+            return  # the reader has gone
+
+
+def _takes_a_line(descriptor: int) -> bool:
+    """Return whether a write returns at once: a pipe that says so takes 4 KiB, see pipe(7)."""
+    asked = select.poll()
+    asked.register(descriptor, select.POLLOUT)
+    return bool(asked.poll(0))
+
+
+def _begun(level: str, message: str) -> dict[str, Any]:
+    return {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
 
 
 def _written(line: dict[str, Any]) -> bytes:

@@ -52,6 +52,26 @@ def test_log_that_nobody_reads_stops_nothing() -> None:
     os.close(write)
 
 
+def test_a_reader_that_stands_still_stops_nothing() -> None:
+    """A full pipe takes no line, and no request waits for it; later a line counts those lost."""
+    read, write = os.pipe()
+    log = Log("info", write)
+    for number in range(2000):
+        log.write("info", "decided", number=number, name="x" * 100)
+    taken = os.read(read, 1 << 20).splitlines()
+    log.write("info", "read again")
+    told, last = map(json.loads, os.read(read, 1 << 20).splitlines())
+
+    assert [json.loads(line)["number"] for line in taken] == [*range(len(taken))]
+    assert (told["msg"], told["level"], told["lines"]) == (
+        *("log lines dropped", "warning"),
+        2000 - len(taken),
+    )
+    assert last["msg"] == "read again"
+    for one in (read, write):
+        os.close(one)
+
+
 def _fail(secret: str) -> None:
     raise ValueError(secret)
 
