@@ -18,7 +18,7 @@ from tests.e2e.asking import apply, namespace
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
 from tests.e2e.live.lab import Lab
-from tests.faults.scale import RATE
+from tests.faults.scale import SCALE
 from tests.waiting import until
 
 _FIGURES = pytest.StashKey[list[tuple[str, str]]]()
@@ -78,7 +78,7 @@ def load(space: Space, tmp_path: Path) -> Load:
     """Return a function that creates opted-in pods during a block."""
     pod = space.pod("", "nvidia.com/v100")
     pod["metadata"] |= {"name": None, "generateName": "load-"}
-    return lambda: creating(space, pod, tmp_path, RATE)
+    return lambda: creating(space, pod, tmp_path, SCALE.rate)
 
 
 @pytest.fixture

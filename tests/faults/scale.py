@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-#: Pods created per second while something is broken.
-RATE = 100
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """The numbers in which the two scales differ."""
 
+    #: Pods created per second while something is broken.
+    rate: int
     #: Upgrades, one after another.
     restarts: int
     #: The least number of pods, where none may be lost.
@@ -40,8 +39,9 @@ class Scale:
 
 
 SHORT = Scale(
+    rate=40,
     restarts=1,
-    pods=1_000,
+    pods=400,
     rotations=1,
     retired=False,
     frozen=False,
@@ -55,6 +55,7 @@ SHORT = Scale(
     pace=1.5,
 )
 SOAK = Scale(
+    rate=100,
     restarts=5,
     pods=5_000,
     rotations=2,

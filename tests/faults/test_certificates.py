@@ -16,7 +16,7 @@ from tests.faults.certs_command import certs, served
 from tests.faults.change import authorities, count_of, trusted
 from tests.faults.conftest import Figure, Load
 from tests.faults.counts import none_lost
-from tests.faults.scale import RATE, SCALE
+from tests.faults.scale import SCALE
 from tests.waiting import until
 
 REPLICAS = 5
@@ -85,7 +85,9 @@ def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure
                 until(lambda: count_of(trusted(webhook)) == 1)
             seconds.append(round(time.monotonic() - began))
         until(lambda: min(_renewed(webhook, leaves).values()) >= LEAVES)
-        creations.last(max(SCALE.pods / RATE, time.monotonic() - creations.begun + SCALE.after))
+        creations.last(
+            max(SCALE.pods / SCALE.rate, time.monotonic() - creations.begun + SCALE.after)
+        )
     measured = none_lost(creations, SCALE.pods)
     assert served(webhook, REPLICAS) == REPLICAS
     assert _issuer(webhook) != first

@@ -33,7 +33,7 @@ from tests.faults.conftest import Figure
 from tests.faults.counts import killed_with
 from tests.faults.expected_pods import Expectation, leaves, own
 from tests.faults.replicas import kill, processes, settled
-from tests.faults.scale import RATE, SCALE
+from tests.faults.scale import SCALE
 from tests.waiting import until
 from webhook.app.sources.configuration_object import DELAY
 from webhook.config import EXAMPLE
@@ -41,7 +41,7 @@ from webhook.config.load import parse_object
 from webhook.fabric.records import Fabrics
 
 #: Pods per second, and the seconds between the first and the second call for each.
-SPEED, BETWEEN = RATE // 2, 0.4
+SPEED, BETWEEN = SCALE.rate // 2, 0.4
 NAME, PLAIN = "changes", "changes-plain"
 FABRIC: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]["fabrics"][0]
 

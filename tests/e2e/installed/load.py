@@ -18,7 +18,8 @@ from tests.cluster.vegeta import Target
 from tests.e2e.asking import Document
 from tests.e2e.installed.space import Space
 
-RATE = 50
+#: Pods a second, unless a test says how many.
+RATE = 25
 
 
 @dataclass
