@@ -119,7 +119,7 @@ CASES := 100000
 JOBS := 2
 # In `make test`: the same cases each time, so that no change fails by chance, and a fixed number of
 # cases, so that the machine's speed does not decide what is tested. It runs while the clusters start.
-SHORT := --seed 1 --cases 8000 --jobs 2
+SHORT := --seed 1 --cases 4000 --jobs 2
 
 fuzz: $(DEV)  ## break laws with made-up reviews, files and scripts (CASES=1000000 JOBS=2 SEED=… FIRST=… CASE=… TARGET=…)
 	$(FUZZ) --cases $(CASES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
