@@ -99,7 +99,8 @@ def lab(
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
     pods = FakePods(logs=lambda pod: client_log() if role_of(pod) == "client" else "")
-    nodes = {"items": [labelled("gpu-0"), labelled("gpu-1"), labelled("gpu-2", cordoned=True)]}
+    items = [labelled("gpu-0"), labelled("gpu-1"), labelled("gpu-2", cordoned=True)]
+    nodes = {"metadata": {"resourceVersion": "1"}, "items": items}
     with PodsApi(pods, {"/api/v1/nodes": nodes}, tmp_path) as api:
         yield Lab(api, capsysbinary)
 
