@@ -10,3 +10,11 @@ HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 def below_spec(body: str) -> str:
     """Write a fabrics file from the YAML of its spec, whose first line becomes line 4."""
     return f"{HEAD}spec:\n{indent(body, '  ')}"
+
+
+def one_fabric(name: str, gpu: str, resource: str) -> str:
+    """Write a file of one fabric, which more of its lines may follow."""
+    return below_spec(
+        f"fabrics:\n- name: {name}\n  match: {{gpuResources: [{gpu}]}}\n"
+        f"  resources: [{{name: {resource}}}]\n  hcas: [mlx5_0]\n"
+    )

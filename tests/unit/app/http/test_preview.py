@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fabrics_file import one_fabric
 from tests.unit.app.client import Answer, Lines, request
 from webhook.app.http.preview import EACH_PENDING, PENDING, PODS, PreviewApp
 from webhook.app.observe.metrics import Metrics
@@ -16,16 +17,7 @@ from webhook.app.state import Snapshot, State
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.decision.facts import Facts
 
-FABRICS = """\
-apiVersion: rdma.lab/v1alpha1
-kind: FabricConfiguration
-spec:
-  fabrics:
-  - name: ib
-    match: {gpuResources: [nvidia.com/gpu]}
-    resources: [{name: rdma/hca}]
-    hcas: [mlx5_0]
-"""
+FABRICS = one_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
 apiVersion: v1
 kind: Pod

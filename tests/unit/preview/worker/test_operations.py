@@ -6,22 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.fabrics_file import one_fabric
 from webhook.config.load import parse_object
 from webhook.errors import DocumentError
 from webhook.preview import dry_run as preview
 from webhook.preview.worker import operations
 from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operations, Reply
 
-FABRICS = b"""\
-apiVersion: rdma.lab/v1alpha1
-kind: FabricConfiguration
-spec:
-  fabrics:
-  - name: ib
-    match: {gpuResources: [nvidia.com/gpu]}
-    resources: [{name: rdma/hca}]
-    hcas: [mlx5_0]
-"""
+FABRICS = one_fabric("ib", "nvidia.com/gpu", "rdma/hca").encode()
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a}]}\n"
 SECRET = "hunter2"
 
