@@ -33,9 +33,10 @@ class Scale:
     abuse: float
     #: Namespaces that are labeled and get a pod at once.
     labels: int
-    #: Changes of the configuration, and the seconds between two.
+    #: Changes of the configuration, the seconds between the two of a pair, and pods per second.
     changes: int
     pace: float
+    changed: int
 
 
 SHORT = Scale(
@@ -51,8 +52,9 @@ SHORT = Scale(
     slow=100,
     abuse=4.0,
     labels=3,
-    changes=12,
+    changes=8,
     pace=1.5,
+    changed=20,
 )
 SOAK = Scale(
     rate=100,
@@ -69,5 +71,6 @@ SOAK = Scale(
     labels=50,
     changes=200,
     pace=2.0,
+    changed=100,
 )
 SCALE = SOAK if os.environ.get("SOAK") else SHORT

@@ -6,6 +6,7 @@ environment that the decision wrote, on one machine and without a network.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -53,13 +54,25 @@ def edited(command: list[str], **fields: Any) -> dict[str, Any]:
 
 
 def run(manifest: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a container's command as the kubelet would."""
+    """Run a container's command as the kubelet would, but with an input that does not end.
+
+    MPICH's mpirun passes the end of its input on, and dies of SIGPIPE if its rank ends meanwhile.
+    """
+    reading, writing = os.pipe()
+    try:
+        return _run(manifest, folder, reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _run(manifest: dict[str, Any], folder: Path, stdin: int) -> subprocess.CompletedProcess[str]:
     env = {item["name"]: item["value"] for item in manifest.get("env", [])}
     return subprocess.run(
         [*manifest["command"], *manifest.get("args", [])],
         env={**ROOT, "PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder), **env},
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         capture_output=True,
         text=True,
         timeout=300,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from webhook.decision.facts import key_of
-from webhook.errors import ClusterError
 from webhook.kube.api_status import message_of
 from webhook.kube.client import Client, Object
 from webhook.kube.requests import RefusedError
@@ -30,11 +29,11 @@ class MpiJobs:
     def create(self, job: Object) -> None:
         """Create a job; one with its name that is there is ours: an answer may have been lost.
 
-        Raises ClusterError if the cluster has no MPIJobs.
+        Raises RefusedError if the cluster has no MPIJobs, or does not take this one.
         """
         status, answer = self._client.send("POST", self._path, job, "application/json")
         if status == HTTPStatus.NOT_FOUND and _kind_of(answer) != "namespaces":
-            raise ClusterError(_NOT_INSTALLED)
+            raise RefusedError(status, _NOT_INSTALLED)
         if status != HTTPStatus.CONFLICT:
             _check(status, answer)
 

@@ -1,152 +1,35 @@
-"""Fabrics of mode dra on a real cluster: its API server, its controller of claims, its scheduler.
-
-The devices are made up: ResourceSlices as a DRA driver would publish them, on fake nodes. No driver
-runs, so no container starts; what is shown is that the scheduler allocates what we claim.
-"""
+"""Fabrics of mode dra: the cluster's API server, controller of claims and scheduler are real."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import count
-from typing import Any
 
 import pytest
 import yaml
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.kwok import FAKE
+from tests.cluster.node import NAME as REAL
 from tests.cluster.versions import DEFAULT_MINOR
+from tests.command_line import run_command
 from tests.e2e.admission.by_url import Webhook, register
-from tests.e2e.admission.places import CALLED_BY
+from tests.e2e.admission.made_up_devices import (
+    FABRICS,
+    LABEL,
+    RESOURCE,
+    ROOTS,
+    SPACE,
+    Place,
+    publish,
+    withdraw,
+)
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document, apply
+from tests.e2e.asking import Document
 from tests.e2e.wire import send
 from tests.waiting import until
 
 MINOR = os.environ.get("K8S") or DEFAULT_MINOR
-SPACE, LABEL = "admission-dra", "dra"
-#: Neither the alphabet nor the number leads to the right pairs of a GPU and a NIC.
-ROOTS = {
-    "gpu-0": "pci0000:17",
-    "gpu-1": "pci0000:b0",
-    "nic-0": "pci0000:b0",
-    "nic-1": "pci0000:17",
-    "nic-2": "pci0000:17",
-    "nic-3": "pci0000:ff",
-}
-PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
-#: A NIC of this class may be requested as an extended resource, too (KEP-5004).
-RESOURCE = "dra.test/rdma-nic"
-FABRICS = {
-    "apiVersion": "rdma.lab/v1alpha1",
-    "kind": "FabricConfiguration",
-    "spec": {
-        "fabrics": [
-            {
-                "name": "nics",
-                "match": {
-                    "gpuResources": ["dra.test/plugin-gpu"],
-                    "deviceClasses": ["rdma.dra.test"],
-                },
-                "mode": "dra",
-                "claims": [{"template": "rdma-nics", "request": "nic"}],
-            },
-            {
-                "name": "pairs",
-                "match": {"gpuResources": [], "deviceClasses": ["gpu.dra.test"]},
-                "mode": "dra",
-                "claims": [{"template": "gpu-with-nic", "per": "pod"}],
-            },
-            {
-                "name": "by-resource",
-                "match": {"gpuResources": []},
-                "mode": "host-device",
-                "resources": [{"name": RESOURCE}],
-                "networks": ["lab/rdma"],
-            },
-        ]
-    },
-}
-_NUMBERS = count()
-
-
-@dataclass(frozen=True)
-class Place:
-    """A namespace whose pods a webhook with these fabrics is called for."""
-
-    cluster: Cluster
-    nodes: list[str]
-
-    def create(
-        self,
-        *,
-        fabric: str = "",
-        limits: Document | None = None,
-        claim: str = "",
-        stored: bool = True,
-    ) -> Answer:
-        """Create a pod that tolerates fake nodes; `claim`: a ResourceClaim for its container."""
-        annotations = {"rdma.lab/enable": "true", **({"rdma.lab/fabric": fabric} if fabric else {})}
-        container = {
-            "name": "trainer",
-            "image": "example.com/none",
-            "resources": {"limits": limits, **({"claims": [{"name": "own"}]} if claim else {})},
-        }
-        listed = [{"name": "own", "resourceClaimName": claim}] if claim else []
-        name = f"trainer-{next(_NUMBERS)}"
-        return create(
-            self.cluster,
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "namespace": SPACE, "annotations": annotations},
-                "spec": {
-                    "containers": [container],
-                    "tolerations": [{"key": FAKE, "operator": "Exists"}],
-                    "resourceClaims": listed,
-                },
-            },
-            stored=stored,
-        )
-
-    def read(self, resource: str, name: str, group: str = "api/v1") -> Document:
-        """Return an object of the namespace."""
-        path = f"/{group}/namespaces/{SPACE}/{resource}/{name}"
-        return send(self.cluster, "GET", path).object
-
-    def events(self, name: str) -> list[str]:
-        """Return the reasons of the Events about a pod."""
-        path = f"/api/v1/namespaces/{SPACE}/events?fieldSelector=involvedObject.name%3D{name}"
-        return [one["reason"] for one in send(self.cluster, "GET", path).object["items"]]
-
-    def bound(self, answer: Answer) -> Document:
-        """Return a pod once it is bound to a node."""
-        name = answer.object["metadata"]["name"]
-        until(lambda: "nodeName" in self.read("pods", name)["spec"])
-        return self.read("pods", name)
-
-    def devices(self, claim: str) -> dict[str, str]:
-        """Return what was allocated to a claim: request → device."""
-        found = self.read("resourceclaims", claim, "apis/resource.k8s.io/v1")
-        results = found["status"]["allocation"]["devices"]["results"]
-        return {one["request"]: one["device"] for one in results}
-
-    def claim(self, name: str, *requests: tuple[str, str]) -> None:
-        """Create a ResourceClaim whose requests have these names and device classes."""
-        metadata = {"name": name, "namespace": SPACE}
-        devices = {"requests": _requests(requests)}
-        apply(self.cluster, _object("ResourceClaim", metadata, devices=devices))
-
-    def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
-        """Create a template whose requests have these names and device classes."""
-        listed = _requests(requests)
-        constraint = {"requests": [one for one, _ in requests], "matchAttribute": PCIE_ROOT}
-        devices = {"requests": listed, **({"constraints": [constraint]} if aligned else {})}
-        metadata = {"name": name, "namespace": SPACE}
-        apply(self.cluster, _object("ResourceClaimTemplate", metadata, spec={"devices": devices}))
 
 
 @pytest.fixture(scope="module")
@@ -154,14 +37,8 @@ def place(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Publish devices on fake nodes, and call a webhook of this checkout for a namespace."""
     with ExitStack() as stack:
         nodes = cluster.fake_nodes(1, {}, {"dra.test/plugin-gpu": "8"})
-        for one in _devices(nodes):
-            apply(cluster, one)
-        labels = {CALLED_BY: LABEL}
-        namespace = {"metadata": {"name": SPACE, "labels": labels}}
-        apply(cluster, {"apiVersion": "v1", "kind": "Namespace", **namespace})
-        account = {"metadata": {"name": "default", "namespace": SPACE}}
-        apply(cluster, {"apiVersion": "v1", "kind": "ServiceAccount", **account})
-        stack.callback(_remove, cluster, nodes)
+        publish(cluster, nodes)
+        stack.callback(withdraw, cluster, nodes)
         folder = tmp_path_factory.mktemp("dra") / "webhook"
         started = Webhook(cluster, LABEL, folder, "--kubeconfig", str(cluster.kubeconfig))
         stack.callback(started.stop)
@@ -196,44 +73,20 @@ def _dry_run(place: Place) -> Document:
     return answer.status if "rdma.lab/status" in str(answer.object) else {}
 
 
-def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:
-    return [{"name": one, "exactly": {"deviceClassName": of}} for one, of in requests]
+def explained(place: Place, answer: Answer) -> dict[str, str]:
+    """Return what `rdma-webhook why` tells of a pod: sentences by their codes."""
+    pod = answer.object["metadata"]["name"]
+    access = ("--kubeconfig", place.cluster.kubeconfig, "-n", SPACE)
+    (found,) = run_command("why", *access, "-o", "json", pod).form["pods"]
+    sentences = (one for chapter in found["chapters"] for one in chapter["sentences"])
+    return {one["code"]: one["text"] for one in sentences}
 
 
-def _object(kind: str, metadata: Document, **fields: Any) -> Document:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": fields}
-
-
-def _devices(nodes: list[str]) -> Iterator[Document]:
-    """Yield the classes, and the slices of two drivers on each node."""
-    for device in ("gpu", "rdma"):
-        selector = {"cel": {"expression": f'device.driver == "{device}.dra.test"'}}
-        more = {"extendedResourceName": RESOURCE} if device == "rdma" else {}
-        yield _object("DeviceClass", {"name": f"{device}.dra.test"}, selectors=[selector], **more)
-        for node in nodes:
-            prefix = "gpu" if device == "gpu" else "nic"
-            listed = [
-                {"name": name, "attributes": {PCIE_ROOT: {"string": root}}}
-                for name, root in ROOTS.items()
-                if name.startswith(prefix)
-            ]
-            pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-            yield _object(
-                "ResourceSlice",
-                {"name": f"{node}-{device}"},
-                driver=f"{device}.dra.test",
-                nodeName=node,
-                pool=pool,
-                devices=listed,
-            )
-
-
-def _remove(cluster: Cluster, nodes: list[str]) -> None:
-    cluster.kubectl("delete", "namespace", SPACE, "--wait=false")
-    cluster.kubectl("delete", "deviceclass", "gpu.dra.test", "rdma.dra.test")
-    slices = [f"{node}-{device}" for node in nodes for device in ("gpu", "rdma")]
-    cluster.kubectl("delete", "resourceslice", *slices, "--ignore-not-found")
-    cluster.kubectl("delete", "node", *nodes)
+def told(place: Place, answer: Answer, code: str) -> str:
+    """Wait until `why` has a sentence of this code for the pod, and return it."""
+    until(lambda: code in explained(place, answer))
+    assert not place.read("pods", answer.object["metadata"]["name"])["spec"].get("nodeName")
+    return explained(place, answer)[code]
 
 
 def test_a_pod_gets_its_gpu_and_the_nic_beside_it(place: Place) -> None:
@@ -258,9 +111,8 @@ def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: 
     assert warning.startswith(
         "no RDMA: namespace admission-dra has no ResourceClaimTemplate rdma-n"
     )
-    name = answer.object["metadata"]["name"]
-    until(lambda: "FailedResourceClaimCreation" in place.events(name))
-    assert "nodeName" not in place.read("pods", name)["spec"]
+    text = told(place, answer, "ClaimTemplateMissing")
+    assert "ResourceClaimTemplate rdma-nics, which the namespace does not have" in text
     place.template("rdma-nics", ("nic", "rdma.dra.test"))
     found = place.bound(answer)
     assert found["spec"]["containers"][0]["resources"]["claims"] == [
@@ -300,3 +152,42 @@ def test_a_driver_may_offer_an_extended_resource(place: Place) -> None:
     claim = found["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
     (device,) = place.devices(claim).values()
     assert device.startswith("nic-")
+
+
+def test_why_names_a_claim_that_is_missing(place: Place) -> None:
+    """It is known by the scheduler's words, as in the next tests: they may change."""
+    text = told(place, place.create(claim="never-made"), "ClaimMissing")
+    assert "its ResourceClaim never-made does not exist" in text
+
+
+def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
+    """A misspelt class, with the request that names it."""
+    place.claim("misspelt", ("nic", "rmda.dra.test"))
+    text = told(place, place.create(claim="misspelt"), "DeviceClassMissing")
+    assert "its claim's request nic names the DeviceClass rmda.dra.test, which does not" in text
+
+
+def test_why_tells_that_devices_are_lacking(place: Place) -> None:
+    """No node has that many."""
+    place.claim("many", *((f"nic-{number}", "rdma.dra.test") for number in range(len(ROOTS))))
+    text = told(place, place.create(claim="many"), "ClaimsNotAllocated")
+    assert "no node has free devices for all of its claims (own)" in text
+
+
+def test_why_tells_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:
+    """The claim's device is on another node; or too many use it."""
+    place.claim("shared", ("gpu", "gpu.dra.test"))
+    place.bound(place.create(claim="shared"))
+    text = told(place, place.create(claim="shared", node=REAL), "ClaimElsewhere")
+    assert "one of its claims (own) already has devices of other nodes" in text
+    place.reserve("shared")
+    text = told(place, place.create(claim="shared"), "ClaimInUse")
+    assert "one of its claims (own) is used by as many pods as may share a claim" in text
+
+
+def test_why_tells_why_kubernetes_could_not_make_a_claim(place: Place) -> None:
+    """A quota forbids it; this is the last test of the file."""
+    place.forbid_claims()
+    text = told(place, place.create(fabric="pairs"), "ClaimNotCreated")
+    assert "could not create one of its claims. It says: " in text
+    assert "exceeded quota: no-claims" in text

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from webhook.errors import ClusterError
 from webhook.kube.client import Client
 from webhook.kube.mpi_jobs import MpiJobs
 from webhook.kube.requests import RefusedError
@@ -45,8 +44,11 @@ def test_create() -> None:
 
 
 def test_without_mpi_operator() -> None:
-    """Nothing is at that path: that is said in one line, with what to install."""
-    with pytest.raises(ClusterError, match=r"^the cluster has no MPIJobs .*: install mpi-operator"):
+    """Nothing is at that path: that is said in one line, with what to install.
+
+    It is an answer, so nobody waits for another one.
+    """
+    with pytest.raises(RefusedError, match=r"the cluster has no MPIJobs .*: install mpi-operator"):
         jobs(Answering(404, MISSING)).create(JOB)
     assert jobs(Answering(404, MISSING)).list("a=b") == []
 

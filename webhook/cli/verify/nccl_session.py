@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from webhook.cli.output import say
+from webhook.cli.verify.run_errors import say_run_error
 from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
 from webhook.errors import ClusterError
-from webhook.kube.requests import RefusedError
 from webhook.verify.judgement import Assessment
 from webhook.verify.nccl.nccl_plan import NcclPlan
 from webhook.verify.nccl.nccl_run import NcclRun, NcclSite
@@ -50,10 +50,8 @@ class NcclSession:
     def _measured(self) -> Assessment | None:
         try:
             return self._run.measure()
-        except RefusedError as error:
-            say("error", f"{error} (docs/verify.md lists the rights that a run needs)")
         except ClusterError as error:
-            say("error", str(error))
+            say_run_error(error)
         return None
 
     def _cleaned(self) -> bool:

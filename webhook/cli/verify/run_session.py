@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from webhook.cli.output import say
 from webhook.cli.verify.exit_codes import UNREADABLE
+from webhook.cli.verify.run_errors import say_run_error
 from webhook.cli.verify.run_signals import LeftAtOnceError, RunSignals
 from webhook.errors import ClusterError
-from webhook.kube.requests import RefusedError
 from webhook.verify.run_report import RunReport
 from webhook.verify.runs.cleaning import remove_pods
 from webhook.verify.runs.node_run import NodeRun
@@ -71,10 +71,8 @@ class RunSession:
         """Return whether the run came to its end; say why not."""
         try:
             self._run.measure()
-        except RefusedError as error:
-            say("error", f"{error} (docs/verify.md lists the rights that a run needs)")
         except ClusterError as error:
-            say("error", str(error))
+            say_run_error(error)
         else:
             return True
         return False

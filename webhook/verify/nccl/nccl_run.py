@@ -32,7 +32,7 @@ class MpiJobAccess(Protocol):
     """MPIJobs; `webhook.kube.mpi_jobs` implements them over HTTP."""
 
     def create(self, job: dict[str, Any]) -> None:
-        """Create a job; ClusterError if the cluster has no MPIJobs."""
+        """Create a job; RefusedError if the cluster has no MPIJobs, or does not take it."""
 
     def list(self, selector: str) -> list[dict[str, Any]]:
         """Return the jobs with these labels."""
@@ -64,7 +64,7 @@ class NcclRun:
     def measure(self) -> Assessment:
         """Run the job to its end, and judge it.
 
-        Raises ClusterError if there are no MPIJobs, or the API server stays silent.
+        Raises RefusedError if there are no MPIJobs, ClusterError if the API server stays silent.
         """
         try:
             return Assessment(self._measured(), ())

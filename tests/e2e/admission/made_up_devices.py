@@ -1,0 +1,219 @@
+"""Devices of two made-up DRA drivers on fake nodes, and a namespace whose pods claim them.
+
+The devices are ResourceSlices as a driver would publish them. No driver runs, so no container
+starts; what can be shown is what the scheduler allocates, and why it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.kwok import FAKE
+from tests.e2e.admission.places import CALLED_BY
+from tests.e2e.admission.pods import Answer, create
+from tests.e2e.asking import Document, apply
+from tests.e2e.wire import send
+from tests.waiting import until
+
+SPACE, LABEL = "admission-dra", "dra"
+_CLAIMS = "apis/resource.k8s.io/v1"
+#: Neither the alphabet nor the number leads to the right pairs of a GPU and a NIC.
+ROOTS = {
+    "gpu-0": "pci0000:17",
+    "gpu-1": "pci0000:b0",
+    "nic-0": "pci0000:b0",
+    "nic-1": "pci0000:17",
+    "nic-2": "pci0000:17",
+    "nic-3": "pci0000:ff",
+}
+PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+#: A NIC of this class may be requested as an extended resource, too (KEP-5004).
+RESOURCE = "dra.test/rdma-nic"
+FABRICS = {
+    "apiVersion": "rdma.lab/v1alpha1",
+    "kind": "FabricConfiguration",
+    "spec": {
+        "fabrics": [
+            {
+                "name": "nics",
+                "match": {
+                    "gpuResources": ["dra.test/plugin-gpu"],
+                    "deviceClasses": ["rdma.dra.test"],
+                },
+                "mode": "dra",
+                "claims": [{"template": "rdma-nics", "request": "nic"}],
+            },
+            {
+                "name": "pairs",
+                "match": {"gpuResources": [], "deviceClasses": ["gpu.dra.test"]},
+                "mode": "dra",
+                "claims": [{"template": "gpu-with-nic", "per": "pod"}],
+            },
+            {
+                "name": "by-resource",
+                "match": {"gpuResources": []},
+                "mode": "host-device",
+                "resources": [{"name": RESOURCE}],
+                "networks": ["lab/rdma"],
+            },
+        ]
+    },
+}
+#: RESOURCE_CLAIM_RESERVED_FOR_MAX_SIZE of k8s.io/api/resource/v1.
+_MOST_USERS = 256
+_NUMBERS = count()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A namespace whose pods a webhook with these fabrics is called for."""
+
+    cluster: Cluster
+    nodes: list[str]
+
+    def create(
+        self,
+        *,
+        fabric: str = "",
+        limits: Document | None = None,
+        claim: str = "",
+        node: str = "",
+        stored: bool = True,
+    ) -> Answer:
+        """Create a pod that tolerates fake nodes; `claim`: a ResourceClaim for its container.
+
+        `node`: the only one on which it may run.
+        """
+        annotations = {"rdma.lab/enable": "true", **({"rdma.lab/fabric": fabric} if fabric else {})}
+        container = {
+            "name": "trainer",
+            "image": "example.com/none",
+            "resources": {"limits": limits, **({"claims": [{"name": "own"}]} if claim else {})},
+        }
+        listed = [{"name": "own", "resourceClaimName": claim}] if claim else []
+        name = f"trainer-{next(_NUMBERS)}"
+        return create(
+            self.cluster,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": SPACE, "annotations": annotations},
+                "spec": {
+                    "containers": [container],
+                    "tolerations": [{"key": FAKE, "operator": "Exists"}],
+                    "resourceClaims": listed,
+                    "nodeSelector": {"kubernetes.io/hostname": node} if node else {},
+                },
+            },
+            stored=stored,
+        )
+
+    def read(self, resource: str, name: str, group: str = "api/v1") -> Document:
+        """Return an object of the namespace."""
+        path = f"/{group}/namespaces/{SPACE}/{resource}/{name}"
+        return send(self.cluster, "GET", path).object
+
+    def bound(self, answer: Answer) -> Document:
+        """Return a pod once it is bound to a node."""
+        name = answer.object["metadata"]["name"]
+        until(lambda: "nodeName" in self.read("pods", name)["spec"])
+        return self.read("pods", name)
+
+    def devices(self, claim: str) -> dict[str, str]:
+        """Return what was allocated to a claim: request → device."""
+        found = self.read("resourceclaims", claim, _CLAIMS)
+        results = found["status"]["allocation"]["devices"]["results"]
+        return {one["request"]: one["device"] for one in results}
+
+    def reserve(self, claim: str) -> None:
+        """Let as many others use a claim as Kubernetes allows beside those that use it now."""
+        found = self.read("resourceclaims", claim, _CLAIMS)
+        users = found["status"]["reservedFor"]
+        more = range(_MOST_USERS - len(users))
+        # Kubernetes takes pods out that do not exist, and leaves other users alone.
+        users += [{"resource": "others", "name": f"other-{one}", "uid": f"{one}"} for one in more]
+        path = f"/{_CLAIMS}/namespaces/{SPACE}/resourceclaims/{claim}/status"
+        said = send(self.cluster, "PUT", path, found)
+        assert said.code == 200, said.object
+
+    def claim(self, name: str, *requests: tuple[str, str]) -> None:
+        """Create a ResourceClaim whose requests have these names and device classes."""
+        metadata = {"name": name, "namespace": SPACE}
+        devices = {"requests": _requests(requests)}
+        apply(self.cluster, _object("ResourceClaim", metadata, devices=devices))
+
+    def forbid_claims(self) -> None:
+        """Set a quota of no ResourceClaim."""
+        spec = {"hard": {"count/resourceclaims.resource.k8s.io": "0"}}
+        metadata = {"name": "no-claims", "namespace": SPACE}
+        apply(
+            self.cluster,
+            {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec},
+        )
+        until(lambda: self.read("resourcequotas", "no-claims").get("status", {}).get("hard"))
+
+    def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
+        """Create a template whose requests have these names and device classes."""
+        listed = _requests(requests)
+        constraint = {"requests": [one for one, _ in requests], "matchAttribute": PCIE_ROOT}
+        devices = {"requests": listed, **({"constraints": [constraint]} if aligned else {})}
+        metadata = {"name": name, "namespace": SPACE}
+        apply(self.cluster, _object("ResourceClaimTemplate", metadata, spec={"devices": devices}))
+
+
+def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:
+    return [{"name": one, "exactly": {"deviceClassName": of}} for one, of in requests]
+
+
+def _object(kind: str, metadata: Document, **fields: Any) -> Document:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": fields}
+
+
+def publish(cluster: Cluster, nodes: list[str]) -> None:
+    """Create the namespace, the classes, and the slices of these nodes."""
+    labels = {CALLED_BY: LABEL}
+    namespace = {"metadata": {"name": SPACE, "labels": labels}}
+    account = {"metadata": {"name": "default", "namespace": SPACE}}
+    apply(
+        cluster,
+        *_devices(nodes),
+        {"apiVersion": "v1", "kind": "Namespace", **namespace},
+        {"apiVersion": "v1", "kind": "ServiceAccount", **account},
+    )
+
+
+def withdraw(cluster: Cluster, nodes: list[str]) -> None:
+    """Remove them, and the nodes."""
+    cluster.kubectl("delete", "namespace", SPACE, "--wait=false")
+    cluster.kubectl("delete", "deviceclass", "gpu.dra.test", "rdma.dra.test")
+    slices = [f"{node}-{device}" for node in nodes for device in ("gpu", "rdma")]
+    cluster.kubectl("delete", "resourceslice", *slices, "--ignore-not-found")
+    cluster.kubectl("delete", "node", *nodes)
+
+
+def _devices(nodes: list[str]) -> Iterator[Document]:
+    """Yield the classes, and the slices of two drivers on each node."""
+    for device in ("gpu", "rdma"):
+        selector = {"cel": {"expression": f'device.driver == "{device}.dra.test"'}}
+        more = {"extendedResourceName": RESOURCE} if device == "rdma" else {}
+        yield _object("DeviceClass", {"name": f"{device}.dra.test"}, selectors=[selector], **more)
+        for node in nodes:
+            prefix = "gpu" if device == "gpu" else "nic"
+            listed = [
+                {"name": name, "attributes": {PCIE_ROOT: {"string": root}}}
+                for name, root in ROOTS.items()
+                if name.startswith(prefix)
+            ]
+            pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+            yield _object(
+                "ResourceSlice",
+                {"name": f"{node}-{device}"},
+                driver=f"{device}.dra.test",
+                nodeName=node,
+                pool=pool,
+                devices=listed,
+            )
