@@ -82,7 +82,11 @@ def stranger(space: Space) -> Iterator[str]:
 
 
 def _answer(space: Space, pod: str, pair: str) -> str:
-    """Return the answer to a program in the pod that asks about a namespace."""
+    """Return the answer to a program in the pod that asks about a namespace.
+
+    Asks again if the name was not resolved: on a busy machine, DNS may take longer than the pod
+    waits for it.
+    """
     request = {
         "uid": "0",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
@@ -94,7 +98,14 @@ def _answer(space: Space, pod: str, pair: str) -> str:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     given = {"host": SERVICE, "pair": pair, "review": json.dumps(review)}
     command = ("exec", "--stdin", pod, "--", "python3", "-c", ASK)
-    return space.kubectl(*command, input=json.dumps(given))
+    said = [""]
+
+    def resolved() -> bool:
+        said[0] = space.kubectl(*command, input=json.dumps(given))
+        return "gaierror" not in said[0]
+
+    until(resolved)
+    return said[0]
 
 
 def _pair(authority: Authority) -> str:
