@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,13 +73,24 @@ class Lab:
         """Start `verify run` as a process."""
         access = ("--kubeconfig", str(self.api.kubeconfig), "-n", "lab")
         fabric = (*FABRICS, "--fabric", "v100-ib")
-        return subprocess.Popen(
-            [sys.executable, "-m", "webhook", "verify", "run", *access, *fabric, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "COLUMNS": "100"},
-        )
+        with heeded(signal.SIGHUP):
+            return subprocess.Popen(
+                [sys.executable, "-m", "webhook", "verify", "run", *access, *fabric, *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "COLUMNS": "100"},
+            )
+
+
+@contextmanager
+def heeded(number: signal.Signals) -> Iterator[None]:
+    """Let the processes that begin meanwhile heed a signal, also where nohup began this one."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def labelled(name: str, **how: Any) -> dict[str, Any]:
