@@ -148,13 +148,14 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Remove the webhook as docs/installation.md says, while replicas drain."""
+    """Begin to remove the webhook as docs/installation.md says, until nothing calls it any more.
+
+    Its namespace is there until its replicas have drained.
+    """
     cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     with site("removed:none", overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
     _uncalled(cluster)
-    cluster.kubectl("delete", "pods", f"--namespace={NAME}", "--all", "--now")
-    cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=300s")
 
 
 def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:

@@ -69,9 +69,10 @@ def test_five_replicas_start_at_once(webhook: Webhook, figure: Figure) -> None:
 def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure) -> None:
     """Leaves renew every twelve seconds, the CA by `certs rotate`: no pod is lost.
 
-    Pods are created until each replica has had two new leaves, however long that takes.
+    Pods are created until each replica has had two new leaves, and enough pods were decided,
+    however long that takes.
     """
-    first, leaves = _issuer(webhook), _leaves(webhook)
+    first, leaves, decided = _issuer(webhook), _leaves(webhook), _decided(webhook)
     seconds = []
     with load() as creations:
         creations.last(1)
@@ -85,10 +86,9 @@ def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure
                 until(lambda: count_of(trusted(webhook)) == 1)
             seconds.append(round(time.monotonic() - began))
         until(lambda: min(_renewed(webhook, leaves).values()) >= LEAVES)
-        creations.last(
-            max(SCALE.pods / SCALE.rate, time.monotonic() - creations.begun + SCALE.after)
-        )
-    measured = none_lost(creations, SCALE.pods)
+        until(lambda: _decided(webhook) >= decided + SCALE.pods)
+        creations.last(time.monotonic() - creations.begun + SCALE.after)
+    measured = none_lost(creations)
     assert served(webhook, REPLICAS) == REPLICAS
     assert _issuer(webhook) != first
     renewed = sum(_renewed(webhook, leaves).values())
@@ -111,6 +111,11 @@ def _leaves(webhook: Webhook) -> Counter[str]:
     return Counter(
         {one: webhook.read(f"{path}/{one}/log").count(told) for one in webhook.replicas()}
     )
+
+
+def _decided(webhook: Webhook) -> int:
+    """Return the number of pods that all replicas have decided so far."""
+    return webhook.counted("rdma_webhook_requests_total", "endpoint")["mutate",]
 
 
 def _renewed(webhook: Webhook, before: Counter[str]) -> dict[str, int]:

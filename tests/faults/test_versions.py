@@ -54,8 +54,8 @@ from webhook.app.sources.configuration_object import NOT_USABLE
 from webhook.config import EXAMPLE
 from webhook.fabric.records import Fabrics
 
-#: Pods at a time, and the seconds between the first and the second call for each. The pods begin
-#: together, so the API server uses as many connections.
+#: Pods at a time, and the seconds between the first and the second call for each. All first calls
+#: come together, as all second ones do: the API server uses a connection for each, to all replicas.
 AT_ONCE, BETWEEN = 24, 0.8
 #: Pods that must have been decided by both versions before a load ends.
 BOTH = 20
@@ -153,7 +153,7 @@ def versions(
     until(lambda: webhook.cluster.kubectl(*account))
     in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN)))
     with running(webhook.cluster, folder) as neighbour:
-        neighbour.space, neighbour.takes = space.name, BETWEEN
+        neighbour.space, neighbour.together = space.name, BETWEEN
         with neighbour.moved_in(AFTER, limits_memory, "Never"):
             until(lambda: space.proposed(made.pod) and neighbour.answered)
             roll(webhook, previous.name, [WAITING])

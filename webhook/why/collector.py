@@ -6,7 +6,7 @@ and nothing is read that the explanation does not need.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from webhook.admission.registration import WebhookSetup, webhooks_in
@@ -111,6 +111,7 @@ class Collector:
             webhooks=None if seen else self._webhooks(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._nodes() if _is_pending(pod) else None,
+            absent_claims=tuple(self._absent_claims(namespace, pod)),
             processes=self._processes(bare, namespace) if wanted.processes else None,
             logs=self._logs(bare, namespace) if wanted.logs else None,
             fabrics=wanted.fabrics,
@@ -184,6 +185,24 @@ class Collector:
             self._all_nodes = None if found is None else tuple(found.values())
         return self._all_nodes
 
+    def _absent_claims(self, namespace: str, pod: Item) -> Iterator[str]:
+        """Yield the ResourceClaims that a pod without a node names and that do not exist."""
+        claims = () if word_at(pod, _NODE) else items_at(pod, ("spec", "resourceClaims"))
+        for name in dict.fromkeys(word_at(one, ("resourceClaimName",)) for one in claims):
+            if name and self._is_absent_claim(namespace, name):
+                yield name
+
+    def _is_absent_claim(self, namespace: str, name: str) -> bool:
+        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
+        try:
+            self._reads.get(path, {})
+        except ClusterError as error:
+            # An API server that does not have this version of the kind answers 404, too.
+            if f'"{name}" not found' in str(error):
+                return True
+            self._permitted.lack(f"ResourceClaim {name}", error)
+        return False
+
     def _processes(self, bare: Gathered, namespace: str) -> tuple[ContainerProcesses, ...]:
         found: list[ContainerProcesses] = []
         for name in _running(bare.pod):
@@ -232,7 +251,7 @@ class Collector:
         return text
 
 
-_NAME = ("metadata", "name")
+_NAME, _NODE = ("metadata", "name"), ("spec", "nodeName")
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 

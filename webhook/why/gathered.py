@@ -63,6 +63,8 @@ class Gathered:
     #: All webhooks named pods.rdma.lab; () if none is installed.
     webhooks: tuple[WebhookSetup, ...] | None = None
     nodes: tuple[Item, ...] | None = None
+    #: The ResourceClaims that the pod names and that are known not to exist.
+    absent_claims: tuple[str, ...] = ()
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for what would be decided today.

@@ -2,8 +2,10 @@
 
 Sources, in Kubernetes 1.34 and 1.36: pkg/controller/resourceclaim/controller.go (syncPod: the Event
 FailedResourceClaimCreation; handleClaim), pkg/scheduler/framework/plugins/dynamicresources (its
-PreFilter and Filter), pkg/scheduler/util/assumecache, and k8s.io/dynamic-resource-allocation,
-resourceclaim (ErrClaimNotFound). The scheduler adds the number of nodes before a reason.
+PreEnqueue, PreFilter, Filter and PreBind), pkg/scheduler/util/assumecache, and
+k8s.io/dynamic-resource-allocation, resourceclaim (ErrClaimNotFound). The scheduler adds the number
+of nodes before a reason. It says nothing of what PreEnqueue finds, as long as that is so: such a
+pod has neither a condition nor an Event, so its claims are looked for.
 """
 
 from __future__ import annotations
@@ -42,13 +44,6 @@ class _Cause(NamedTuple):
 
 _CAUSES = (
     _Cause(
-        re.compile(r'could not find ResourceClaim "([^"]{1,320})"'),
-        "ClaimMissing",
-        "its ResourceClaim {0} does not exist",
-        "Create it, or correct resourceClaimName in the pod's resourceClaims. The pod then starts "
-        "by itself.",
-    ),
-    _Cause(
         re.compile(r"request (\S{1,130}): device class (\S{1,253}) does not exist"),
         "DeviceClassMissing",
         "its claim's request {0} names the DeviceClass {1}, which does not exist",
@@ -72,7 +67,8 @@ _CAUSES = (
         "own claim, by resourceClaimTemplateName.",
     ),
     _Cause(
-        re.compile("resourceclaim in use"),
+        # The scheduler lets any number of pods share a claim; the API server does not.
+        re.compile(r"status\.reservedFor: Too many"),
         "ClaimInUse",
         "one of its claims{claims} is used by as many pods as may share a claim",
         "Wait until one of them ends, or give the pod its own claim, by resourceClaimTemplateName.",
@@ -88,11 +84,23 @@ def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
     yield from failed
     if not failed and _NOT_YET.search(message):
         yield _not_yet(gathered, message)
+    yield from map(_absent, gathered.absent_claims)
     for cause in _CAUSES:
         if found := cause.pattern.search(message):
             told = cause.text.format(*found.groups(), claims=_listed(_names(gathered, "name")))
             text = f"The pod is pending: {told}. The scheduler says: {message}"
             yield Sentence(cause.code, "problem", text, cause.remedy)
+
+
+def _absent(name: str) -> Sentence:
+    text = (
+        f"The pod is pending: its ResourceClaim {name} does not exist. Until it does, the "
+        "scheduler does not look at the pod, and says nothing."
+    )
+    remedy = (
+        "Create it, or create the pod again with another resourceClaimName in its resourceClaims."
+    )
+    return Sentence("ClaimMissing", "problem", text, remedy)
 
 
 def _not_created(gathered: Gathered) -> Iterator[Sentence]:

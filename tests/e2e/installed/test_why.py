@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, Webhook
+from tests.cluster.install import CONFIGURATION, Webhook, end_replicas, install
 from tests.cluster.node import NAME as REAL
 from tests.command_line import Answer, run_command
 from tests.e2e.asking import ENABLE, Document, apply, namespace, once, workload
@@ -351,8 +351,7 @@ def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
     patch = '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"%s"}]'
     cluster = space.cluster
     cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Ignore'}")
-    webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
-    webhook.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=300s")
+    end_replicas(cluster)
     try:
         created: list[str] = []
 
@@ -370,5 +369,4 @@ def test_a_webhook_that_did_not_answer(webhook: Webhook, space: Space) -> None:
         assert "the webhook did not answer when the pod was created" in texts(found)
     finally:
         cluster.kubectl("patch", CONFIGURATION, "--type=json", f"--patch={patch % 'Fail'}")
-        webhook.kubectl("scale", DEPLOYMENT, "--replicas=2")
-        webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
+        install(cluster, webhook.fabrics)

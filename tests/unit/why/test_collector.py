@@ -209,6 +209,26 @@ def test_nodes_of_a_pending_pod() -> None:
     )
 
 
+@pytest.mark.parametrize(("node", "absent"), [("", ("mine",)), ("node-1", ())])
+def test_claims_of_a_pod_without_a_node(node: str, absent: tuple[str, ...]) -> None:
+    """Whether each that it names exists; what is of a template, or cannot be read, counts as there.
+
+    An API server without the version of the kind also answers 404, which says nothing of a claim.
+    """
+    names = ("mine", "there", "of-others", "of-another-version", "mine")
+    claims = [{"name": f"claim-{one}", "resourceClaimName": one} for one in names]
+    made = {"name": "made", "resourceClaimTemplateName": "nics"}
+    pod = live(phase="Pending", spec={"nodeName": node, "resourceClaims": [*claims, made]})
+    path = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims"
+    missing = RefusedError(404, 'resourceclaims.resource.k8s.io "mine" not found')
+    answers = {f"{path}/mine": missing, f"{path}/there": {"metadata": {"name": "there"}}}
+    found = collect(FakeCluster({**everything(pod), **answers, f"{path}/of-others": 403}))
+    assert found.absent_claims == absent
+    assert ("You do not have the right to read ResourceClaim of-others." in found.lacking) is (
+        not node
+    )
+
+
 def test_pages() -> None:
     """A list is read to its end."""
 

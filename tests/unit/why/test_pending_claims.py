@@ -50,16 +50,14 @@ def now(message: str, *events: Any, **known: Any) -> list[Sentence]:
             "by resourceClaimTemplateName",
         ),
         (
-            of_nodes("resourceclaim in use"),
+            (
+                'running PreBind plugin "DynamicResources": add reservation to claim lab/mine: '
+                'ResourceClaim.resource.k8s.io "mine" is invalid: status.reservedFor: Too many: '
+                "257: must have at most 256 items"
+            ),
             "ClaimInUse",
             "is used by as many pods as may share a claim.",
             "Wait until one of them ends",
-        ),
-        (
-            of_nodes('could not find ResourceClaim "lab/mine"'),
-            "ClaimMissing",
-            "its ResourceClaim lab/mine does not exist.",
-            "resourceClaimName",
         ),
         (
             of_nodes("request nics: device class roce.lab does not exist"),
@@ -89,6 +87,16 @@ def test_what_the_scheduler_says(message: str, code: str, says: str, remedy: str
     assert says in found.text
     assert found.text.endswith(f"The scheduler says: {message}")
     assert remedy in found.remedy
+
+
+def test_a_claim_that_is_missing() -> None:
+    """The scheduler says nothing then; each that is missing is told."""
+    pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
+    found = told(explain(pod, absent_claims=("mine", "yours")), "now")
+    assert [(one.code, one.level) for one in found] == [("ClaimMissing", "problem")] * 2
+    assert found[0].text.startswith("The pod is pending: its ResourceClaim mine does not exist.")
+    assert "ResourceClaim yours does not exist." in found[1].text
+    assert "resourceClaimName" in found[0].remedy
 
 
 def test_a_template_that_is_missing() -> None:
