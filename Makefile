@@ -21,7 +21,7 @@ END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 # `make test` splits these rings into two runs side by side, each on its own cluster. Both runs take
 # about the same time.
-BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/verify tests/e2e/live/test_configuration.py
+BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/live/test_configuration.py
 
 # The packages below config do no I/O, so every branch is tested.
 PURE := pod machine fabric shelltext mpi decision mutations pipeline admission inventory
