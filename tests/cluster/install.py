@@ -148,9 +148,9 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Begin to remove the webhook as docs/installation.md says, until nothing calls it any more.
+    """Remove the webhook as docs/installation.md says, and wait until nothing calls it.
 
-    Its namespace is there until its replicas have drained.
+    Its namespace stays until the replicas have drained.
     """
     cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
     with site("removed:none", overlay=overlay) as folder:

@@ -14,7 +14,7 @@ class Scale:
     rate: int
     #: Upgrades, one after another.
     restarts: int
-    #: The least number of pods, where none may be lost.
+    #: The least number of pods while certificates are exchanged.
     pods: int
     #: Rotations of the CA.
     rotations: int
@@ -33,9 +33,10 @@ class Scale:
     abuse: float
     #: Namespaces that are labeled and get a pod at once.
     labels: int
-    #: Changes of the configuration, the seconds between the two of a pair, and pods per second.
-    changes: int
+    #: Pairs of changes of the configuration, and the seconds between the two of a pair.
+    pairs: int
     pace: float
+    #: Pods created per second meanwhile.
     changed: int
 
 
@@ -52,7 +53,7 @@ SHORT = Scale(
     slow=100,
     abuse=4.0,
     labels=3,
-    changes=8,
+    pairs=4,
     pace=1.5,
     changed=20,
 )
@@ -69,7 +70,7 @@ SOAK = Scale(
     slow=500,
     abuse=60.0,
     labels=50,
-    changes=200,
+    pairs=100,
     pace=2.0,
     changed=100,
 )

@@ -42,7 +42,7 @@ from webhook.fabric.records import Fabrics
 
 #: Seconds between the first and the second call for each pod.
 BETWEEN = 0.4
-#: Pods for which a configuration must have answered the first call before the next pair of changes.
+#: Pods that a configuration must have decided before the next pair of changes.
 ENOUGH = 5
 NAME, PLAIN = "changes", "changes-plain"
 FABRIC: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["spec"]["fabrics"][0]
@@ -99,18 +99,18 @@ class Changes:
         self.replaced: dict[str, float] = {}
         self.last = ""
         #: The pods for which each of them answered the first call.
-        self.begun = Counter[str]()
-        #: Those that must have decided some.
+        self.first_calls = Counter[str]()
+        #: The configurations that must have decided pods.
         self.decided = set[str]()
 
-    def limits_memory(self, pod: Document) -> Ops:
+    def habit(self, pod: Document) -> Ops:
         """Be the other webhook's habit, and count the pods."""
-        self.begun[_config(pod)] += 1
+        self.first_calls[_config(pod)] += 1
         return limits_memory(pod)
 
-    def decide(self) -> None:
+    def wait_for_pods(self) -> None:
         """Wait until the last one has decided pods."""
-        until(lambda: self.begun[self.last] >= ENOUGH)
+        until(lambda: self.first_calls[self.last] >= ENOUGH)
         self.decided.add(self.last)
 
     def make(self, number: int) -> None:
@@ -151,8 +151,8 @@ def test_each_pod_has_one_configuration(
 ) -> None:
     """Leaf by leaf, whatever replica answered which call, also one that has just been started.
 
-    Of each two changes the second one comes before the first one is in use. The first may be in
-    use for so short a time that it decides no pod.
+    Changes come in pairs. The second is made while the first usually still waits to be used, so
+    the first may decide no pod.
     """
     webhook.cluster.need("a replica that can be killed")
     pod = space.pod("", "nvidia.com/v100", automountServiceAccountToken=False)
@@ -171,7 +171,7 @@ def test_each_pod_has_one_configuration(
     assert changes.decided <= counts.keys() <= changes.used.keys()
     assert late > 0
     figure(
-        f"{SCALE.changes} changes of the configuration, two calls a pod, a replica killed",
+        f"{2 * SCALE.pairs} changes of the configuration, two calls a pod, a replica killed",
         f"each of {counts.total()} pods by one of {len(counts)} configurations, {late} after it "
         f"was replaced; {killed_with(creations)}",
     )
@@ -189,16 +189,16 @@ def _while_it_changes(
         neighbour.space, neighbour.takes = NAME, BETWEEN
         changes.make(0)
         changes.in_use()
-        stack.enter_context(neighbour.moved_in(AFTER, changes.limits_memory, "Never"))
+        stack.enter_context(neighbour.moved_in(AFTER, changes.habit, "Never"))
         until(lambda: space.proposed(pod) and neighbour.answered)
         creations = stack.enter_context(creating(space, pod, folder, SCALE.changed))
-        for number in range(1, SCALE.changes, 2):
-            changes.make(number)
+        for pair in range(SCALE.pairs):
+            changes.make(2 * pair + 1)
             time.sleep(SCALE.pace)
-            changes.make(number + 1)
-            changes.decide()
-            if number == SCALE.changes // 4 * 2 + 1:
+            changes.make(2 * pair + 2)
+            if pair == SCALE.pairs // 2:
                 kill(webhook, victim)
+            changes.wait_for_pods()
         changes.in_use()
         creations.last(time.monotonic() - creations.begun + 1)
     return creations

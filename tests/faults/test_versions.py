@@ -54,9 +54,10 @@ from webhook.app.sources.configuration_object import NOT_USABLE
 from webhook.config import EXAMPLE
 from webhook.fabric.records import Fabrics
 
-#: Pods at a time, and the seconds between the first and the second call for each. All first calls
-#: come together, as all second ones do: the API server uses a connection for each, to all replicas.
-AT_ONCE, BETWEEN = 24, 0.8
+#: Pods at a time, and the seconds between two moments at which the other webhook answers all calls
+#: that wait. So all first calls come together, as do all second ones: the API server needs a
+#: connection for each, and these lead to all replicas.
+AT_ONCE, PERIOD = 24, 0.8
 #: Pods that must have been decided by both versions before a load ends.
 BOTH = 20
 PLAIN = "faults-plain"
@@ -153,7 +154,7 @@ def versions(
     until(lambda: webhook.cluster.kubectl(*account))
     in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN)))
     with running(webhook.cluster, folder) as neighbour:
-        neighbour.space, neighbour.together = space.name, BETWEEN
+        neighbour.space, neighbour.period = space.name, PERIOD
         with neighbour.moved_in(AFTER, limits_memory, "Never"):
             until(lambda: space.proposed(made.pod) and neighbour.answered)
             roll(webhook, previous.name, [WAITING])

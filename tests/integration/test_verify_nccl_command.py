@@ -146,11 +146,12 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
 
 
 def test_without_mpi_operator(lab: Lab) -> None:
-    """One line says what to install."""
+    """One line says what to install, at once: the answer is not waited for again."""
     lab.operator.errors["jobs"] = RefusedError(404, "not found")
     answer = lab.run("-q")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator" in answer.err
+    assert [one for one in lab.api.asked if one.startswith("POST")] == [f"POST {JOBS}"]
 
 
 def test_without_the_right(lab: Lab) -> None:

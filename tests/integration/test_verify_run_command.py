@@ -85,7 +85,7 @@ class Lab:
 
 @contextmanager
 def heeded(number: signal.Signals) -> Iterator[None]:
-    """Let the processes that begin meanwhile heed a signal, also where nohup began this one."""
+    """Let processes that begin in the block heed a signal, even if nohup began this one."""
     before = signal.signal(number, signal.SIG_DFL)
     try:
         yield

@@ -33,6 +33,7 @@ from webhook.why.gathered import (
     ContainerLog,
     ContainerProcesses,
     Gathered,
+    MissingClaim,
     PinnedProcess,
     items_at,
     number_at,
@@ -111,7 +112,7 @@ class Collector:
             webhooks=None if seen else self._webhooks(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._nodes() if _is_pending(pod) else None,
-            absent_claims=tuple(self._absent_claims(namespace, pod)),
+            missing_claims=tuple(self._missing_claims(namespace, pod)),
             processes=self._processes(bare, namespace) if wanted.processes else None,
             logs=self._logs(bare, namespace) if wanted.logs else None,
             fabrics=wanted.fabrics,
@@ -185,23 +186,27 @@ class Collector:
             self._all_nodes = None if found is None else tuple(found.values())
         return self._all_nodes
 
-    def _absent_claims(self, namespace: str, pod: Item) -> Iterator[str]:
-        """Yield the ResourceClaims that a pod without a node names and that do not exist."""
-        claims = () if word_at(pod, _NODE) else items_at(pod, ("spec", "resourceClaims"))
+    def _missing_claims(self, namespace: str, pod: Item) -> Iterator[MissingClaim]:
+        """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
+        if not _is_pending(pod) or word_at(pod, ("spec", "nodeName")):
+            return
+        claims = items_at(pod, ("spec", "resourceClaims"))
         for name in dict.fromkeys(word_at(one, ("resourceClaimName",)) for one in claims):
-            if name and self._is_absent_claim(namespace, name):
-                yield name
+            if name and (missing := self._missing_claim(namespace, name)):
+                yield missing
 
-    def _is_absent_claim(self, namespace: str, name: str) -> bool:
+    def _missing_claim(self, namespace: str, name: str) -> MissingClaim | None:
         path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
         try:
-            self._reads.get(path, {})
+            found = self._reads.get(path, {})
         except ClusterError as error:
-            # An API server that does not have this version of the kind answers 404, too.
-            if f'"{name}" not found' in str(error):
-                return True
+            if isinstance(error, RefusedError) and error.code == NOT_FOUND:
+                # An API server without this version of the kind also answers 404, without a name.
+                return MissingClaim(name) if f'"{name}" not found' in str(error) else None
             self._permitted.lack(f"ResourceClaim {name}", error)
-        return False
+            return None
+        is_ending = at(found, ("metadata", "deletionTimestamp")) is not None
+        return MissingClaim(name, is_ending=True) if is_ending else None
 
     def _processes(self, bare: Gathered, namespace: str) -> tuple[ContainerProcesses, ...]:
         found: list[ContainerProcesses] = []
@@ -251,7 +256,7 @@ class Collector:
         return text
 
 
-_NAME, _NODE = ("metadata", "name"), ("spec", "nodeName")
+_NAME = ("metadata", "name")
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 

@@ -33,6 +33,13 @@ class PinnedProcess(NamedTuple):
     kibibytes: int
 
 
+class MissingClaim(NamedTuple):
+    """A ResourceClaim that does not exist, or is being deleted."""
+
+    name: str
+    is_ending: bool = False
+
+
 class ContainerProcesses(NamedTuple):
     """What was found in one container; `problem` says why nothing could be looked at."""
 
@@ -63,8 +70,8 @@ class Gathered:
     #: All webhooks named pods.rdma.lab; () if none is installed.
     webhooks: tuple[WebhookSetup, ...] | None = None
     nodes: tuple[Item, ...] | None = None
-    #: The ResourceClaims that the pod names and that are known not to exist.
-    absent_claims: tuple[str, ...] = ()
+    #: The ResourceClaims that the pod names and that it cannot have.
+    missing_claims: tuple[MissingClaim, ...] = ()
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for what would be decided today.

@@ -4,8 +4,8 @@ Sources, in Kubernetes 1.34 and 1.36: pkg/controller/resourceclaim/controller.go
 FailedResourceClaimCreation; handleClaim), pkg/scheduler/framework/plugins/dynamicresources (its
 PreEnqueue, PreFilter, Filter and PreBind), pkg/scheduler/util/assumecache, and
 k8s.io/dynamic-resource-allocation, resourceclaim (ErrClaimNotFound). The scheduler adds the number
-of nodes before a reason. It says nothing of what PreEnqueue finds, as long as that is so: such a
-pod has neither a condition nor an Event, so its claims are looked for.
+of nodes before a reason. While PreEnqueue holds a pod back, the scheduler says nothing: the pod has
+neither a condition nor an Event of it. So the claims themselves are looked for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from webhook.pod.manifest import PodManifest
 from webhook.why.explanation import Sentence
-from webhook.why.gathered import Gathered, items_at, word_at
+from webhook.why.gathered import Gathered, MissingClaim, items_at, word_at
 from webhook.why.remedies import REMEDIES
 
 #: The reason of the controller's Event about a pod whose claim it could not make.
@@ -26,7 +27,6 @@ _LONGEST = 300
 _OF_TEMPLATE = re.compile(
     r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
 )
-_NOT_YET = re.compile(r"ResourceClaim not created yet|waiting for dynamic resource controller")
 _AGAIN = (
     "Kubernetes tries again in ever longer intervals, of up to 17 minutes: it is quicker to create "
     "the pod again."
@@ -78,13 +78,14 @@ _CAUSES = (
 
 def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
     """Tell why claims keep a pod pending; `message`: what the scheduler says, "" if nothing."""
-    if word_at(gathered.pod, ("spec", "nodeName")):
+    pod = gathered.pod
+    if word_at(pod, ("spec", "nodeName")) or word_at(pod, ("status", "phase")) != "Pending":
         return
     failed = [*_not_created(gathered)]
     yield from failed
-    if not failed and _NOT_YET.search(message):
-        yield _not_yet(gathered, message)
-    yield from map(_absent, gathered.absent_claims)
+    if not failed and not message and (templates := _not_yet_used(pod)):
+        yield _not_yet(templates)
+    yield from map(_missing, gathered.missing_claims)
     for cause in _CAUSES:
         if found := cause.pattern.search(message):
             told = cause.text.format(*found.groups(), claims=_listed(_names(gathered, "name")))
@@ -92,13 +93,16 @@ def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
             yield Sentence(cause.code, "problem", text, cause.remedy)
 
 
-def _absent(name: str) -> Sentence:
+def _missing(claim: MissingClaim) -> Sentence:
+    what = "is being deleted" if claim.is_ending else "does not exist"
     text = (
-        f"The pod is pending: its ResourceClaim {name} does not exist. Until it does, the "
-        "scheduler does not look at the pod, and says nothing."
+        f"The pod is pending: its ResourceClaim {claim.name} {what}. Meanwhile, the scheduler "
+        "leaves the pod aside without a word."
     )
+    when = "Once it is gone, create it again" if claim.is_ending else "Create it"
     remedy = (
-        "Create it, or create the pod again with another resourceClaimName in its resourceClaims."
+        f"{when}, and the pod starts by itself; or create the pod again with another "
+        "resourceClaimName in its resourceClaims."
     )
     return Sentence("ClaimMissing", "problem", text, remedy)
 
@@ -128,12 +132,21 @@ def _failure(said: str) -> Sentence:
     return Sentence("ClaimNotCreated", "problem", text, f"Correct what the message names. {_AGAIN}")
 
 
-def _not_yet(gathered: Gathered, message: str) -> Sentence:
-    """Tell that a claim is not there yet, without the Event that says why."""
-    templates = _names(gathered, "resourceClaimTemplateName")
-    text = (
-        f"The pod is pending: one of its claims does not exist yet. The scheduler says: {message}"
+def _not_yet_used(pod: PodManifest) -> list[str]:
+    """Return the templates of which Kubernetes has not made the pod's claims yet."""
+    made = {word_at(one, ("name",)) for one in items_at(pod, ("status", "resourceClaimStatuses"))}
+    claims = items_at(pod, ("spec", "resourceClaims"))
+    names = (
+        word_at(one, ("resourceClaimTemplateName",))
+        for one in claims
+        if word_at(one, ("name",)) not in made
     )
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _not_yet(templates: list[str]) -> Sentence:
+    """Tell that a claim is not there yet, without the Event that says why."""
+    text = "The pod is pending: Kubernetes has not made all of its claims yet."
     remedy = (
         f"See whether the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
         f"resourceclaimtemplates. If it has not, create it. {_AGAIN}"

@@ -15,7 +15,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.places import CALLED_BY
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document, apply
+from tests.e2e.asking import Document, apply, ask
 from tests.e2e.wire import send
 from tests.waiting import until
 
@@ -130,7 +130,7 @@ class Place:
         return {one["request"]: one["device"] for one in results}
 
     def reserve(self, claim: str) -> None:
-        """Let as many others use a claim as Kubernetes allows beside those that use it now."""
+        """Fill a claim's list of users up to the number that Kubernetes allows."""
         found = self.read("resourceclaims", claim, _CLAIMS)
         users = found["status"]["reservedFor"]
         more = range(_MOST_USERS - len(users))
@@ -142,9 +142,7 @@ class Place:
 
     def claim(self, name: str, *requests: tuple[str, str]) -> None:
         """Create a ResourceClaim whose requests have these names and device classes."""
-        metadata = {"name": name, "namespace": SPACE}
-        devices = {"requests": _requests(requests)}
-        apply(self.cluster, _object("ResourceClaim", metadata, devices=devices))
+        apply(self.cluster, _claim(name, requests))
 
     def forbid_claims(self) -> None:
         """Set a quota of no ResourceClaim."""
@@ -154,7 +152,7 @@ class Place:
             self.cluster,
             {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec},
         )
-        until(lambda: self.read("resourcequotas", "no-claims").get("status", {}).get("hard"))
+        until(lambda: "exceeded quota" in ask(self.cluster, _claim("asks", [("nic", "rdma.dra.test")])).refusal)
 
     def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
         """Create a template whose requests have these names and device classes."""
@@ -163,6 +161,12 @@ class Place:
         devices = {"requests": listed, **({"constraints": [constraint]} if aligned else {})}
         metadata = {"name": name, "namespace": SPACE}
         apply(self.cluster, _object("ResourceClaimTemplate", metadata, spec={"devices": devices}))
+
+
+def _claim(name: str, requests: Iterable[tuple[str, str]]) -> Document:
+    devices = {"requests": _requests(requests)}
+    metadata = {"name": name, "namespace": SPACE}
+    return _object("ResourceClaim", metadata, devices=devices)
 
 
 def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:
@@ -187,7 +191,7 @@ def publish(cluster: Cluster, nodes: list[str]) -> None:
 
 
 def withdraw(cluster: Cluster, nodes: list[str]) -> None:
-    """Remove them, and the nodes."""
+    """Remove what `publish` created, and the nodes."""
     cluster.kubectl("delete", "namespace", SPACE, "--wait=false")
     cluster.kubectl("delete", "deviceclass", "gpu.dra.test", "rdma.dra.test")
     slices = [f"{node}-{device}" for node in nodes for device in ("gpu", "rdma")]

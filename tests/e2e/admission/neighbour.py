@@ -65,8 +65,8 @@ class Neighbour:
     space: str = field(default_factory=lambda: named("neighbour"))
     #: Seconds that it takes for an answer.
     takes: float = 0.0
-    #: Seconds between two moments at which all who wait are answered; 0: each by itself.
-    together: float = 0.0
+    #: Seconds between two moments at which all calls that wait are answered; 0: each by itself.
+    period: float = 0.0
     #: For each call, in order: the number of operations in the answer.
     answered: list[int] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class Neighbour:
 
     def answer(self, review: Document) -> Document:
         """Answer an AdmissionReview."""
-        time.sleep(self.takes + _until_next(self.together))
+        time.sleep(self.takes + _until_next(self.period))
         ops = self.habit(review["request"]["object"])
         self.answered.append(len(ops))
         response = {"uid": review["request"]["uid"], "allowed": True}

@@ -82,11 +82,17 @@ def explained(place: Place, answer: Answer) -> dict[str, str]:
     return {one["code"]: one["text"] for one in sentences}
 
 
-def told(place: Place, answer: Answer, code: str) -> str:
+def sentence(place: Place, answer: Answer, code: str) -> str:
     """Wait until `why` has a sentence of this code for the pod, and return it."""
-    until(lambda: code in explained(place, answer))
+    found: dict[str, str] = {}
+
+    def is_told() -> bool:
+        found.update(explained(place, answer))
+        return code in found
+
+    until(is_told)
     assert not place.read("pods", answer.object["metadata"]["name"])["spec"].get("nodeName")
-    return explained(place, answer)[code]
+    return found[code]
 
 
 def test_a_pod_gets_its_gpu_and_the_nic_beside_it(place: Place) -> None:
@@ -111,7 +117,7 @@ def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: 
     assert warning.startswith(
         "no RDMA: namespace admission-dra has no ResourceClaimTemplate rdma-n"
     )
-    text = told(place, answer, "ClaimTemplateMissing")
+    text = sentence(place, answer, "ClaimTemplateMissing")
     assert "ResourceClaimTemplate rdma-nics, which the namespace does not have" in text
     place.template("rdma-nics", ("nic", "rdma.dra.test"))
     found = place.bound(answer)
@@ -155,22 +161,25 @@ def test_a_driver_may_offer_an_extended_resource(place: Place) -> None:
 
 
 def test_why_names_a_claim_that_is_missing(place: Place) -> None:
-    """It is known by the scheduler's words, as in the next tests: they may change."""
-    text = told(place, place.create(claim="never-made"), "ClaimMissing")
+    """The scheduler says nothing of it, so the claim itself is looked for."""
+    text = sentence(place, place.create(claim="never-made"), "ClaimMissing")
     assert "its ResourceClaim never-made does not exist" in text
 
 
 def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
-    """A misspelt class, with the request that names it."""
+    """A misspelt class is named with its request.
+
+    This is known by the scheduler's words, as in the next tests: they may change.
+    """
     place.claim("misspelt", ("nic", "rmda.dra.test"))
-    text = told(place, place.create(claim="misspelt"), "DeviceClassMissing")
+    text = sentence(place, place.create(claim="misspelt"), "DeviceClassMissing")
     assert "its claim's request nic names the DeviceClass rmda.dra.test, which does not" in text
 
 
 def test_why_tells_that_devices_are_lacking(place: Place) -> None:
     """No node has that many."""
     place.claim("many", *((f"nic-{number}", "rdma.dra.test") for number in range(len(ROOTS))))
-    text = told(place, place.create(claim="many"), "ClaimsNotAllocated")
+    text = sentence(place, place.create(claim="many"), "ClaimsNotAllocated")
     assert "no node has free devices for all of its claims (own)" in text
 
 
@@ -178,16 +187,16 @@ def test_why_tells_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -
     """The claim's device is on another node; or too many use it."""
     place.claim("shared", ("gpu", "gpu.dra.test"))
     place.bound(place.create(claim="shared"))
-    text = told(place, place.create(claim="shared", node=REAL), "ClaimElsewhere")
+    text = sentence(place, place.create(claim="shared", node=REAL), "ClaimElsewhere")
     assert "one of its claims (own) already has devices of other nodes" in text
     place.reserve("shared")
-    text = told(place, place.create(claim="shared"), "ClaimInUse")
+    text = sentence(place, place.create(claim="shared"), "ClaimInUse")
     assert "one of its claims (own) is used by as many pods as may share a claim" in text
 
 
 def test_why_tells_why_kubernetes_could_not_make_a_claim(place: Place) -> None:
     """A quota forbids it; this is the last test of the file."""
     place.forbid_claims()
-    text = told(place, place.create(fabric="pairs"), "ClaimNotCreated")
+    text = sentence(place, place.create(fabric="pairs"), "ClaimNotCreated")
     assert "could not create one of its claims. It says: " in text
     assert "exceeded quota: no-claims" in text

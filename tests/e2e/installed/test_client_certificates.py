@@ -84,7 +84,7 @@ def stranger(space: Space) -> Iterator[str]:
 def _answer(space: Space, pod: str, pair: str) -> str:
     """Return the answer to a program in the pod that asks about a namespace.
 
-    Asks again if the name was not resolved: on a busy machine, DNS may take longer than the pod
+    Ask again if the name was not resolved: on a busy machine, DNS may take longer than the pod
     waits for it.
     """
     request = {

@@ -12,7 +12,7 @@ import socket
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from tests.cluster.install import (
     uninstall,
     uninstall_at_once,
 )
+from tests.cluster.namespaces import NamespaceError
 from tests.e2e.admission.pods import create
 from tests.e2e.asking import Document
 from tests.e2e.installed.load import creating
@@ -164,7 +165,7 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
         load.last(1)
         uninstall(webhook.cluster)
         after = space.proposed(pod)
-    _drain_no_longer(webhook)
+        _end_the_drain(webhook)
     assert "rdma.lab/status" not in after["metadata"]["annotations"]
     assert set(load.codes) == {201}, (load.refusals, load.blocked)
     assert 0 < load.patched < load.created
@@ -177,14 +178,16 @@ def test_nothing_is_left_that_blocks_pods(webhook: Webhook, space: Space, tmp_pa
     assert not space.cluster.kubectl("get", ",".join(kinds), selector, "--output=name")
 
 
-def _drain_no_longer(webhook: Webhook) -> None:
-    """Wait until the namespace is gone; where processes can be killed, that takes seconds."""
+def _end_the_drain(webhook: Webhook) -> None:
+    """Kill the draining processes where tests can do that, and wait until the namespace is gone."""
     if existing() is None:
+        until(lambda: not webhook.replicas())  # one that is not being deleted would restart
         for container in processes(webhook).values():
-            kill(webhook, container)
+            with suppress(NamespaceError):  # it has just ended by itself
+                kill(webhook, container)
         until(lambda: not webhook.kubectl("get", "pods", "--output=name"))
-        # Otherwise its controller looks again when the drain would have ended, and a minute later.
-        webhook.cluster.kubectl("annotate", "namespace", NAME, "look=again")
+        # Without a change, the namespace's controller waits as long as a drain may take.
+        webhook.cluster.kubectl("annotate", "namespace", NAME, "look=again", check=False)
     webhook.cluster.kubectl("wait", "--for=delete", f"namespace/{NAME}", "--timeout=300s")
 
 

@@ -33,7 +33,7 @@ from webhook.why.collector import (
     Wanted,
     read_processes,
 )
-from webhook.why.gathered import ContainerProcesses, Gathered, PinnedProcess
+from webhook.why.gathered import ContainerProcesses, Gathered, MissingClaim, PinnedProcess
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -209,24 +209,37 @@ def test_nodes_of_a_pending_pod() -> None:
     )
 
 
-@pytest.mark.parametrize(("node", "absent"), [("", ("mine",)), ("node-1", ())])
-def test_claims_of_a_pod_without_a_node(node: str, absent: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("node", "phase", "is_asked"),
+    [("", "Pending", True), ("node-1", "Pending", False), ("", "Failed", False)],
+)
+def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -> None:
     """Whether each that it names exists; what is of a template, or cannot be read, counts as there.
 
-    An API server without the version of the kind also answers 404, which says nothing of a claim.
+    An API server without the version of the kind also answers 404, which says nothing of a claim;
+    nor does the name in an answer with another code.
     """
-    names = ("mine", "there", "of-others", "of-another-version", "mine")
+    names = ("mine", "ending", "there", "of-others", "of-another-version", "mine")
     claims = [{"name": f"claim-{one}", "resourceClaimName": one} for one in names]
     made = {"name": "made", "resourceClaimTemplateName": "nics"}
-    pod = live(phase="Pending", spec={"nodeName": node, "resourceClaims": [*claims, made]})
+    pod = live(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, made]})
+    answers = {
+        "mine": RefusedError(404, 'resourceclaims.resource.k8s.io "mine" not found'),
+        "ending": {"metadata": {"name": "ending", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        "there": {"metadata": {"name": "there"}},
+        "of-others": RefusedError(403, 'forbidden: RBAC: role "of-others" not found'),
+        "of-another-version": RefusedError(404, "the server could not find the requested resource"),
+    }
     path = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims"
-    missing = RefusedError(404, 'resourceclaims.resource.k8s.io "mine" not found')
-    answers = {f"{path}/mine": missing, f"{path}/there": {"metadata": {"name": "there"}}}
-    found = collect(FakeCluster({**everything(pod), **answers, f"{path}/of-others": 403}))
-    assert found.absent_claims == absent
-    assert ("You do not have the right to read ResourceClaim of-others." in found.lacking) is (
-        not node
-    )
+    api = FakeCluster({**everything(pod), **{f"{path}/{key}": answers[key] for key in answers}})
+    found = collect(api)
+    asked = [one for one, _ in api.asked if one.startswith(path)]
+    missing = (MissingClaim("mine"), MissingClaim("ending", is_ending=True))
+    assert found.missing_claims == (missing if is_asked else ())
+    assert len(asked) == (5 if is_asked else 0)
+    told = [one for one in found.lacking if "ResourceClaim" in one]
+    forbidden = ["You do not have the right to read ResourceClaim of-others."]
+    assert told == (forbidden if is_asked else [])
 
 
 def test_pages() -> None:

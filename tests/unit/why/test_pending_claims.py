@@ -10,12 +10,12 @@ from tests.case_names import case_name
 from tests.unit.why.pods import event, explain, live, told
 from tests.unit.why.test_now import node, pending
 from webhook.why.explanation import Sentence
+from webhook.why.gathered import MissingClaim
 
 CLAIMS = [
     {"name": "nic", "resourceClaimTemplateName": "rdma-nics"},
     {"name": "own", "resourceClaimName": "mine"},
 ]
-NOT_YET = 'pod "lab/train-0": ResourceClaim not created yet'
 MISSING = (
     'PodResourceClaim nic: resource claim template "rdma-nics": '
     'resourceclaimtemplate.resource.k8s.io "rdma-nics" not found'
@@ -65,18 +65,6 @@ def now(message: str, *events: Any, **known: Any) -> list[Sentence]:
             "its claim's request nics names the DeviceClass roce.lab, which does not exist.",
             "kubectl get deviceclasses",
         ),
-        (
-            of_nodes(NOT_YET),
-            "ClaimNotCreated",
-            "one of its claims does not exist yet.",
-            "has its ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates",
-        ),
-        (
-            'waiting for dynamic resource controller to create the resourceclaim "x"',
-            "ClaimNotCreated",
-            "one of its claims does not exist yet.",
-            "create the pod again",
-        ),
     ],
     ids=case_name,
 )
@@ -89,19 +77,38 @@ def test_what_the_scheduler_says(message: str, code: str, says: str, remedy: str
     assert remedy in found.remedy
 
 
-def test_a_claim_that_is_missing() -> None:
-    """The scheduler says nothing then; each that is missing is told."""
-    pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
-    found = told(explain(pod, absent_claims=("mine", "yours")), "now")
+def silent(phase: str = "Pending", **status: Any) -> dict[str, Any]:
+    """Return a pod of which the scheduler says nothing."""
+    return live(phase=phase, spec={"nodeName": "", "resourceClaims": CLAIMS}, **status)
+
+
+def test_claims_that_are_missing() -> None:
+    """Each is told, though the scheduler says nothing of it."""
+    statuses = [{"name": "nic", "resourceClaimName": "made"}]
+    missing = (MissingClaim("mine"), MissingClaim("yours", is_ending=True))
+    pod = silent(resourceClaimStatuses=statuses)
+    found = told(explain(pod, missing_claims=missing), "now")
     assert [(one.code, one.level) for one in found] == [("ClaimMissing", "problem")] * 2
     assert found[0].text.startswith("The pod is pending: its ResourceClaim mine does not exist.")
-    assert "ResourceClaim yours does not exist." in found[1].text
-    assert "resourceClaimName" in found[0].remedy
+    assert found[0].remedy.startswith("Create it, and the pod starts by itself; or create the pod")
+    assert "its ResourceClaim yours is being deleted." in found[1].text
+    assert found[1].remedy.startswith("Once it is gone, create it again, and the pod starts")
+    codes = {one.code for one in told(explain(silent("Failed"), missing_claims=missing), "now")}
+    assert codes == {"Failed"}
+
+
+def test_claims_that_are_not_made_yet() -> None:
+    """The pod's status lacks them; no Event says why, or the right to read Events is missing."""
+    (found,) = told(explain(silent()), "now")
+    assert (found.code, found.level) == ("ClaimNotCreated", "problem")
+    assert found.text == "The pod is pending: Kubernetes has not made all of its claims yet."
+    assert "ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates" in found.remedy
+    assert "create the pod again" in found.remedy
 
 
 def test_a_template_that_is_missing() -> None:
     """The Event names it; it is told once, with the remedy of the verdict."""
-    (found,) = now(of_nodes(NOT_YET), event(REASON, MISSING), event(REASON, MISSING))
+    (found,) = now("", event(REASON, MISSING), event(REASON, MISSING))
     assert found.code == "ClaimTemplateMissing"
     assert "its claim nic is of ResourceClaimTemplate rdma-nics, which the namespace" in found.text
     assert found.text.endswith(f"Kubernetes says: {MISSING}")
@@ -129,7 +136,8 @@ def test_a_pod_that_has_a_node_had_its_claims() -> None:
     """An old Event says nothing of it any more; nor does one about its owner count."""
     (found,) = told(explain(live(), events=(event(REASON, MISSING),)), "now")
     assert found.code == "Running"
-    codes = [one.code for one in now("", event(REASON, MISSING, "PodGroup", "group"))]
+    about_owner = event(REASON, MISSING, "PodGroup", "group")
+    codes = [one.code for one in now(of_nodes("3 node(s) were unschedulable"), about_owner)]
     assert codes == ["Unschedulable", REASON]
 
 

@@ -10,7 +10,7 @@ from webhook.kube.requests import RefusedError
 
 
 def say_run_error(error: ClusterError) -> None:
-    """Say it, and where the rights are listed if one lacks."""
-    lacking = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
-    where = " (docs/verify.md lists the rights that a run needs)" if lacking else ""
+    """Say it, and where the rights are listed if one is missing."""
+    forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
+    where = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
     say("error", f"{error}{where}")

@@ -64,7 +64,8 @@ class NcclRun:
     def measure(self) -> Assessment:
         """Run the job to its end, and judge it.
 
-        Raises RefusedError if there are no MPIJobs, ClusterError if the API server stays silent.
+        Raises RefusedError if the job is refused, as it is without mpi-operator, and ClusterError
+        if the API server stays silent.
         """
         try:
             return Assessment(self._measured(), ())
