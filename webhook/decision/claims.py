@@ -26,6 +26,9 @@ MOST_CLAIMS = 10
 MOST_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
 
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
+#: The lengths of a DNS label and of a DNS subdomain, which the API server allows for these names.
+#: What is longer is refused later, so its end need not be searched.
+_LABEL, _SUBDOMAIN = 63, 253
 #: The most entries of `spec.resourceClaims` that are looked up before the decision.
 _MOST_LISTED = 32
 #: Words that are parts of no other word, and short ones that must stand alone: `nic` as in `nic-0`.
@@ -176,5 +179,7 @@ def _claim(
     name = str(listed.get("name", ""))
     # The name that the webhook gives to a claim says nothing of the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]
-    words = "\n".join([*names, template, existing, request, *classes]).lower()
+    labels = [one[:_LABEL] for one in (*names, request)]
+    subdomains = [one[:_SUBDOMAIN] for one in (template, existing, *classes)]
+    words = "\n".join([*labels, *subdomains]).lower()
     return Claim(name, words, user, template, classes)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from webhook.decision.annotations import Requests
-from webhook.decision.claims import brings_gpu, may_claim_gpu
+from webhook.decision.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.decision.draft import Draft
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.nodes import NodeInventory
@@ -98,6 +98,8 @@ class Scope(NamedTuple):
     original: PodManifest
     #: All containers of the original, of every kind.
     containers: tuple[Container, ...]
+    #: The DRA claims of the original.
+    claims: tuple[Claim, ...]
     #: The commands that the containers of the original run.
     commands: Commands
     #: The environments of the containers of the original.

@@ -19,7 +19,6 @@ from webhook.decision.claims import (
     Claim,
     brings_gpu,
     claims_by_user,
-    claims_of,
     has_nic_of,
     is_gpu_claim,
 )
@@ -53,8 +52,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
     if not fabric.claims:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
-    listed = claims_of(scope.original, scope.containers, scope.namespace.claims)
-    claims = claims_by_user(listed)
+    claims = claims_by_user(scope.claims)
     entries = _Entries(fabric, items(scope.original, _LISTED))
     for target in scope.targets:
         own = [*claims.get(target.path, ()), *claims.get((), ())]

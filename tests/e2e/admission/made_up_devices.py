@@ -152,7 +152,12 @@ class Place:
             self.cluster,
             {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec},
         )
-        until(lambda: "exceeded quota" in ask(self.cluster, _claim("asks", [("nic", "rdma.dra.test")])).refusal)
+        until(
+            lambda: (
+                "exceeded quota"
+                in ask(self.cluster, _claim("asks", [("nic", "rdma.dra.test")])).refusal
+            )
+        )
 
     def template(self, name: str, *requests: tuple[str, str], aligned: bool = False) -> None:
         """Create a template whose requests have these names and device classes."""

@@ -9,6 +9,7 @@ from typing import Any
 import jsonpatch
 
 from webhook.decision.annotations import Requests
+from webhook.decision.claims import claims_of
 from webhook.decision.draft import Draft
 from webhook.decision.facts import NamespaceFacts
 from webhook.decision.scope import Mutation, Scope, Target
@@ -50,6 +51,7 @@ def run(
         ),
         original=manifest,
         containers=containers,
+        claims=claims_of(manifest, containers),
         commands=Commands(manifest),
         env=Environments(manifest),
         host_network=manifest["spec"].get("hostNetwork") is True,

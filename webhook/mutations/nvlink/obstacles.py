@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.decision.claims import claims_of
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Scope, Target
 from webhook.pod.container_env import env_of
@@ -84,7 +83,7 @@ def _of_environment(pod: PodManifest, target: Target) -> Iterator[Obstacle]:
 
 
 def _in_compute_domain(pod: PodManifest, scope: Scope) -> bool:
-    if any(claim.is_domain for claim in claims_of(pod, scope.containers)):
+    if any(claim.is_domain for claim in scope.claims):
         return True
     spec = mapping(pod, ("spec",))
     # As a complete string at any depth; much faster than walking the tree.

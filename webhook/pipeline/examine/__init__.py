@@ -125,6 +125,7 @@ def examine(
         fabrics=fabrics,
         original=pod,
         containers=containers,
+        claims=claims,
         commands=commands,
         env=Environments(pod),
         host_network=at(pod, ("spec", "hostNetwork")) is True,
@@ -132,7 +133,7 @@ def examine(
         called_before=bool(earlier.config),
         other_configuration=other,
     )
-    foreign = foreign_nic(scope, pairs, claims)
+    foreign = foreign_nic(scope, pairs)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)

@@ -16,12 +16,12 @@ that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import orjson
 
-from webhook.decision.claims import Claim, fabrics_of, has_nic_of
+from webhook.decision.claims import fabrics_of, has_nic_of
 from webhook.decision.outcome import Reason
 from webhook.decision.resources import Usage
 from webhook.decision.scope import Scope
@@ -51,10 +51,10 @@ _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b"
 Pairs = list[tuple[Container, Usage]]
 
 
-def foreign_nic(scope: Scope, pairs: Pairs, claims: Iterable[Claim] = ()) -> str:
+def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
 
-    `pairs` are its containers and what each requests, `claims` its DRA claims. Only targets
+    `pairs` are its containers and what each requests. Only targets
     and launchers count; in a pod without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
@@ -66,7 +66,7 @@ def foreign_nic(scope: Scope, pairs: Pairs, claims: Iterable[Claim] = ()) -> str
     for container, usage in pairs:
         if usage.foreign and container.path in chosen:
             return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
-    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, claims, chosen)
+    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
 
 
 def _by_annotation(scope: Scope) -> str:
@@ -124,9 +124,9 @@ def _efa(scope: Scope, path: Path) -> str:
     return found.group() if found else ""
 
 
-def _by_claim(scope: Scope, claims: Iterable[Claim], chosen: Collection[Path]) -> str:
+def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
     fabrics, known = scope.fabrics.fabrics, scope.namespace.claims
-    for claim in claims:
+    for claim in scope.claims:
         homes = fabrics_of(claim, scope.fabrics)
         if scope.fabric is not None:
             homes |= {scope.fabric.name}

@@ -90,6 +90,8 @@ class Seen(NamedTuple):
 def _claims(pod: PodManifest, scope: Scope) -> Claims:
     if "resourceClaims" not in pod["spec"]:
         return _NO_CLAIMS
+    if scope.fabric is None or not scope.fabric.claims:  # then no mutation adds one
+        return claims_by_user(scope.claims)
     return claims_by_user(claims_of(pod, containers_of(pod), scope.namespace.claims))
 
 
