@@ -79,6 +79,10 @@ def _serve(connection: Connection) -> None:
         server.serve_forever()
 
 
+#: The list of any other kind.
+_NOTHING = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -96,7 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.rfile.read()
             return
-        body = self._pages[url.path.rpartition("/")[2], int(query.get("continue", 0))]
+        key = url.path.rpartition("/")[2], int(query.get("continue", 0))
+        body = self._pages.get(key, _NOTHING)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
