@@ -119,12 +119,12 @@ def pages() -> Pages:
             meta = {"resourceVersion": "1"}
             if first + PAGE < NAMESPACES:
                 meta["continue"] = str(first + PAGE)
-            items = [make(_name(number)) for number in range(first, first + PAGE)]
+            items = [make(namespace_name(number)) for number in range(first, first + PAGE)]
             found[resource, first] = json.dumps({"metadata": meta, "items": items}).encode()
     return found
 
 
-def _name(number: int) -> str:
+def namespace_name(number: int) -> str:
     """Name a namespace; the first is that of the pods of all benchmarks."""
     return f"team-{number}" if number else "lab"
 

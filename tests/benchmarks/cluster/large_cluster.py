@@ -38,6 +38,7 @@ from tests.waiting import until
 #: Of each kind.
 MANY = 10_000
 _KEPT = 'rdma_webhook_facts_objects{resource="nodes"}'
+_WAITED = 'rdma_webhook_namespace_waits_total{came="false"}'
 #: The priority of the replica and its clients, on a machine that others use; see sched(7).
 _PRIORITY = 10
 _LIST = "/api/v1/nodes?limit=10"
@@ -181,6 +182,8 @@ def _turn(
                     events.append(load(replica, ca).p99)
                 rates.append(rate())
             between()
+            waited = replica.metric(_WAITED)
+            assert not waited, f"{waited:g} calls waited for a namespace: they measure that wait"
             memory = replica.memory() * 1.048576
             proportional = _proportional(replica.process.pid)
     return Turn(ready, listed, listing, rest, events, rates, memory, proportional)

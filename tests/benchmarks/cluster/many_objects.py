@@ -11,7 +11,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from tests.benchmarks.cluster.modes import Document
-from tests.benchmarks.facts import labeled_namespace
+from tests.benchmarks.facts import labeled_namespace, namespace_name
 from tests.benchmarks.node_list import large_node
 from tests.cluster.cluster import Cluster
 
@@ -35,7 +35,7 @@ def nodes(count: int) -> Iterator[tuple[str, Document]]:
 def namespaces(count: int) -> Iterator[tuple[str, Document]]:
     """Yield Namespaces with their path."""
     for number in range(count):
-        made = labeled_namespace(f"team-{number}")
+        made = labeled_namespace(namespace_name(number))
         yield "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", **_sent(made)}
 
 
