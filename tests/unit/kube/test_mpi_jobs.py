@@ -48,8 +48,10 @@ def test_without_mpi_operator() -> None:
 
     It is an answer, so nobody waits for another one.
     """
-    with pytest.raises(RefusedError, match=r"the cluster has no MPIJobs .*: install mpi-operator"):
+    told = r"the cluster has no MPIJobs .*: install mpi-operator"
+    with pytest.raises(RefusedError, match=told) as refused:
         jobs(Answering(404, MISSING)).create(JOB)
+    assert refused.value.code == 404
     assert jobs(Answering(404, MISSING)).list("a=b") == []
 
 
