@@ -89,8 +89,14 @@ def test_claims_that_are_missing() -> None:
     pod = silent(resourceClaimStatuses=statuses)
     found = told(explain(pod, missing_claims=missing), "now")
     assert [(one.code, one.level) for one in found] == [("ClaimMissing", "problem")] * 2
-    assert found[0].text.startswith("The pod is pending: its ResourceClaim mine does not exist.")
-    assert found[0].remedy.startswith("Create it, and the pod starts by itself; or create the pod")
+    assert found[0].text == (
+        "The pod is pending: its ResourceClaim mine does not exist. Meanwhile, the scheduler "
+        "leaves the pod aside without a word."
+    )
+    assert found[0].remedy == (
+        "Create it, and the pod starts by itself; or create the pod again with another "
+        "resourceClaimName in its resourceClaims."
+    )
     assert "its ResourceClaim yours is being deleted." in found[1].text
     assert found[1].remedy.startswith("Once it is gone, create it again, and the pod starts")
     codes = {one.code for one in told(explain(silent("Failed"), missing_claims=missing), "now")}
@@ -109,7 +115,7 @@ def test_claims_that_are_not_made_yet() -> None:
 def test_a_template_that_is_missing() -> None:
     """The Event names it; it is told once, with the remedy of the verdict."""
     (found,) = now("", event(REASON, MISSING), event(REASON, MISSING))
-    assert found.code == "ClaimTemplateMissing"
+    assert (found.code, found.level) == ("ClaimTemplateMissing", "problem")
     assert "its claim nic is of ResourceClaimTemplate rdma-nics, which the namespace" in found.text
     assert found.text.endswith(f"Kubernetes says: {MISSING}")
     assert "Create the ResourceClaimTemplate in the pod's namespace" in found.remedy
@@ -120,7 +126,7 @@ def test_another_failure_of_the_controller() -> None:
     quota = "PodResourceClaim nic: create ResourceClaim : exceeded quota: dra"
     other = event(REASON, 'PodResourceClaim gpu: resource claim template "gpus": timed out')
     found = now("", event(REASON, MISSING), event(REASON, quota), other)
-    assert [one.code for one in found[:2]] == ["ClaimNotCreated"] * 2
+    assert [(one.code, one.level) for one in found[:2]] == [("ClaimNotCreated", "problem")] * 2
     assert found[0].text.endswith(f"It says: {quota}")
     assert found[0].remedy.startswith("Correct what the message names. Kubernetes tries again")
 
@@ -132,8 +138,28 @@ def test_the_event_alone_is_enough() -> None:
     assert found.code == "ClaimTemplateMissing"
 
 
+def test_an_event_of_the_newer_kind() -> None:
+    """That of events.k8s.io has other fields."""
+    old = event(REASON, MISSING)
+    new = {key: old[key] for key in old if key not in ("involvedObject", "message")}
+    new |= {"regarding": old["involvedObject"], "note": MISSING}
+    found = told(explain(silent(), events=(new,)), "now")
+    assert found[0].text.endswith(f"Kubernetes says: {MISSING}")
+
+
+def test_many_claims() -> None:
+    """The first five are named."""
+    claims = [{"name": f"nic-{number}"} for number in range(6)]
+    pod = pending(of_nodes("1 cannot allocate all claims"), resourceClaims=claims)
+    (found,) = told(explain(pod), "now")
+    assert "all of its claims (nic-0, nic-1, nic-2, nic-3, nic-4). The scheduler" in found.text
+
+
 def test_a_pod_that_has_a_node_had_its_claims() -> None:
     """An old Event says nothing of it any more; nor does one about its owner count."""
+    starting = live(phase="Pending", spec={"resourceClaims": CLAIMS})
+    codes = [one.code for one in told(explain(starting, events=(event(REASON, MISSING),)), "now")]
+    assert codes == ["Starting"]
     (found,) = told(explain(live(), events=(event(REASON, MISSING),)), "now")
     assert found.code == "Running"
     about_owner = event(REASON, MISSING, "PodGroup", "group")
