@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.integration.programs import part
 from webhook.cli import main
 
 #: Words of a command line, the last of them unfinished → what must and must not be offered.
@@ -62,9 +62,8 @@ def run(shell: str, program: str, *arguments: str, folder: Path) -> str:
 
 
 def script_of(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Write the script of a shell to a file; skip the test where there is no such shell."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is missing: make test-deps installs it")
+    """Write the script of a shell to a file; there must be such a shell."""
+    part(shell, shell)
     assert main(["completion", shell]) == 0
     path = folder / f"rdma-webhook.{shell}"
     path.write_text(capsys.readouterr().out)

@@ -7,7 +7,6 @@ There is no GPU here: a fake nvidia-smi prints given lines in the format of the 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.integration.programs import part
 from webhook.mutations.nvlink import remap
 
 #: A node's four GPUs as nvidia-smi prints them, not in PCI order; domains matter.
@@ -112,10 +112,7 @@ def _touch(folder: Path, names: Iterable[str]) -> None:
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
     """Make a container with that shell, and with no other programs than the script uses."""
     name = request.param
-    found = shutil.which(name)
-    if found is None:
-        assert not os.environ.get("CI"), f"{name} is missing, and CI does without nothing"
-        pytest.skip(f"no {name} here (on Debian: apt-get install {name})")
+    found = part(name, name)
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
         where = found if name == "busybox" else shutil.which(tool)

@@ -38,6 +38,7 @@ from webhook.why.gathered import (
     items_at,
     number_at,
     title,
+    waits_for_node,
     word_at,
 )
 
@@ -188,7 +189,7 @@ class Collector:
 
     def _missing_claims(self, namespace: str, pod: Item) -> Iterator[MissingClaim]:
         """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
-        if not _is_pending(pod) or word_at(pod, ("spec", "nodeName")):
+        if not waits_for_node(pod):
             return
         claims = items_at(pod, ("spec", "resourceClaims"))
         for name in dict.fromkeys(word_at(one, ("resourceClaimName",)) for one in claims):

@@ -145,6 +145,11 @@ def _listed(found: Any) -> tuple[str, ...] | int:
     return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
 
+def waits_for_node(pod: Item) -> bool:
+    """Return whether a pod of the cluster has no node yet."""
+    return word_at(pod, ("status", "phase")) == "Pending" and not word_at(pod, ("spec", "nodeName"))
+
+
 def word_at(node: Any, path: Path) -> str:
     """Return the string at a path, "" for anything else."""
     found = at(node, path)

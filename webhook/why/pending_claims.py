@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from webhook.pod.manifest import PodManifest
 from webhook.why.explanation import Sentence
-from webhook.why.gathered import Gathered, MissingClaim, items_at, word_at
+from webhook.why.gathered import Gathered, MissingClaim, items_at, waits_for_node, word_at
 from webhook.why.remedies import REMEDIES
 
 #: The reason of the controller's Event about a pod whose claim it could not make.
@@ -79,7 +79,7 @@ _CAUSES = (
 def tell_claims(gathered: Gathered, message: str) -> Iterator[Sentence]:
     """Tell why claims keep a pod pending; `message`: what the scheduler says, "" if nothing."""
     pod = gathered.pod
-    if word_at(pod, ("spec", "nodeName")) or word_at(pod, ("status", "phase")) != "Pending":
+    if not waits_for_node(pod):
         return
     failed = [*_not_created(gathered)]
     yield from failed

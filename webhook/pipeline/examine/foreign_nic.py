@@ -54,8 +54,8 @@ Pairs = list[tuple[Container, Usage]]
 def foreign_nic(scope: Scope, pairs: Pairs) -> str:
     """Say by what a pod shows that it uses a NIC that no fabric claims; return "" if none.
 
-    `pairs` are its containers and what each requests. Only targets
-    and launchers count; in a pod without either, its app containers do.
+    `pairs` are its containers and what each requests. Only targets and launchers count; in a pod
+    without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
         return ""
