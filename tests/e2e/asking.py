@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.wire import send
+from tests.waiting import until
 
 ENABLE = "rdma.lab/enable"
 Document = dict[str, Any]
@@ -102,6 +104,18 @@ def namespace(name: str, value: str | None) -> Document:
     """Return a namespace with this value of the opt-in label, or without the label."""
     labels = {} if value is None else {ENABLE: value}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def make_namespaces(cluster: Cluster, *documents: Document) -> None:
+    """Apply namespaces, and wait until pods can be created in them.
+
+    A pod needs the ServiceAccount `default`, which a controller makes in each namespace. A test
+    must not apply it: what kubectl did not find may be there before kubectl creates it.
+    """
+    apply(cluster, *documents)
+    for name in (one["metadata"]["name"] for one in documents):
+        account = ("get", "serviceaccount/default", f"--namespace={name}", "--ignore-not-found")
+        until(partial(cluster.kubectl, *account))
 
 
 def apply(cluster: Cluster, *documents: Document) -> None:

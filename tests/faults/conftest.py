@@ -14,12 +14,11 @@ from typing import Protocol
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import make_namespaces, namespace
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
 from tests.e2e.live.lab import Lab
 from tests.faults.scale import SCALE
-from tests.waiting import until
 
 _FIGURES = pytest.StashKey[list[tuple[str, str]]]()
 _NUMBERS = count()
@@ -67,8 +66,7 @@ def pytest_terminal_summary(
 def space(webhook: Webhook) -> Iterator[Space]:
     """Make a labeled namespace; its pods are never stored, so their image need not exist."""
     made = Space(webhook.cluster, "faults", "example.com/none")
-    apply(made.cluster, namespace(made.name, "true"))
-    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    make_namespaces(made.cluster, namespace(made.name, "true"))
     yield made
     made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
 

@@ -25,7 +25,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.fabrics import OBJECT, apply_fabrics, in_use
 from tests.cluster.install import Webhook
 from tests.e2e.admission.neighbour import AFTER, Ops, limits_memory, running
-from tests.e2e.asking import Document, apply, namespace
+from tests.e2e.asking import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
@@ -68,10 +68,7 @@ def _config(pod: Document) -> str:
 def space(webhook: Webhook) -> Iterator[Space]:
     """Make a labeled namespace, and one without the label; restore the fabrics afterwards."""
     made = Space(webhook.cluster, NAME, "example.com/none")
-    apply(made.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
-    for one in (NAME, PLAIN):
-        account = ("get", "serviceaccount/default", f"--namespace={one}", "--ignore-not-found")
-        until(lambda account=account: made.cluster.kubectl(*account))  # type: ignore[misc]
+    make_namespaces(made.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
     yield made
     in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
     made.cluster.kubectl("delete", "namespace", NAME, PLAIN, "--wait=false")

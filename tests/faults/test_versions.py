@@ -24,7 +24,7 @@ from tests.cluster.fabrics import apply_fabrics, in_use, stored, used
 from tests.cluster.images import previous_stand_in
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
 from tests.e2e.admission.neighbour import AFTER, limits_memory, running
-from tests.e2e.asking import Document, apply, namespace
+from tests.e2e.asking import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
@@ -149,9 +149,7 @@ def versions(
     previous, folder = previous_stand_in(), tmp_path_factory.mktemp("versions")
     webhook.cluster.load(previous.archive)
     made = Versions(webhook, previous.name, space, folder)
-    apply(webhook.cluster, namespace(PLAIN, None))
-    account = ("get", "serviceaccount/default", f"--namespace={PLAIN}", "--ignore-not-found")
-    until(lambda: webhook.cluster.kubectl(*account))
+    make_namespaces(webhook.cluster, namespace(PLAIN, None))
     in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(KNOWN)))
     with running(webhook.cluster, folder) as neighbour:
         neighbour.space, neighbour.period = space.name, PERIOD

@@ -15,7 +15,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.places import CALLED_BY
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document, apply, ask
+from tests.e2e.asking import Document, apply, ask, make_namespaces
 from tests.e2e.wire import send
 from tests.waiting import until
 
@@ -184,15 +184,9 @@ def _object(kind: str, metadata: Document, **fields: Any) -> Document:
 
 def publish(cluster: Cluster, nodes: list[str]) -> None:
     """Create the namespace, the classes, and the slices of these nodes."""
-    labels = {CALLED_BY: LABEL}
-    namespace = {"metadata": {"name": SPACE, "labels": labels}}
-    account = {"metadata": {"name": "default", "namespace": SPACE}}
-    apply(
-        cluster,
-        *_devices(nodes),
-        {"apiVersion": "v1", "kind": "Namespace", **namespace},
-        {"apiVersion": "v1", "kind": "ServiceAccount", **account},
-    )
+    apply(cluster, *_devices(nodes))
+    metadata = {"name": SPACE, "labels": {CALLED_BY: LABEL}}
+    make_namespaces(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
 def withdraw(cluster: Cluster, nodes: list[str]) -> None:

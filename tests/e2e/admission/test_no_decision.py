@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.places import CALLED_BY, named
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import make_namespaces, namespace
 from tests.waiting import until
 from webhook.app.http.mutate import NOT_CONFIGURED
 
@@ -23,7 +23,7 @@ def unconfigured(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
     """Register a webhook whose fabrics file cannot be used."""
     made = namespace(named(NAME), "true")
     made["metadata"]["labels"][CALLED_BY] = NAME
-    apply(cluster, made)
+    make_namespaces(cluster, made)
     process = Webhook(cluster, NAME, tmp_path / NAME, memoryLimit="nonsense")
     process.listening()
     name = register(cluster, NAME, process)

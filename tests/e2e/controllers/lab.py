@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster, KubectlError
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import make_namespaces, namespace
 from tests.waiting import until
 
 WORKLOADS = Path(__file__).parent / "workloads"
@@ -72,7 +72,7 @@ class Lab:
 @contextmanager
 def opened(cluster: Cluster, image: str, name: str) -> Iterator[Lab]:
     """Make a labeled namespace for the duration of the block."""
-    apply(cluster, namespace(name, "true"))
+    make_namespaces(cluster, namespace(name, "true"))
     yield Lab(cluster, name, image)
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import make_namespaces, namespace
 from tests.e2e.installed.space import Space
-from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +17,6 @@ def space(cluster: Cluster, image: str, request: pytest.FixtureRequest) -> Itera
     cluster.need("an image with a shell on its nodes")
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
     made = Space(cluster, name, image)
-    apply(cluster, namespace(name, None))
-    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    make_namespaces(cluster, namespace(name, None))
     yield made
     cluster.kubectl("delete", "namespace", name, "--wait=false")

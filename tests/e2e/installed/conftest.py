@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import make_namespaces, namespace
 from tests.e2e.installed.space import Space
-from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +16,6 @@ def space(webhook: Webhook, image: str, request: pytest.FixtureRequest) -> Itera
     """Make a labeled namespace for the tests of one file."""
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
     made = Space(webhook.cluster, name, image)
-    apply(made.cluster, namespace(name, "true"))
-    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    make_namespaces(made.cluster, namespace(name, "true"))
     yield made
     made.cluster.kubectl("delete", "namespace", name, "--wait=false")

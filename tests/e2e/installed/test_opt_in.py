@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import ENABLE, apply, namespace
+from tests.e2e.asking import ENABLE, make_namespaces, namespace
 from tests.e2e.installed.calls import calls, quiet
 from tests.e2e.installed.space import Space
 from tests.waiting import until
@@ -19,8 +19,7 @@ WRONG = {"shouted": "True", "yes": "yes", "empty": ""}
 def unlabelled(space: Space) -> Iterator[Space]:
     """Make a namespace without the label."""
     made = Space(space.cluster, f"{space.name}-not", space.image)
-    apply(made.cluster, namespace(made.name, None))
-    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    make_namespaces(made.cluster, namespace(made.name, None))
     yield made
     made.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.asking import ENABLE, Document, apply, namespace
+from tests.e2e.asking import ENABLE, Document, make_namespaces, namespace
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 
@@ -51,10 +51,7 @@ each_shape = pytest.mark.parametrize("shape", SHAPES)
 def elsewhere(space: Space) -> Iterator[str]:
     """Make a namespace in which the API server adds its defaults, and the webhook nothing."""
     name = f"{space.name}-plain"
-    apply(space.cluster, namespace(name, None))
-    until(
-        lambda: "default" in space.cluster.kubectl("get", "sa", "--namespace", name, "-o", "name")
-    )
+    make_namespaces(space.cluster, namespace(name, None))
     yield name
     space.cluster.kubectl("delete", "namespace", name, "--wait=false")
 

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from tests.cluster.install import CONFIGURATION, Webhook, end_replicas, install
 from tests.cluster.node import NAME as REAL
 from tests.command_line import Answer, run_command
-from tests.e2e.asking import ENABLE, Document, apply, namespace, once, workload
+from tests.e2e.asking import ENABLE, Document, make_namespaces, namespace, once, workload
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
@@ -90,8 +90,7 @@ def other_space(space: Space, suffix: str, **labels: str) -> Space:
     made = Space(space.cluster, f"{space.name}-{suffix}", space.image)
     document = namespace(made.name, None)
     document["metadata"]["labels"] = labels
-    apply(made.cluster, document)
-    until(lambda: "default" in made.kubectl("get", "serviceaccounts", "--output=name"))
+    make_namespaces(made.cluster, document)
     return made
 
 

@@ -12,8 +12,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.images import mpi_image, perftest_image, perftest_stand_in
 from tests.cluster.install import V100, V100_PRODUCT, Webhook
 from tests.cluster.second_node import second_node
-from tests.e2e.asking import apply, namespace
-from tests.waiting import until
+from tests.e2e.asking import make_namespaces, namespace
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,6 @@ class Lab:
     stand_in: str
     #: Open MPI, sshd, and a stand-in for nccl-tests in /opt/stand-in.
     mpi: str
-
-    def wait(self) -> None:
-        """Wait until pods can be created."""
-        get = ("get", "serviceaccounts", f"--namespace={self.name}", "--output=name")
-        until(lambda: "default" in self.cluster.kubectl(*get))
 
     def pods(self, selector: str = "app.kubernetes.io/name=rdma-webhook-verify") -> list[str]:
         """Return the names of the pods with these labels."""
@@ -52,8 +46,7 @@ def lab(webhook: Webhook) -> Iterator[Lab]:
             cluster.load(image.archive)
         cluster.advertise(V100, second)
         cluster.kubectl("label", "node", second, V100_PRODUCT)
-        apply(cluster, namespace("measured", "true"))
+        make_namespaces(cluster, namespace("measured", "true"))
         made = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
-        made.wait()
         yield made
         cluster.kubectl("delete", "namespace", made.name, "--wait=false")

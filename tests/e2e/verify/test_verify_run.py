@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.cluster.images import ROOT
-from tests.e2e.asking import apply, namespace
+from tests.e2e.asking import apply, make_namespaces, namespace
 from tests.e2e.verify.conftest import Lab
 from tests.e2e.verify.running import Running, Runs, measured, verify
 
@@ -37,8 +37,7 @@ PAGE = (ROOT / "docs" / "verify.md").read_text()
 def unlabelled(lab: Lab) -> Iterator[Lab]:
     """Return a namespace for which the webhook is not called."""
     made = replace(lab, name="unmeasured")
-    apply(lab.cluster, namespace(made.name, None))
-    made.wait()
+    make_namespaces(lab.cluster, namespace(made.name, None))
     yield made
     lab.cluster.kubectl("delete", "namespace", made.name, "--wait=false")
 
