@@ -131,10 +131,12 @@ def _wrong_type(kind: str, value: object) -> str:
         return f"{shown(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list: leave out the dash"
+    if kind == "int_type" and isinstance(value, str) and value.isdecimal():
+        return f"{shown(value)} must be a whole number, without quotes"
     wanted = {
         "string_type": "a string",
         "bool_type": "true or false",
-        "int_type": "a whole number, without quotes",
+        "int_type": "a whole number",
         "list_type": "a list, each item on a line that begins with `- `, or as [a, b]",
         "dict_type": "a mapping of names to values",
         "model_type": "a mapping of its fields",

@@ -33,9 +33,9 @@ from webhook.config.object_form import CONVERT, Misplaced, ObjectForm, foreign, 
 from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.sent_types import rejected
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
-from webhook.decision.facts import key_of
 from webhook.errors import DocumentError
 from webhook.fabric.records import Fabrics
+from webhook.pod.manifest import at
 from webhook.pod.path import Path, dotted
 from webhook.yamltext.documents import read_documents
 from webhook.yamltext.tree import TextLimits
@@ -133,7 +133,7 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
     What the API server adds to an object is not read: `status`, and all metadata but the name.
     """
     own = {key: value for key, value in item.items() if key not in ("metadata", "status")}
-    document = JsonData({**own, "metadata": {"name": key_of(item)[1]}}, name, LIMITS)
+    document = JsonData({**own, "metadata": {"name": at(item, ("metadata", "name"))}}, name, LIMITS)
     told = [*_misplaced(foreign(document.data))]
     if told:
         raise InvalidConfiguration(name, *_in_order(document, told))

@@ -94,5 +94,5 @@ def _of_metadata(data: Mapping[str, Any]) -> Iterator[Misplaced]:
     if not isinstance(metadata, dict):
         yield Misplaced(("metadata",), f"{shown(metadata)} must be a mapping of its fields")
     elif (name := metadata.get("name", NAME)) != NAME:
-        said = f"{shown(name)} must be {NAME}: the webhook reads only the object of that name"
+        said = f"must be {NAME}, not {shown(name)}: the webhook reads only the object of that name"
         yield Misplaced(("metadata", "name"), said)

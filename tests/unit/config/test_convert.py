@@ -171,7 +171,12 @@ def test_the_form_of_the_first_version_is_read_with_a_warning() -> None:
         (
             below_spec("fabrics: []\n") + "metadata: {name: site}\n",
             "metadata.name",
-            "'site' must be default: the webhook reads only the object of that name",
+            "must be default, not 'site': the webhook reads only the object of that name",
+        ),
+        (
+            below_spec("fabrics: []\n") + "metadata: {name: }\n",
+            "metadata.name",
+            "must be default, not nothing: the webhook reads only the object of that name",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: []\n",

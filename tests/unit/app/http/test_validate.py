@@ -173,7 +173,7 @@ def test_an_object_of_another_name_is_rejected() -> None:
     """The definition says the same, unless somebody changed it."""
     other = {**item(GOOD), "metadata": {"name": "lab"}}
     response = Server().post(review(other, name="lab")).response
-    assert "metadata.name: 'lab' must be default" in response["status"]["message"]
+    assert "metadata.name: must be default, not 'lab'" in response["status"]["message"]
 
 
 @pytest.mark.parametrize(
