@@ -8,9 +8,9 @@ import traceback
 from typing import NamedTuple
 
 from tests.fuzz.dice import Dice
-from tests.fuzz.laws import BrokenLawError
+from tests.fuzz.laws.broken import BrokenLawError
 from tests.fuzz.target import Parts, Target
-from tests.fuzz.targets import fabric_files, mutate, shell, workloads
+from tests.fuzz.targets import fabric_files, mutate, shell, validate, workloads
 
 
 class Violation(NamedTuple):
@@ -32,7 +32,7 @@ class Checked(NamedTuple):
     violation: Violation | None
 
 
-_ALL = (mutate.TARGET, shell.TARGET, workloads.TARGET, fabric_files.TARGET)
+_ALL = (mutate.TARGET, shell.TARGET, workloads.TARGET, fabric_files.TARGET, validate.TARGET)
 TARGETS = {one.name: one for one in _ALL}
 _DRAWN = tuple(name for name, one in TARGETS.items() for _ in range(one.weight))
 #: One in this many cases is a large one.

@@ -10,7 +10,7 @@ import orjson
 import yaml
 
 from tests.fuzz.dice import Dice
-from tests.fuzz.laws import FABRICS_LAWS, Loading
+from tests.fuzz.laws.configurations import FABRICS_LAWS, Loading
 from tests.fuzz.spoil import grown, spoilt
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.worlds import FABRICS
@@ -26,23 +26,27 @@ def _values() -> tuple[bytes, ...]:
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make a file from valid ones."""
-    value: Any = orjson.loads(dice.one(_values()))
     kind = dice.below(10)
-    for _ in range(dice.few(6)):
-        _fill(dice, value["spec"])
-    value = orjson.loads(orjson.dumps(value))  # fields are shared, and what follows edits in place
-    if kind < 5 and not large:
-        value = spoilt(dice, value)
-    if large and dice.chance(1.5):
-        _many(dice, value["spec"], dice.one(_SIZES))
-    if dice.chance(4):
-        value = _flat(value)
+    value = configuration(dice, large=large, spoil=kind < 5)
     text = yaml_of(dice, value)
     if kind > 6:
         text = noisy(dice, text)
     elif large:
         text = swollen(dice, text, dice.one(_SIZES))
     return {"text": text.encode(errors="surrogatepass")}
+
+
+def configuration(dice: Dice, *, large: bool, spoil: bool) -> Any:
+    """Make an object from valid ones, mostly in the form that Kubernetes has."""
+    value: Any = orjson.loads(dice.one(_values()))
+    for _ in range(dice.few(6)):
+        _fill(dice, value["spec"])
+    value = orjson.loads(orjson.dumps(value))  # fields are shared, and what follows edits in place
+    if spoil and not large:
+        value = spoilt(dice, value)
+    if large and dice.chance(1.5):
+        _many(dice, value["spec"], dice.one(_SIZES))
+    return _flat(value) if dice.chance(4) else value
 
 
 #: Fields of a fabric, with valid, odd and wrong values.

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from tests.fuzz.dice import Dice
-from tests.fuzz.laws import MUTATE_LAWS, Answered, World
+from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered, World
 from tests.fuzz.many import many
 from tests.fuzz.pods import pod_of, review_of
 from tests.fuzz.spoil import grown, spoilt, written

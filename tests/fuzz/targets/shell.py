@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from tests.fuzz.dice import Dice
-from tests.fuzz.laws import SHELL_LAWS, Scripted
+from tests.fuzz.laws.scripts import SHELL_LAWS, Scripted
 from tests.fuzz.many import much_text
 from tests.fuzz.pods import UID
 from tests.fuzz.scripts import SHELLS, script_of

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from tests.fuzz.dice import Dice
-from tests.fuzz.laws import WORKLOAD_LAWS, Previewed
+from tests.fuzz.laws.previews import WORKLOAD_LAWS, Previewed
 from tests.fuzz.many import many
 from tests.fuzz.pods import pod_of, review_of
 from tests.fuzz.spoil import grown, spoilt

@@ -12,18 +12,21 @@ import threading
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from time import thread_time
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.fuzz import check as checking
-from tests.fuzz import laws
 from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
+from tests.fuzz.laws import configurations, previews, validations
 from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Run, run
+from webhook.admission.configuration_answer import configuration_answer
 from webhook.admission.respond import answer
 from webhook.admission.review import read_review
 from webhook.config.findings import Finding
+from webhook.config.json_data import JsonData
 from webhook.decision.draft import Draft
 from webhook.errors import DocumentError
 from webhook.mpi.commands import Commands
@@ -217,7 +220,7 @@ def _raw_refusal(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_text(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("tests.fuzz.laws.report_text", lambda report: f"{report.notes}\x9b")
+    patch.setattr("tests.fuzz.laws.previews.report_text", lambda report: f"{report.notes}\x9b")
 
 
 def _lost_text(patch: pytest.MonkeyPatch) -> None:
@@ -232,31 +235,57 @@ def _raw_finding(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Finding, "text", lambda self, name: f"{name}: {self.message}\n")
 
 
-def _slow(name: str) -> Plant:
+def _another_uid(patch: pytest.MonkeyPatch) -> None:
+    def wrong(uid: str, about: Any, faults: Any) -> dict[str, Any]:
+        return configuration_answer(uid + "0", about, faults)
+
+    patch.setattr("webhook.preview.worker.operations.configuration_answer", wrong)
+
+
+def _raw_cause(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.preview.configuration_faults.visible", lambda text: f"{text}\x1b[31m")
+
+
+def _raw_warning(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.admission.configuration_answer._ascii", lambda text: f"{text} é")
+
+
+def _lenient(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("webhook.preview.configuration_faults._said", lambda *_: [])
+
+
+def _stricter_than_files(patch: pytest.MonkeyPatch) -> None:
+    def wrong(data: dict[str, Any], name: str, limits: Any) -> JsonData:
+        return JsonData({**data, "planted": None}, name, limits)
+
+    patch.setattr("webhook.config.load.JsonData", wrong)
+
+
+def _slow(where: ModuleType, name: str) -> Plant:
     """Make the clock report ten seconds."""
 
     def planted(patch: pytest.MonkeyPatch) -> None:
-        real, turns = getattr(laws, name), [0]
+        real, turns = getattr(where, name), [0]
 
-        def wrong(*given: Any) -> Any:
+        def wrong(*given: Any, **how: Any) -> Any:
             turns[0] += 1
-            return real(*given)
+            return real(*given, **how)
 
-        patch.setattr(laws, name, wrong)
+        patch.setattr(where, name, wrong)
         patch.setattr("tests.fuzz.cost.thread_time", lambda: thread_time() + 10 * turns[0])
 
     return planted
 
 
-def _large(name: str) -> Plant:
+def _large(where: ModuleType, name: str) -> Plant:
     def planted(patch: pytest.MonkeyPatch) -> None:
-        real = getattr(laws, name)
+        real = getattr(where, name)
 
-        def wrong(*given: Any) -> Any:
+        def wrong(*given: Any, **how: Any) -> Any:
             bytearray(2 * 10**8)
-            return real(*given)
+            return real(*given, **how)
 
-        patch.setattr(laws, name, wrong)
+        patch.setattr(where, name, wrong)
 
     return planted
 
@@ -295,15 +324,24 @@ _PLANTS: dict[str, dict[str, tuple[Plant, str]]] = {
         "a defect": (_rare_quantity, "nothing_is_raised"),
         "a raw text": (_raw_text, "the_forms_can_be_shown"),
         "a lost word": (_lost_text, "the_text_reads_as_the_patched_value"),
-        "time": (_slow("preview_documents"), "costs_little_time"),
-        "memory": (_large("preview_documents"), "costs_little_memory"),
+        "time": (_slow(previews, "preview_documents"), "costs_little_time"),
+        "memory": (_large(previews, "preview_documents"), "costs_little_memory"),
     },
     "fabrics": {
         "a raw finding": (_raw_finding, "findings_are_lines"),
         "another hash": (_replicas_differ, "the_hash_is_of_what_it_means"),
         "a capability": (when_appending("add", _more), "what_is_loaded_can_be_used"),
-        "time": (_slow("parse_fabrics"), "costs_little_time"),
-        "memory": (_large("parse_fabrics"), "costs_little_memory"),
+        "time": (_slow(configurations, "parse_fabrics"), "costs_little_time"),
+        "memory": (_large(configurations, "parse_fabrics"), "costs_little_memory"),
+    },
+    "validate": {
+        "another uid": (_another_uid, "each_request_is_answered"),
+        "a raw cause": (_raw_cause, "kubectl_can_show_it"),
+        "a raw warning": (_raw_warning, "warnings_arrive"),
+        "a lenient check": (_lenient, "what_is_allowed_can_be_used"),
+        "stricter than files": (_stricter_than_files, "check_config_says_the_same"),
+        "time": (_slow(validations, "request"), "costs_little_time"),
+        "memory": (_large(validations, "request"), "costs_little_memory"),
     },
 }
 _NAMES = [(target, name) for target, plants in _PLANTS.items() for name in plants]

@@ -1,0 +1,105 @@
+"""The laws of fabrics files."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.fuzz import cost
+from tests.fuzz.cost import Allowance
+from tests.fuzz.laws.broken import broken, check_line, shapes
+from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
+from tests.fuzz.worlds import CLUSTERS
+from tests.property.allowed import forbidden, names_of
+from webhook.config.findings import Finding, InvalidConfiguration
+from webhook.config.load import Loaded, parse_fabrics
+from webhook.config.yaml_file import decode
+from webhook.decision.facts import Facts
+from webhook.decision.scope import Context
+from webhook.pipeline.decide import decide
+from webhook.pod.path import dotted
+
+
+class Loading(Costing):
+    """A fabrics file, and the result of loading it."""
+
+    allowance = Allowance(0.15, 1.5e-5, 1500)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
+        self.weigh = True
+        self.again = self._load
+        self.seconds, (self.loaded, self.findings) = cost.timed(self._load)
+
+    def _load(self) -> tuple[Loaded | None, tuple[Finding, ...]]:
+        try:
+            loaded = parse_fabrics(decode(self.data, "fabrics.yaml"), "fabrics.yaml")
+        except InvalidConfiguration as error:
+            return None, error.findings
+        return loaded, loaded.findings
+
+
+#: The most findings that are shown for one file.
+_SHOWN = 100
+
+
+def findings_are_lines(seen: Loading) -> None:
+    """Each finding is one line that a terminal can show, about a line that the file has."""
+    if seen.loaded is None and not any(one.severity == "error" for one in seen.findings):
+        broken("refused without an error", "none")
+    if len(seen.findings) > _SHOWN:
+        broken(f"{len(seen.findings)} findings", "many")
+    lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", seen.data))
+    for one in seen.findings:
+        check_line(one.text("fabrics.yaml"))
+        # libyaml reports the end of an unfinished text on the line after the last one.
+        if one.line is not None and not 1 <= one.line <= lines + 1:
+            broken(f"line {one.line} of {lines}", "line")
+
+
+def what_is_loaded_can_be_used(seen: Loading) -> None:
+    """Pods can be decided with the configuration, and only what the file says is added to them."""
+    if seen.loaded is None:
+        return
+    fabrics = seen.loaded.fabrics
+    facts = Facts.from_objects(_NODES)
+    for namespace in ("lab", "other"):
+        context = Context(fabrics, facts.namespace(namespace), facts.inventory(fabrics))
+        for pod in _PODS:
+            decision = decide(pod, context)
+            for change in forbidden(pod, decision.pod, names_of(fabrics)):
+                broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
+            if decision.allowed and decide(decision.pod, context).patch:
+                broken("a second pass changes something", "idempotent")
+
+
+def the_hash_is_of_what_it_means(seen: Loading) -> None:
+    """A file has the same hash each time it is loaded."""
+    if seen.loaded is not None:
+        again = seen.again()
+        assert isinstance(again, tuple)
+        if again[0].fabrics.config_hash != seen.loaded.fabrics.config_hash:
+            broken("another hash of the same file")
+
+
+FABRICS_LAWS = (
+    costs_little_time,
+    findings_are_lines,
+    the_hash_is_of_what_it_means,
+    what_is_loaded_can_be_used,
+    costs_little_memory,
+)
+_PODS: tuple[dict[str, Any], ...] = tuple(
+    {
+        "metadata": {"annotations": {"rdma.lab/enable": "true"}},
+        "spec": {"containers": [{"name": "a", "resources": {"limits": limits}, "env": []}], **spec},
+    }
+    for limits in (
+        {"nvidia.com/gpu": 8, "memory": "64Gi"},
+        {"nvidia.com/v100": "2", "rdma/hca": 1},
+        {"nvidia.com/h100": 1},
+    )
+    for spec in ({}, {"hostNetwork": True}, {"nodeName": "node-1"})
+)
+_NODES = [one for one in CLUSTERS[1] or () if one["kind"] == "Node"]

@@ -1,0 +1,366 @@
+"""The laws of `/mutate`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jsonpatch
+import orjson
+
+from tests.api_server import defaulted
+from tests.fuzz import cost
+from tests.fuzz.cost import Allowance
+from tests.fuzz.laws.broken import broken, shapes
+from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
+from tests.property.allowed import Own, forbidden
+from tests.property.changes import key_orders
+from webhook.app.http.mutate import Answer, Mutate
+from webhook.decision.annotations import ENABLE, STATUS
+from webhook.fabric.records import Fabrics
+from webhook.pod.manifest import at
+from webhook.pod.path import Path, dotted
+
+
+class World(NamedTuple):
+    """The surroundings of a decision on a pod."""
+
+    replicas: tuple[Mutate, Mutate]  #: that have read the same, independently
+    own: Own
+    fabrics: Fabrics
+
+
+class Answered(Costing):
+    """A body, the answer of `/mutate` to it, and everything derived from the two."""
+
+    allowance = Allowance(0.03, 2.5e-7)
+
+    def __init__(self, body: bytes, world: World) -> None:
+        self.body = body
+        self.replicas, self.own, self.fabrics = world
+        self.seconds, self.answer = cost.timed(lambda: self.replicas[0].answer(body))
+        self.size = len(body)
+        self.weigh = True
+        self.again = lambda: self.replicas[0].answer(body)
+
+    @cached_property
+    def document(self) -> Any:
+        """The parsed body; None if it is not JSON."""
+        try:
+            return orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return None
+
+    @cached_property
+    def pod(self) -> Any:
+        """The pod in the request, if the answer is about one."""
+        return self.document["request"]["object"]
+
+    @cached_property
+    def response(self) -> dict[str, Any]:
+        """The response of the review."""
+        found: dict[str, Any] = orjson.loads(self.answer.body)["response"]
+        return found
+
+    @cached_property
+    def patch(self) -> list[Any]:
+        """The operations of the response."""
+        written = self.response.get("patch")
+        return orjson.loads(base64.b64decode(written, validate=True)) if written else []
+
+    @cached_property
+    def after(self) -> Any:
+        """The pod as jsonpatch, an independent library, makes it."""
+        pod = orjson.loads(self.body)["request"]["object"]
+        return jsonpatch.apply_patch(pod, self.patch, in_place=True)
+
+    @cached_property
+    def body_after(self) -> bytes:
+        """The same review, for the resulting pod."""
+        return self.about(self.after)
+
+    def about(self, pod: Any) -> bytes:
+        """Write the same review for another pod."""
+        review = {**self.document, "request": {**self.document["request"], "object": pod}}
+        return json.dumps(review).encode()
+
+    @cached_property
+    def second_pass(self) -> tuple[Answer, ...]:
+        """The answers about the resulting pod, of this replica and of another one."""
+        return tuple(one.answer(self.body_after) for one in self.replicas)
+
+    @property
+    def is_review(self) -> bool:
+        """Whether the answer is a review, not a line of text."""
+        return self.answer.status == 200
+
+    @property
+    def decided(self) -> bool:
+        """Whether the answer allows a pod after a decision."""
+        return self.is_review and self.answer.decision is not None and self.answer.decision.allowed
+
+
+def no_defect_of_ours(seen: Answered) -> None:
+    """No pod causes a defect: there is no 500 and no 503."""
+    error = seen.answer.error
+    if error is not None:
+        raise error
+    if seen.answer.status not in (200, 400):
+        broken(f"HTTP {seen.answer.status}", str(seen.answer.status))
+
+
+def the_uid_is_right(seen: Answered) -> None:
+    """The answer has the request's uid if one can be read."""
+    request = seen.document.get("request") if seen.document.__class__ is dict else None
+    asked = request.get("uid") if request.__class__ is dict else None
+    if not seen.is_review:
+        if asked.__class__ is str and asked:
+            broken(f"no uid in the answer, {asked!r} in the request", "none")
+    elif asked.__class__ is not str or not asked:
+        quoted = json.dumps(seen.response["uid"]).encode()
+        if quoted not in seen.body:
+            broken(f"uid {quoted!r} stands nowhere in the body", "invented")
+    elif seen.response["uid"] != asked:
+        broken(f"uid {seen.response['uid']!r} for {asked!r}", "another")
+
+
+_FIELDS = {
+    "uid": str,
+    "allowed": bool,
+    "patch": str,
+    "patchType": str,
+    "warnings": list,
+    "auditAnnotations": dict,
+    "status": dict,
+}
+_AUDIT_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+def the_answer_is_well_formed(seen: Answered) -> None:
+    """The API server accepts the answer: an AdmissionReview v1, or one line of text with a 400."""
+    if not seen.is_review:
+        line = seen.answer.body.decode()
+        if not line.endswith("\n") or line.count("\n") != 1:
+            broken(f"not one line: {line!r:.200}", "text")
+        return
+    review = orjson.loads(seen.answer.body)
+    if review.keys() != {"apiVersion", "kind", "response"}:
+        broken(f"keys {list(review)}", "review")
+    response = seen.response
+    for key, value in response.items():
+        if value.__class__ is not _FIELDS.get(key):
+            broken(f"{key}: {value!r:.80}", key)
+    if ("patch" in response) != (response.get("patchType") == "JSONPatch"):
+        broken("a patch without its type, or the reverse", "patchType")
+    _check_words(response)
+
+
+def _check_words(response: dict[str, Any]) -> None:
+    """Check the texts for people: a rejection's message, warnings, audit annotations."""
+    status = response.get("status", {})
+    if not response["allowed"]:
+        if "patch" in response:
+            broken("a patch in a refusal", "patch")
+        if not status.get("message") or status.get("code") not in (400, 403):
+            broken(f"refused with {status}", "status")
+    _check_warnings(response.get("warnings", []))
+    for key, value in response.get("auditAnnotations", {}).items():
+        if value.__class__ is not str or not _AUDIT_KEY.fullmatch(key):
+            broken(f"audit annotation {key}: {value!r}", "auditAnnotations")
+
+
+def _check_warnings(warnings: list[Any]) -> None:
+    for line in warnings:
+        if line.__class__ is not str or not line.isascii() or not line.isprintable():
+            broken(f"warning {line!r:.300}", "warnings")
+        if len(line) > 120:
+            broken(f"a warning of {len(line)} letters: {line:.200}", "long warning")
+    if sum(map(len, warnings)) >= 4096:
+        broken("warnings of 4096 characters", "warnings")
+
+
+def the_patch_applies(seen: Answered) -> None:
+    """Another library applies the patch, and the result is the decision's pod."""
+    if not seen.is_review:
+        return
+    try:
+        after = seen.after if seen.patch else None
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
+        broken(f"{type(error).__name__}: {error}", type(error).__name__)
+    if seen.decided and seen.answer.decision is not None:
+        shown = seen.answer.decision.pod
+        if (seen.pod if after is None else after) != shown:
+            broken("the pod of the decision is not what the patch makes")
+
+
+def a_second_pass_changes_nothing(seen: Answered) -> None:
+    """Called again for the result, neither this replica nor another one changes anything."""
+    if not seen.decided:
+        return
+    for name, again in zip(("here", "elsewhere"), seen.second_pass, strict=True):
+        if again.error is not None:
+            raise again.error
+        found = orjson.loads(again.body)["response"]
+        if not found["allowed"]:
+            broken(f"{name}: refused: {found['status']['message']:.200}", "refused")
+        if "patch" in found:
+            ops = orjson.loads(base64.b64decode(found["patch"]))
+            broken(f"{name}: {ops!r:.300}", shapes(one["path"] for one in ops))
+
+
+def only_allowed_leaves_change(seen: Answered) -> None:
+    """Only what the design lists changes; additions are in known places only."""
+    if seen.decided:
+        for change in forbidden(seen.pod, seen.after, seen.own):
+            broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
+
+
+def keys_keep_their_order(seen: Answered) -> None:
+    """All keys keep their order, including unknown ones."""
+    if seen.decided and not key_orders(seen.pod, seen.after):
+        broken("keys stand in another order")
+
+
+_POWERS = ("hostNetwork", "hostPID", "hostIPC")
+_FIELDS_OF_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+
+def no_power_is_given(seen: Answered) -> None:
+    """No capability but IPC_LOCK is added, no host namespace, and nothing privileged."""
+    if not seen.decided or not seen.patch:
+        return
+    for power in _POWERS:
+        before, after = (at(one, ("spec", power)) for one in (seen.pod, seen.after))
+        if before != after:
+            broken(f"{power} was {before} and is {after}", power)
+    for before, after in _containers(seen):
+        _check_security(before.get("securityContext"), after.get("securityContext"))
+
+
+def _containers(seen: Answered) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Pair the containers before and after; skip those of a wrong type."""
+    for field in _FIELDS_OF_CONTAINERS:
+        before, after = (_listed(one, ("spec", field)) for one in (seen.pod, seen.after))
+        if len(before) != len(after):
+            broken(f"{len(after)} {field}, and there were {len(before)}", field)
+        yield from zip(before, after, strict=True)
+
+
+def _listed(node: Any, path: Path) -> list[dict[str, Any]]:
+    found = at(node, path)
+    listed = found if found.__class__ is list else []
+    return [one for one in listed if one.__class__ is dict]
+
+
+def _check_security(before: Any, after: Any) -> None:
+    before, after = (one if one.__class__ is dict else {"": one or {}} for one in (before, after))
+    for key in (before.keys() | after.keys()) - {"capabilities"}:
+        if (before.get(key) or {}) != (after.get(key) or {}):
+            broken(f"{key} was {before.get(key)} and is {after.get(key)}", key)
+    if at(before, ("capabilities", "drop")) != at(after, ("capabilities", "drop")):
+        broken("capabilities.drop changed", "drop")
+    own, ours = (at(one, ("capabilities", "add")) or [] for one in (before, after))
+    if ours != own and (own.__class__ is not list or ours != [*own, "IPC_LOCK"]):
+        broken(f"capabilities were {own} and are {ours}", "add")
+
+
+def no_name_is_doubled(seen: Answered) -> None:
+    """No variable, volume or mount is added beside one with the same name or path."""
+    if not seen.decided or not seen.patch:
+        return
+    for before, after in _containers(seen):
+        _check_doubled(before, after, ("env",), "name")
+        _check_doubled(before, after, ("volumeMounts",), "mountPath")
+    _check_doubled(seen.pod, seen.after, ("spec", "volumes"), "name")
+
+
+def _check_doubled(before: Any, after: Any, path: Path, key: str) -> None:
+    had, has = (
+        Counter(str(one.get(key)) for one in _listed(node, path)) for node in (before, after)
+    )
+    for name, count in has.items():
+        if count > 1 and count > had[name]:
+            broken(f"{dotted((*path, key))} {name} stands there {count} times", key)
+
+
+def who_did_not_opt_in_is_untouched(seen: Answered) -> None:
+    """Without the annotation there is no patch and no rejection."""
+    decision = seen.answer.decision
+    if decision is None or decision.pod.__class__ is not dict:
+        return
+    parts = [at(seen.pod, path) for path in (("metadata",), ("metadata", "annotations"))]
+    in_shape = all(one is None or one.__class__ is dict for one in parts)
+    asked = at(seen.pod, ("metadata", "annotations", ENABLE))
+    if asked in (None, "false") and in_shape and (seen.patch or not seen.response["allowed"]):
+        broken("a pod that did not opt in was touched")
+
+
+def what_was_done_is_told(seen: Answered) -> None:
+    """A changed pod has a new status: bounded JSON, with the hash of this configuration."""
+    if not seen.decided or not seen.patch:
+        return
+    annotations = seen.after["metadata"]["annotations"]
+    status = annotations.get(STATUS)
+    used = sum(len(str(one).encode()) for pair in annotations.items() for one in pair)
+    if used > _ANNOTATIONS:
+        return  # the API server rejects such a pod
+    if status is None:
+        if used < _ANNOTATIONS - 2 * _LONGEST_STATUS:
+            broken("no status, though there is room", "none")
+    elif len(status) > _LONGEST_STATUS:
+        broken(f"a status of {len(status)} letters", "long")
+    elif at(_read(status), ("config",)) != seen.fabrics.config_hash:
+        broken(f"status {status!r:.200}", "config")
+
+
+def _read(status: str) -> Any:
+    try:
+        return orjson.loads(status)
+    except orjson.JSONDecodeError:
+        return None
+
+
+_ANNOTATIONS, _LONGEST_STATUS = 256 * 1024, 4096
+
+
+def defaults_in_between_change_nothing(seen: Answered) -> None:
+    """If the API server adds its defaults after the webhook, a second pass changes nothing."""
+    if not seen.decided or not _is_typed(seen.pod):
+        return
+    body = seen.about(defaulted(seen.after))
+    found = orjson.loads(seen.replicas[0].answer(body).body)["response"]
+    ops = orjson.loads(base64.b64decode(found.get("patch", ""))) if "patch" in found else []
+    if ops:
+        broken(f"{ops!r:.300}", shapes(one["path"] for one in ops))
+
+
+def _is_typed(pod: Any) -> bool:
+    """Whether defaulting can be emulated: all parts have the types that the API server requires."""
+    try:
+        defaulted(pod)
+    except Exception:  # noqa: BLE001 -- the API server rejects such a pod before the webhook
+        return False
+    return True
+
+
+MUTATE_LAWS = (
+    costs_little_time,
+    no_defect_of_ours,
+    the_answer_is_well_formed,
+    the_uid_is_right,
+    the_patch_applies,
+    no_power_is_given,
+    no_name_is_doubled,
+    only_allowed_leaves_change,
+    keys_keep_their_order,
+    who_did_not_opt_in_is_untouched,
+    what_was_done_is_told,
+    a_second_pass_changes_nothing,
+    defaults_in_between_change_nothing,
+    costs_little_memory,
+)

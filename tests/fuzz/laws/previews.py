@@ -1,0 +1,97 @@
+"""The laws of previews."""
+
+from __future__ import annotations
+
+import json
+
+import jsonpatch
+
+from tests.fuzz import cost
+from tests.fuzz.cost import Allowance
+from tests.fuzz.laws.broken import broken, check_line
+from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
+from tests.fuzz.laws.mutations import World
+from webhook.errors import DocumentError
+from webhook.preview.dry_run import PreviewOptions, preview_documents
+from webhook.preview.rewrite import Rewritten, patches, rewrite
+from webhook.render.json_form import form_text
+from webhook.render.report import Report
+from webhook.render.text import report_text
+from webhook.yamltext.documents import Document, joined, read_documents
+
+
+class Previewed(Costing):
+    """A text, and its preview in every form."""
+
+    allowance = Allowance(0.15, 3e-5, 2000)
+
+    def __init__(self, data: bytes, world: World, *, enable: bool) -> None:
+        self.data = data
+        self.world = world
+        self.options = PreviewOptions(
+            fabrics=world.fabrics, namespace="lab", enable=enable, most=500
+        )
+        self.size = len(data)
+        self.weigh = True
+        self.again = self._all
+        self.refusal = ""
+        self.seconds, found = cost.timed(self._all)
+        self.documents, self.report, self.rewritten, self.forms = found
+
+    def _all(
+        self,
+    ) -> tuple[list[Document], Report | None, list[Rewritten], dict[str, str]]:
+        try:
+            documents = read_documents(self.data, "body")
+            report = preview_documents(documents, self.options)
+        except DocumentError as error:
+            self.refusal = str(error)
+            return [], None, [], {}
+        rewritten = rewrite(documents, report)
+        forms = {
+            "json": form_text(report),
+            "text": report_text(report),
+            "yaml": joined([one.text for one in rewritten]),
+        }
+        return documents, report, rewritten, forms
+
+
+def a_refusal_is_a_line(seen: Previewed) -> None:
+    """An unreadable text is rejected in one line that a terminal can show."""
+    check_line(seen.refusal)
+
+
+def the_forms_can_be_shown(seen: Previewed) -> None:
+    """The JSON form is JSON, and the text form has no character that acts as a terminal command."""
+    if seen.report is None:
+        return
+    json.loads(seen.forms["json"])
+    for line in seen.forms["text"].split("\n"):
+        check_line(line)
+
+
+def the_text_reads_as_the_patched_value(seen: Previewed) -> None:
+    """The rewritten documents have the values that another library makes from the patches."""
+    if seen.report is None:
+        return
+    for document, ops, rewritten in zip(
+        seen.documents, patches(seen.documents, seen.report), seen.rewritten, strict=True
+    ):
+        if not ops:
+            if rewritten.text != document.text:
+                broken("a document without a patch changed", "untouched")
+            continue
+        value = json.loads(json.dumps(document.value))
+        wanted = jsonpatch.apply_patch(value, ops, in_place=True)
+        (read,) = read_documents(rewritten.text, "rewritten")
+        if json.dumps(read.value, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+            broken(f"{rewritten.text!r:.300}", "value")
+
+
+WORKLOAD_LAWS = (
+    costs_little_time,
+    a_refusal_is_a_line,
+    the_forms_can_be_shown,
+    the_text_reads_as_the_patched_value,
+    costs_little_memory,
+)

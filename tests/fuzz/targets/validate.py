@@ -1,0 +1,90 @@
+"""`/validate`: reviews of FabricConfigurations, valid and spoilt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from tests.fuzz.dice import Dice
+from tests.fuzz.laws.validations import VALIDATE_LAWS, Validated
+from tests.fuzz.pods import UID
+from tests.fuzz.spoil import spoilt, written
+from tests.fuzz.target import Parts, Target
+from tests.fuzz.targets.fabric_files import configuration
+from webhook.config.model import API_VERSION
+
+_GROUP, _, _VERSION = API_VERSION.partition("/")
+
+
+def build(dice: Dice, *, large: bool) -> Parts:
+    """Make a review of an object: new, changed, or only its metadata changed."""
+    item = configuration(dice, large=large, spoil=dice.chance(2))
+    if isinstance(item, dict):
+        item.setdefault("metadata", {"name": "default", "managedFields": [{"manager": "x"}]})
+    review: Any = _review(dice, item)
+    if not large and dice.chance(8):
+        review = spoilt(dice, orjson.loads(orjson.dumps(review)))
+    body = written(dice, review) if not large and dice.chance(8) else orjson.dumps(review)
+    return {"body": body}
+
+
+def _review(dice: Dice, item: Any) -> Any:
+    kind = {"group": _GROUP, "version": _VERSION, "kind": "FabricConfiguration"}
+    request: dict[str, Any] = {
+        "uid": UID,
+        "kind": kind,
+        "name": "default",
+        "operation": "CREATE",
+        "object": item,
+        "oldObject": None,
+        "dryRun": dice.chance(4),
+    }
+    if dice.chance(3):
+        old = {"spec": {"fabrics": []}} if dice.chance(2) else item
+        request |= {"operation": "UPDATE", "oldObject": old}
+    if dice.chance(20):
+        request |= dice.one(_OTHERS)
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+#: Requests that the API server need not send, and an object that is being deleted.
+_OTHERS: tuple[dict[str, Any], ...] = (
+    {"operation": "DELETE", "object": None},
+    {"operation": "CONNECT"},
+    {"subResource": "status"},
+    {"kind": {"group": "", "version": "v1", "kind": "Pod"}},
+    {"object": {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "operation": "UPDATE"},
+)
+
+
+def observe(parts: Parts) -> Validated:
+    """Send the body to `/validate`."""
+    return Validated(parts["body"])
+
+
+def codes(seen: Validated) -> Iterable[str]:
+    """Yield the HTTP status, and what became of the object."""
+    yield f"HTTP {seen.answer.status}"
+    if seen.response:
+        outcome = "allowed" if seen.response["allowed"] else "rejected"
+        yield f"{outcome} by the rules" if seen.judged else f"{outcome} unchecked"
+        if seen.judged and seen.response.get("warnings"):
+            yield "with warnings"
+
+
+TARGET = Target(
+    name="validate",
+    build=build,
+    observe=observe,
+    laws=VALIDATE_LAWS,
+    codes=codes,
+    expected=frozenset(
+        {
+            *("HTTP 200", "HTTP 400", "allowed by the rules", "rejected by the rules"),
+            *("allowed unchecked", "rejected unchecked", "with warnings"),
+        }
+    ),
+    weight=1,
+)
