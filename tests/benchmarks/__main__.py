@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from tests.benchmarks import decide, facts, hostile, node_list, previews, serving, worst
+from tests.benchmarks import decide, facts, hostile, node_list, serving, worker, worst
 from webhook.transport.process import collect_rarely
 
 
@@ -15,7 +15,7 @@ def main() -> int:
     libraries = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "orjson"))
     collect_rarely()  # as `serve` does
     print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
-    rows = [*decide.run(), *worst.run(), *serving.run(), *previews.run(), *facts.run()]
+    rows = [*decide.run(), *worst.run(), *serving.run(), *worker.run(), *facts.run()]
     rows += node_list.run()
     rows += hostile.run()
     print("| what | measured | goal | met |\n|---|---|---|---|")

@@ -21,7 +21,7 @@ def run() -> list[Row]:
 
 def _fabrics() -> Row:
     """Check fabrics files of every hostile shape, each nearly as large as is accepted."""
-    took = {name: _cpu(text) for name, text in _files()}
+    took = {name: _cpu(text) for name, text in files()}
     worst = max(took, key=lambda name: took[name])
     return Row(
         f"fabrics files of {len(took)} hostile shapes, the worst ({worst})",
@@ -31,7 +31,7 @@ def _fabrics() -> Row:
     )
 
 
-def _files() -> list[tuple[str, str]]:
+def files() -> list[tuple[str, str]]:
     """Write the files, each with nearly as many values or bytes as the limits allow."""
     many = [(name, _largest(make)) for name, make in hostile.MANY.items()]
     long = [(name, make(LIMITS.octets - 1000)) for name, make in hostile.LONG.items()]

@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.benchmarks import facts
 from tests.benchmarks.decide import FABRICS, Row
-from tests.benchmarks.previews import GOAL, PER_SECOND, load
+from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.integration.serving import Process, certificates, fabrics
 from tests.waiting import until

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks.cluster.load import LoadError
 from tests.benchmarks.cluster.many_objects import node_name
-from tests.benchmarks.previews import PER_SECOND, SECONDS
+from tests.benchmarks.steady_load import PER_SECOND, SECONDS
 from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster
 from tests.cluster.controlplane import server

@@ -24,7 +24,7 @@ from tests.benchmarks.cluster.changing import NodeChanges
 from tests.benchmarks.cluster.many_objects import create, namespaces, nodes
 from tests.benchmarks.decide import FABRICS, Row
 from tests.benchmarks.facts import MEMORY
-from tests.benchmarks.previews import GOAL, PER_SECOND, load
+from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.cluster import progress
 from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster, running
