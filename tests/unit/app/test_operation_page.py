@@ -37,12 +37,12 @@ def _families() -> list[Metric]:
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
     metrics.answered("mutate", 200, 0.1)
     metrics.connection_opened("mutate")
-    metrics.guarded.labels("MutatingWebhookConfiguration")
+    metrics.certificates.guarded.labels("MutatingWebhookConfiguration")
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Feed(_nobody, delays))
     metrics.registry.register(NamespaceWaits(Arrivals()))
-    metrics.config_used("c0ffee")
+    metrics.configuration.used("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 

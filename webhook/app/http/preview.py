@@ -176,7 +176,7 @@ class PreviewApp:
         return app
 
     async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> WorkerAnswer:
-        pending = self._metrics.previews_pending.track_inprogress()
+        pending = self._metrics.worker.previews_pending.track_inprogress()
         with self._places.take(address), self._held.take(address, len(job.body)), pending:
             try:
                 async with self._turns.turn(address, WAIT_SECONDS):

@@ -179,7 +179,7 @@ class Validate:
             self._log.write("warning", "not validated", **fields, **more)
         else:
             errors, warnings = result.found or (0, 0)
-            self._metrics.validated(allowed=not errors)
+            self._metrics.worker.validated(allowed=not errors)
             fields |= _described(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
             self._log.write("info", "validated", **fields, **more)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from certs.backoff import LONGEST, delays
 from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics, WorkerEnd
+from webhook.app.observe.metrics import Metrics
+from webhook.app.observe.worker_metrics import WorkerEnd
 from webhook.app.preview_worker.child import Child, WorkerAnswer
 from webhook.app.refusal import RequestError
 from webhook.app.state import Snapshot
@@ -160,7 +161,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         self._not_before = loop.time() + next(self._delays)
         self._ending = loop.create_task(self._told(child, why))
-        self._metrics.worker_ended(why)
+        self._metrics.worker.ended(why)
 
     async def _told(self, child: Child, why: WorkerEnd) -> None:
         how = await child.end()

@@ -35,8 +35,8 @@ class FileCertificate:
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report what `poll` found, and when the certificate expires."""
         until = self._serving.not_after
-        metrics.certificate_not_after.set(_seconds(until))
-        metrics.certificate_successful.set(not (self._files and self._files.error))
+        metrics.certificates.not_after.set(_seconds(until))
+        metrics.certificates.successful.set(not (self._files and self._files.error))
         if self._files is not None and self._files.error:
             log.write("error", "certificate not usable", problem=self._files.error)
         else:
@@ -97,11 +97,11 @@ class SelfManagedCertificate:
             log.write("info", "certificate trusted", not_after=now.not_after)
 
     def _measure(self, now: Status, metrics: Metrics) -> None:
-        metrics.certificate_not_after.set(_seconds(now.not_after))
-        metrics.certificate_successful.set(not now.problem)
-        metrics.ca_not_after.set(_seconds(now.ca_not_after))
-        metrics.ca_rotating.set(now.phase in ("publishing", "draining"))
-        metrics.certificates_watched.set_function(lambda: self._managed.watched)
+        metrics.certificates.not_after.set(_seconds(now.not_after))
+        metrics.certificates.successful.set(not now.problem)
+        metrics.certificates.ca_not_after.set(_seconds(now.ca_not_after))
+        metrics.certificates.ca_rotating.set(now.phase in ("publishing", "draining"))
+        metrics.certificates.watched.set_function(lambda: self._managed.watched)
 
     def check(self) -> Check:
         """Report to `/readyz`: ready once the API server trusts the certificate that is served.

@@ -74,7 +74,7 @@ class ConfigurationInUse:
             fabrics=list(loaded.fabrics.fabrics)[:_MOST_NAMES],
             warnings=_warnings(loaded) or None,
         )
-        self._metrics.config_reloaded.set(time.time())
+        self._metrics.configuration.reloaded.set(time.time())
         if prepared is not None:
             self._state.configure(prepared)
             self._measure()
@@ -114,10 +114,10 @@ class ConfigurationInUse:
 
     def _measure(self) -> None:
         used = self._state.snapshot
-        self._metrics.configured.set(used is not None)
-        self._metrics.config_used(used.fabrics.config_hash if used else "")
-        self._metrics.config_generation.set(self.generation)
-        self._metrics.config_successful.set(not self.error)
+        self._metrics.configuration.configured.set(used is not None)
+        self._metrics.configuration.used(used.fabrics.config_hash if used else "")
+        self._metrics.configuration.generation.set(self.generation)
+        self._metrics.configuration.successful.set(not self.error)
 
 
 def _warnings(loaded: Loaded) -> list[str]:
