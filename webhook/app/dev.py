@@ -18,6 +18,8 @@ HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"
 #: The command that the CLI is installed as.
 _PROGRAM = "rdma-webhook"
+#: What the pod of the example requests where there are no fabrics.
+_GPU = "nvidia.com/gpu"
 
 #: Small enough to read in a terminal, and it shows most of what the webhook does.
 _POD = """\
@@ -96,34 +98,36 @@ def instructions(
     `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether the
     fabrics are an example's.
     """
-    gpu = min(fabrics.by_gpu, default="nvidia.com/gpu") if fabrics else "nvidia.com/gpu"
-    if problem:
-        lines = [
-            "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)",
-            f"  {problem}",
-        ]
-    else:
-        whose = "an example; give yours with -c FABRICS" if example else config
-        lines = [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {whose}"]
-    lines += [
+    gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
+    given = "" if example else f"-c {shlex.quote(str(config))} "
+    lines = [
+        *_what_it_does(problem, "an example; give yours with -c FABRICS" if example else config),
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
         f"  its CA     {ca}",
-    ]
-    if "preview" in ports:
-        url = f"https://{HOST}:{ports['preview']}/preview"
-        lines += [
-            f"  preview    {url}",
-            "",
-            "Preview a pod over HTTPS:",
-            f"  curl -sS --cacert {shlex.quote(str(ca))} -H 'Accept: text/plain' \\",
-            f"    --data-binary @- '{url}?namespace-label={LABEL}=true' <<'EOF'",
-            f"{_POD % gpu}EOF",
-        ]
-    lines += [
+        *(_by_curl(ports["preview"], ca, gpu) if "preview" in ports else ()),
         "",
         "Preview a file without a server:",
-        f"  {command} preview {'' if example else f'-c {shlex.quote(str(config))} '}FILE",
+        f"  {command} preview {given}FILE",
         "",
     ]
     return "\n".join(lines)
+
+
+def _what_it_does(problem: str, fabrics: object) -> list[str]:
+    if not problem:
+        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {fabrics}"]
+    waits = "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)"
+    return [waits, f"  {problem}"]
+
+
+def _by_curl(port: int, ca: Path, gpu: str) -> list[str]:
+    url = f"https://{HOST}:{port}/preview"
+    return [
+        f"  preview    {url}",
+        "",
+        "Preview a pod over HTTPS:",
+        f"  curl -sS --cacert {shlex.quote(str(ca))} -H 'Accept: text/plain' \\",
+        f"    --data-binary @- '{url}?namespace-label={LABEL}=true' <<'EOF'",
+        f"{_POD % gpu}EOF",
+    ]

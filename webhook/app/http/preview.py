@@ -8,6 +8,7 @@ no document can end or block this process.
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -17,7 +18,7 @@ from webhook.app.http.asgi import Bodies, DisconnectedError
 from webhook.app.http.caller import Pieces, while_there
 from webhook.app.http.fabric_amounts import FabricAmounts
 from webhook.app.http.negotiate import negotiate
-from webhook.app.http.query import read_query, requested_format
+from webhook.app.http.query import Query, read_query, requested_format
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker.child import WorkerAnswer
@@ -131,49 +132,49 @@ class PreviewApp:
             openapi_url=None,
             redirect_slashes=False,  # a redirect would go wherever the Host header says
         )
-
-        @app.get(PATH)
-        async def usage() -> Response:
-            return Response(USAGE, media_type="text/plain")
-
-        @app.get(FABRICS_PATH)
-        async def fabrics(request: Request) -> Response:
-            named = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
-            wanted = named or negotiate(_accept(request), FABRICS_FORMATS)
-            written = await self._amounts.written(wanted.name)
-            return Response(written, media_type=(wanted.media_types or TEXT_TYPES)[0])
-
-        @app.post(PATH)
-        async def preview(request: Request) -> Response:
-            query = read_query(request.query_params.multi_items())
-            wanted = query.output or negotiate(_accept(request), SERVED)
-            if self._example and wanted.name in APPLIED:
-                raise RequestError(409, _NOT_YOURS.format(wanted.name))
-            snapshot = self._state.snapshot
-            if snapshot is None:
-                raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
-            parameters = {
-                "namespace": query.namespace,
-                "labels": query.labels,
-                "enable": query.enable,
-                "example": self._example,
-                "most": PODS,
-                "format": wanted.name,
-            }
-            body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
-            job = Job("preview", parameters, body, "preview", ADVICE)
-            address = request.client.host if request.client else ""
-            computed = self._compute(job, snapshot, address)
-            try:
-                answer = await while_there(computed, request.receive)
-            except RequestError as error:
-                raise _without_line_breaks(error, request, body) from None
-            return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
-
+        app.get(PATH)(_usage)
+        app.get(FABRICS_PATH)(self._fabrics)
+        app.post(PATH)(self._preview)
         app.add_exception_handler(RequestError, _refused)
         app.add_exception_handler(DisconnectedError, _broken_off)
         app.add_exception_handler(HTTPException, _elsewhere)
         return app
+
+    async def _fabrics(self, request: Request) -> Response:
+        named = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
+        wanted = named or negotiate(_accept(request), FABRICS_FORMATS)
+        written = await self._amounts.written(wanted.name)
+        return Response(written, media_type=(wanted.media_types or TEXT_TYPES)[0])
+
+    async def _preview(self, request: Request) -> Response:
+        query = read_query(request.query_params.multi_items())
+        wanted = query.output or negotiate(_accept(request), SERVED)
+        if self._example and wanted.name in APPLIED:
+            raise RequestError(409, _NOT_YOURS.format(wanted.name))
+        snapshot = self._state.snapshot
+        if snapshot is None:
+            raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
+        parameters = self._parameters(query, wanted.name)
+        body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
+        job = Job("preview", parameters, body, "preview", ADVICE)
+        address = request.client.host if request.client else ""
+        computed = self._compute(job, snapshot, address)
+        try:
+            answer = await while_there(computed, request.receive)
+        except RequestError as error:
+            raise _without_line_breaks(error, request, body) from None
+        return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
+
+    def _parameters(self, query: Query, output: str) -> dict[str, Any]:
+        """Return what the worker needs to know beside the documents."""
+        return {
+            "namespace": query.namespace,
+            "labels": query.labels,
+            "enable": query.enable,
+            "example": self._example,
+            "most": PODS,
+            "format": output,
+        }
 
     async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> WorkerAnswer:
         pending = self._metrics.worker.previews_pending.track_inprogress()
@@ -202,6 +203,10 @@ def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> 
     if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
         return error
     return RequestError(400, _ONE_LINE)
+
+
+async def _usage() -> Response:
+    return Response(USAGE, media_type="text/plain")
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
