@@ -59,9 +59,10 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
         (MOST_ERRORS, 0, ""),
         (MOST_ERRORS, 1, "and 1 more error"),
         (MOST_ERRORS + 1, 0, "and 1 more error"),
+        (MOST_ERRORS, 2, "and 2 more errors"),
         (MOST_ERRORS + 2, 1000, "and 1,002 more errors"),
     ],
-    ids=["all", "one that is not here", "one that has no room", "both"],
+    ids=["all", "one not here", "one without room", "two not here", "both"],
 )
 def test_many_errors_are_counted(errors: int, more: int, left: str) -> None:
     """A screen has room for the first ones; the last line says how to see the others."""
@@ -75,10 +76,10 @@ def test_many_errors_are_counted(errors: int, more: int, left: str) -> None:
 
 def test_warnings_come_with_and_without_errors() -> None:
     """They do not reject the object."""
-    warnings = [("spec.a", "b")]
+    warnings = [("spec.a", "b ~c")]
     assert response(warnings=warnings)["allowed"] is True
-    assert response(warnings=warnings)["warnings"] == ["spec.a: b"]
-    assert response(errors=[("a", "b")], warnings=warnings)["warnings"] == ["spec.a: b"]
+    assert response(warnings=warnings)["warnings"] == ["spec.a: b ~c"]
+    assert response(errors=[("a", "b")], warnings=warnings)["warnings"] == ["spec.a: b ~c"]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from tests.builders import H100, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
 from webhook.decision.nodes import Node, node_of
 from webhook.fabric.records import Fabrics
+from webhook.inventory.counted_names import as_counted
 from webhook.inventory.fabric_inventory import FabricInventory, take_inventory
 from webhook.inventory.misfits import Misfits
+from webhook.inventory.node_problems import NodeProblem
 from webhook.inventory.reserved import reservation_of, reserved_on_nodes
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -113,6 +115,27 @@ def test_nodes_that_lack_the_resource() -> None:
     assert (problem.text, problem.anonymous) == (f"node n7 has {lacking}", f"1 node has {lacking}")
     empty = taken({}, fabrics(V100)).fabrics[0].problems[0]
     assert empty.text == empty.anonymous == "no node belongs to the fabric"
+
+
+def test_each_problem_has_its_code() -> None:
+    """A resource that nobody offers does not hide what a node lacks of the next one."""
+    both = fabric(
+        "both", node_labels={"net": ("ib",)}, resources=(*H100.resources, *V100.resources)
+    )
+    first = node(labels={"net": "ib"}, v100=8, h100=8)
+    found = taken({"a": first, "b": node(labels={"net": "ib"}, rdma=1)}, fabrics(both, H100))
+    assert found.fabrics[0].problems == (
+        NodeProblem("ResourceNotOffered", (), "resource nvidia.com/rail0 is offered by no node"),
+        NodeProblem("NodeWithoutResource", ("a",), "the GPU nvidia.com/h100, but not rdma/v100"),
+    )
+    assert [one.code for one in found.fabrics[1].problems] == ["FabricWithoutNodes"]
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    """A number in a name counts as a number, wherever it stands, unless it is a very long one."""
+    names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", "1234567890", "n1a", "n01b"]
+    expected = ["2", "10", "1234567890", "m3", "n", "n1", "n1a", "n01b", "n2-9", "n2-10", "n10-1"]
+    assert sorted(names, key=as_counted) == expected
 
 
 def test_a_node_without_gpus_may_lack_the_resource() -> None:

@@ -79,7 +79,7 @@ class Validation(NamedTuple):
     status: int
     body: bytes
     content_type: bytes = JSON
-    #: Why the object could not be checked, or need not be.
+    #: Why the object could not be checked, or was none to check.
     problem: str | None = None
     uid: str = ""
     error: Mapping[str, Any] | None = None
@@ -199,7 +199,7 @@ def _prepared(body: bytes) -> Validation | Prepared:
         return Validation(200, left, problem=request.ignored, request=request)
     if request.settled:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, Faults()))
-        return Validation(200, accepted, problem=request.settled, request=request)
+        return Validation(200, accepted, request=request)
     try:
         written = orjson.dumps(_checked(read.object))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from webhook.app.http.validate import EACH_HELD, EACH_PENDING, NOT_CHECKED, Vali
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
 from webhook.app.preview_worker.child import WorkerAnswer
-from webhook.app.preview_worker.supervisor import Worker
+from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.preview_worker.turns import Turns
 from webhook.app.refusal import RequestError
 from webhook.app.state import State
@@ -38,11 +39,11 @@ class Server:
     runner: asyncio.Runner
     worker: Worker
 
-    def __init__(self, worker: Any = None) -> None:
+    def __init__(self, worker: Any = None, turns: Turns | None = None) -> None:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.turns = Turns()
+        self.turns = turns or Turns()
         self.app = Validate(
             self.state, self.metrics, self.lines.log, worker or self.worker, self.turns
         )
@@ -51,11 +52,15 @@ class Server:
         """Post a body to /validate."""
         return self.runner.run(self.posted(body, *headers))
 
-    async def posted(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:
+    async def posted(
+        self, body: bytes, *headers: tuple[bytes, bytes], client: str = "10.0.0.1"
+    ) -> Answer:
         """Post a body to /validate."""
         length = (b"content-length", b"%d" % len(body))
         given = [JSON, length, *headers]
-        return await request(self.app, "POST", "/validate", body, headers=given, query="timeout=9s")
+        return await request(
+            self.app, "POST", "/validate", body, headers=given, query="timeout=9s", client=client
+        )
 
     def count(self, name: str, **labels: str) -> float:
         """Read a metric."""
@@ -109,14 +114,15 @@ def review(new: Any, **asked: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def test_a_good_object_is_allowed_logged_and_counted() -> None:
+def test_a_good_object_is_allowed_logged_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one line in the log, and the metrics of all endpoints."""
+    monkeypatch.setattr(validate, "perf_counter", iter((5.0, 5.0123456)).__next__)
     server = Server()
     answer = server.post(review(item(GOOD), dryRun=True), (b"traceparent", TRACE.encode()))
     (line,) = server.lines.read()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.response == {"uid": UID, "allowed": True}
-    assert line.pop("duration_ms") > 0
+    assert line.pop("duration_ms") == 12.346
     assert line.pop("ts")
     assert line == {
         "level": "info",
@@ -142,8 +148,9 @@ def test_errors_reject_it() -> None:
     response = server.post(review(item(bad))).response
     assert response["allowed"] is False
     assert response["status"]["code"] == 422
-    assert response["status"]["details"]["name"] == "default"
-    causes = {one["field"]: one["message"] for one in response["status"]["details"]["causes"]}
+    details = response["status"]["details"]
+    causes = {one["field"]: one["message"] for one in details.pop("causes")}
+    assert details == {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert causes == {
         "spec.fabrics[0].hcass": "unknown field (did you mean hcas?)",
         "spec.fabrics[0].rateGbps": "0 is too small: the minimum is 1",
@@ -174,6 +181,9 @@ def test_an_object_of_another_name_is_rejected() -> None:
     other = {**item(GOOD), "metadata": {"name": "lab"}}
     response = Server().post(review(other, name="lab")).response
     assert "metadata.name: must be default, not 'lab'" in response["status"]["message"]
+    assert response["status"]["details"]["name"] == "lab"
+    unnamed = Server().post(review(item({}), name="")).response
+    assert unnamed["status"]["details"]["name"] == "default"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +201,11 @@ def test_what_need_not_be_right_needs_no_worker(new: dict[str, Any], why: str) -
     """An invalid object can be deleted, finalizers included, and can get a label."""
     server = Server(Instead(lambda: pytest.fail("the worker is not needed")))
     asked = review(new, operation="UPDATE", oldObject=item({"name": 1}))
-    assert server.post(asked).response == {"uid": UID, "allowed": True}
+    answer = server.post(asked)
+    assert (answer.status, answer.response) == (200, {"uid": UID, "allowed": True})
     (line,) = server.lines.read()
     assert (line["msg"], line["because"], line["allowed"]) == ("validated", why, True)
+    assert (line["errors"], line["warnings"]) == (0, 0)
 
 
 def test_a_deletion_is_allowed_with_a_warning() -> None:
@@ -201,10 +213,12 @@ def test_a_deletion_is_allowed_with_a_warning() -> None:
     server = Server()
     asked = review(None, operation="DELETE", oldObject=item())
     response = server.post(asked).response
-    assert response["allowed"] is True
+    assert (response["uid"], response["allowed"]) == (UID, True)
     assert "request.operation is 'DELETE'" in response["warnings"][0]
     (line,) = server.lines.read()
-    assert (line["msg"], line["status"]) == ("not validated", 200)
+    assert (line["msg"], line["status"], line["uid"]) == ("not validated", 200, UID)
+    assert line["problem"] in response["warnings"][0]
+    assert line["duration_ms"] > 0
 
 
 @pytest.mark.parametrize(
@@ -227,6 +241,24 @@ def test_a_malformed_body_is_answered_as_by_mutate(body: bytes, status: int, sai
     assert server.lines.read()[0]["msg"] == "not validated"
 
 
+def test_what_is_no_review_at_all_is_refused() -> None:
+    """A line of text says why; a client whose body nobody reads has to open a new connection."""
+    server, body = Server(), review(item(GOOD))
+    length = (b"content-length", b"%d" % len(body))
+    for method, headers, status, said, ends in (
+        ("GET", [length], 405, "/validate accepts only POST\n", None),
+        ("POST", [JSON], 411, "content-length is missing", "close"),
+        ("POST", [(b"content-type", b"text/xml"), length], 415, "content-type is 'text/xml'", None),
+    ):
+        asked = request(server.app, method, "/validate", body, headers=headers)
+        answer = Server.runner.run(asked)
+        assert (answer.status, answer.headers.get("connection")) == (status, ends)
+        assert answer.text.startswith(said)
+        (line,) = server.lines.read()
+        assert (line["msg"], line["status"]) == ("not validated", status)
+        assert f"{line['problem']}\n" == answer.text
+
+
 def test_a_deep_object_is_rejected() -> None:
     """No depth can make an error of ours."""
     deep: Any = 1
@@ -246,8 +278,13 @@ def test_a_large_object_is_rejected() -> None:
         (Server(), LIMITS.octets),
         (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.octets),
     ):
-        message = server.post(review(item("x" * size))).response["status"]["message"]
+        answer = server.post(review(item("x" * size)))
+        message = answer.response["status"]["message"]
         assert message == f"the object: is larger than {LIMITS.octets:,} characters, the maximum"
+        assert (answer.status, answer.response["uid"]) == (200, UID)
+        (line,) = server.lines.read()
+        assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
+        assert (line["errors"], line["warnings"]) == (1, 0)
 
 
 def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
@@ -277,6 +314,7 @@ def test_without_an_answer_failure_policy_decides(
     assert status["message"] == NOT_CHECKED + said
     (line,) = server.lines.read()
     assert (line["msg"], line["status"], line["uid"]) == ("not validated", 503, UID)
+    assert line["problem"] == status["message"]
     assert server.count("validations_total", allowed="true") == 0
 
 
@@ -292,14 +330,14 @@ def test_without_an_answer_failure_policy_decides(
 def test_a_defect_is_logged_and_counted(answer: Callable[[], WorkerAnswer]) -> None:
     """The answer says where to look, and nothing else."""
     server = Server(Instead(answer))
-    got = server.post(review(item(GOOD)))
+    got = server.post(review(item(GOOD)), (b"traceparent", TRACE.encode()))
     status = json.loads(got.body)
     assert (got.status, status["kind"]) == (500, "Status")
     assert UID in status["message"]
     assert "secret" not in got.text
     (line,) = server.lines.read()
     assert (line["level"], line["msg"], line["error"]) == ("error", "internal error", "KeyError")
-    assert line["trace"]
+    assert (line["uid"], line["traceparent"], bool(line["trace"])) == (UID, TRACE, True)
     assert server.count("internal_errors_total") == 1
 
 
@@ -320,7 +358,87 @@ def test_a_flood_from_one_address_ends() -> None:
 
     answers = Server.runner.run(flood())
     assert sorted(one.status for one in answers) == [200] * EACH_PENDING + [503]
+    (refused,) = (one.text for one in answers if one.status == 503)
+    assert "too many validations at once from your address" in refused
     assert 4 * LIMITS.octets <= EACH_HELD
+
+
+def test_other_addresses_are_not_concerned_by_a_flood() -> None:
+    """The API servers of a cluster have an address each."""
+
+    async def asked() -> list[Answer]:
+        server = Server()
+        async with server.turns.turn("preview", 60, urgent=True):
+            body = review(item("x" * (EACH_HELD // 2)))
+            posted = [
+                asyncio.create_task(server.posted(body, client=client))
+                for client in ("10.0.0.1", "10.0.0.1", "10.0.0.2")
+            ]
+            done, _ = await asyncio.wait(posted, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(posted)
+        assert len(done) == 1
+        return [one.result() for one in posted]
+
+    first, second, other = Server.runner.run(asked())
+    assert "too many large validations at once from your address" in second.text
+    assert (first.status, second.status, other.status) == (200, 503, 200)
+
+
+class Observed(Turns):
+    """Turns that note what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, float, bool]] = []
+
+    @asynccontextmanager
+    async def turn(
+        self, address: str, seconds: float, *, urgent: bool = False
+    ) -> AsyncIterator[None]:
+        """Note it, and wait for a turn."""
+        self.asked.append((address, seconds, urgent))
+        async with super().turn(address, seconds, urgent=urgent):
+            yield
+
+
+class Noting:
+    """A worker that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Job, float]] = []
+
+    async def ask(self, job: Job, *, patience: float) -> WorkerAnswer:
+        """Answer in two pieces."""
+        self.asked.append((job, patience))
+        return WorkerAnswer(200, {"errors": 0, "warnings": 0}, (b'{"response":', b'"whole"}'))
+
+
+def test_the_worker_gets_what_has_to_be_checked() -> None:
+    """Not what the API server adds. A validation comes before previews, since somebody waits."""
+    worker, turns = Noting(), Observed()
+    server = Server(worker, turns)
+    assert server.post(review(item(GOOD))).response == "whole"
+    ((job, patience),) = worker.asked
+    checked = {**item(GOOD), "metadata": {"name": "default"}}
+    del checked["status"]
+    assert json.loads(job.body) == checked
+    about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
+    assert job.said("{noun}: {advice}") == "validation: apply it again"
+    assert patience == validate.PATIENCE
+    assert turns.asked == [("10.0.0.1", validate.SECONDS, True)]
+
+
+def test_a_worker_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn has come, and the time is over all the same."""
+    monkeypatch.setattr(validate, "SECONDS", 0.01)
+
+    class Silent:
+        async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    assert "it took longer than 0.01 s" in Server(Silent()).post(review(item(GOOD))).text
 
 
 def test_the_wait_for_the_worker_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
