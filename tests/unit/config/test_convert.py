@@ -164,6 +164,11 @@ def test_the_form_of_the_first_version_is_read_with_a_warning() -> None:
             "unknown field (did you mean metadata?)",
         ),
         (
+            below_spec("fabrics: []\n") + "specs: {}\n",
+            "specs",
+            "unknown field (did you mean spec?)",
+        ),
+        (
             below_spec("fabrics: []\n") + "zzz: {}\n",
             "zzz",
             "unknown field: the fields here are apiVersion, kind, metadata and spec",
@@ -195,6 +200,12 @@ def test_the_form_of_the_first_version_is_read_with_a_warning() -> None:
 def test_what_is_around_the_configuration_is_checked(written: str, path: str, said: str) -> None:
     """Kubernetes would drop a misspelled field without a word; here it is an error."""
     assert ("error", path, said) in findings(written)
+
+
+def test_a_file_may_leave_out_the_name() -> None:
+    """It is the only one that there can be."""
+    labelled = {**json.loads(text(fabric())), "metadata": {"labels": {"a": "b"}}}
+    assert findings(json.dumps(labelled)) == []
 
 
 def test_what_kubectl_prints_is_a_file() -> None:

@@ -7,7 +7,9 @@ import yaml
 
 from tests.fabrics_file import HEAD
 from webhook.config.findings import InvalidConfiguration
+from webhook.config.json_data import JsonData
 from webhook.config.load import LIMITS, parse_fabrics, parse_object
+from webhook.yamltext.tree import TextLimits
 
 NAME = "fabricconfigurations/default"
 
@@ -61,6 +63,12 @@ def test_another_kind_is_refused() -> None:
     )
 
 
+def test_kind_and_version_are_refused_together() -> None:
+    """Each has its line."""
+    said = problems(configured(FABRIC, apiVersion="v1", kind="Pod")).splitlines()
+    assert [line.split(": ")[1] for line in said] == ["apiVersion", "kind"]
+
+
 def test_an_object_of_another_name_is_refused() -> None:
     """The webhook reads only the one called default."""
     assert "metadata.name" in problems(configured(FABRIC, metadata={"name": "other"}))
@@ -86,6 +94,16 @@ def nested(levels: int) -> Any:
 def test_the_limits_of_a_file_hold_for_an_object(spec: Any, said: str) -> None:
     """An object in etcd may have 1.5 MiB of any shape: it is refused before it is checked."""
     assert problems(configured(spec=spec)) == f"{NAME}: {said}"
+
+
+@pytest.mark.parametrize("less", ["octets", "nodes", "depth"])
+def test_an_object_may_be_as_large_as_its_limits(less: str) -> None:
+    """Characters of JSON, not bytes; three values: the mapping, its key and what it holds."""
+    limits = TextLimits(octets=10, nodes=3, depth=2)
+    assert JsonData({"é": "ü"}, NAME, limits).text == '{"é": "ü"}'
+    smaller = limits._replace(**{less: getattr(limits, less) - 1})
+    with pytest.raises(InvalidConfiguration):
+        JsonData({"é": "ü"}, NAME, smaller)
 
 
 def test_the_limits_are_reached_only_beyond_them() -> None:
