@@ -65,6 +65,15 @@ def test_what_pods_have_reserved_is_not_free() -> None:
     assert found.free == {"nvidia.com/v100": 16, "rdma/v100": 123}
 
 
+def test_a_node_that_lacks_a_resource_adds_none() -> None:
+    """Whether pods are known or not."""
+    nodes = {"a": good(), "b": node(VOLTA, v100=4)}
+    reserved = {"a": {"rdma/v100": 3}}
+    (found,) = take_inventory(nodes, fabrics(V100), reserved).fabrics
+    assert found.resources == {"rdma/v100": 63}
+    assert found.free == {"nvidia.com/v100": 12, "rdma/v100": 60}
+
+
 def test_pods_that_are_finished_or_not_scheduled_have_reserved_nothing() -> None:
     """The others count as the scheduler counts them."""
 
@@ -110,6 +119,10 @@ def test_nodes_that_lack_the_resource() -> None:
 
     pair = taken({"good": good(), "n1": bare["n1"], "n2": bare["n2"]}, fabrics(V100))
     assert problems(pair) == {"v100-ib": [f"2 nodes (n1, n2) have {lacking}"]}
+    for many, named in ((3, "n0, n1, n2"), (4, "n0, n1, n2 and 1 more")):
+        some = {name: bare[name] for name in [*bare][:many]}
+        several = taken({"good": good(), **some}, fabrics(V100))
+        assert problems(several) == {"v100-ib": [f"{many} nodes ({named}) have {lacking}"]}
     found = taken({"good": good(), "n7": node(VOLTA, v100=8)}, fabrics(V100))
     (problem,) = found.fabrics[0].problems
     assert (problem.text, problem.anonymous) == (f"node n7 has {lacking}", f"1 node has {lacking}")
@@ -153,13 +166,45 @@ def misfit(found: FabricInventory) -> Misfits:
 
 def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     """The nearest fabric is the one for which the least is missing."""
-    found = taken({"p": node("Tesla-P100", v100=8), "q": node("Tesla-P100", v100=4)})
+    found = taken({"p10": node("Tesla-P100", v100=8), "p9": node("Tesla-P100", v100=8)})
     why = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
-    assert misfit(found) == Misfits(("p", "q"), (), "v100-ib", why)
+    assert misfit(found) == Misfits(("p9", "p10"), (), "v100-ib", why)
+    assert (found.nodes, found.others) == (2, 0)
     assert misfit(taken({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
     assert misfit(taken({"p": node(VOLTA)})).why == "nvidia.com/v100 is not offered"
     both = f"label {PRODUCT} is missing (Tesla-V100-*); nvidia.com/v100 is not offered"
     assert misfit(taken({"p": node(gpu=1)})) == Misfits(("p",), (), "v100-ib", both)
+
+
+def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
+    """Each of the fabric's names would do, and each product."""
+    two = fabric(
+        "two",
+        node_labels={PRODUCT: ("Tesla-V100-*", VOLTA)},
+        gpu_resources=frozenset({"nvidia.com/v100", "nvidia.com/gpu"}),
+        resources=V100.resources,
+    )
+    assert misfit(taken({"n": node(rdma=1)}, fabrics(two))).why == (
+        f"label {PRODUCT} is missing (Tesla-V100-* or {VOLTA}); "
+        "nvidia.com/gpu or nvidia.com/v100 is not offered"
+    )
+
+
+def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
+    """NVIDIA's device plugin adds a word to the product's name."""
+    exact = fabric("exact", node_labels={PRODUCT: (VOLTA,)}, resources=V100.resources)
+    found = taken({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(exact))
+    assert (found.fabrics[0].nodes, found.misfits) == (("n",), ())
+    other = fabric("other", node_labels={PRODUCT: (VOLTA,), "net": ("ib",)})
+    found = taken({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(other))
+    assert misfit(found).why == "label net is missing (ib)"
+
+
+def test_of_two_fabrics_as_near_the_one_whose_gpu_is_there() -> None:
+    """A GPU counts as a condition that is met, as a label does."""
+    first = fabric("first", node_labels={"net": ("ib",)})
+    second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
+    assert misfit(taken({"n": node(v100=8)}, fabrics(first, second))).nearest == "second"
 
 
 def test_of_two_fabrics_as_near_the_one_that_fits_more() -> None:
