@@ -109,8 +109,9 @@ class StatusWriter:
 
     def step(self) -> None:
         """Write the status if this replica is to do it and anything has changed; never raises."""
+        problem = ""
         try:
-            problem = self._stepped()
+            self._write_what_changed()
         except ClusterError as error:
             self._written, problem = None, str(error)
         except Exception as error:  # noqa: BLE001 -- nobody else writes if this thread ends
@@ -119,25 +120,22 @@ class StatusWriter:
             self._failed(problem)
         self._problem = problem
 
-    def _stepped(self) -> str:
+    def _write_what_changed(self) -> None:
         if self._connected is None:
             self._connected = self._connect()
         lease, api = self._connected
         told = self._tell() if lease.held() else None
         if told is None:
             self._written = None
-            return ""
+            return
         if self._written is None:
             self._written = _status_of(api.read(PATH))
         status = _status(told, self._written, self._now())
         if status == self._written:
-            return ""
+            return
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}}
-        if not api.apply(f"{PATH}/status", {**body, "status": status}):
-            self._written = None
-            return ""  # the object was deleted just now
-        self._written = status
-        return ""
+        stored = api.apply(f"{PATH}/status", {**body, "status": status})
+        self._written = status if stored else None  # the object may have been deleted just now
 
 
 def _status_of(item: Object | None) -> Object:

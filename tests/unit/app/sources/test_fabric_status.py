@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path as File
 from typing import Any
 
 import pytest
@@ -10,16 +11,19 @@ from tests.builders import fabrics
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.test_configuration_object import Server, written
 from tests.unit.kube.cluster import Cluster
+from tests.waiting import until
 from webhook.app.options import ServeOptions
 from webhook.app.sources import fabric_status
 from webhook.app.sources.configuration_object import Observed
 from webhook.app.sources.fabric_status import OnNodes, fabric_status_of, stated
 from webhook.app.state import Snapshot, State
+from webhook.app.writes import configuration_status
 from webhook.app.writes.configuration_status import Condition
 from webhook.config.findings import Finding, More
 from webhook.config.load import FabricsText, Loaded
 from webhook.decision.facts import Facts
 from webhook.decision.nodes import Node
+from webhook.errors import ClusterError
 from webhook.fabric.records import Fabrics
 from webhook.inventory.fabric_inventory import FabricInventory, take_inventory
 from webhook.kube.kinds import CONFIGURATIONS
@@ -76,7 +80,8 @@ def test_one_that_cannot_be_used() -> None:
         ),
     }
     active = conditions(observed, Snapshot.of(fabrics()))["Active"]
-    assert (active.holds, active.reason) == (False, "LastGoodInUse")
+    said = "The last good configuration stays in use (config 0123456789ab)."
+    assert active == Condition("Active", False, "LastGoodInUse", said)
     found = stated(observed, None, OnNodes())
     assert found is not None
     assert found.more["fabricNames"] == ""
@@ -93,8 +98,10 @@ def test_one_that_comes_into_use_in_a_moment() -> None:
 
 def test_a_long_message_is_cut() -> None:
     """People read its beginning."""
-    message = conditions(Observed(1, None, "x" * 9000), None)["Valid"].message
+    message = conditions(Observed(1, None, "x" * 4097), None)["Valid"].message
     assert (len(message), message[-1]) == (4096, "…")
+    whole = "x" * 4096
+    assert conditions(Observed(1, None, whole), None)["Valid"].message == whole
 
 
 def node(**resources: int) -> Node:
@@ -108,16 +115,16 @@ def node(**resources: int) -> Node:
 def test_what_the_nodes_offer_is_told() -> None:
     """Added up for each fabric, with what is wrong; nothing while no node is known."""
     used = fabrics()
-    known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4)}
+    known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
     snapshot = Snapshot.of(used, Facts(nodes=known))
     found = stated(Observed(1, loaded(used), ""), snapshot, OnNodes())
     assert found is not None
-    assert found.more["nodes"] == 2
+    assert found.more["nodes"] == 3
     first, second = found.more["fabrics"]
     assert {key: first[key] for key in ("name", "nodes", "gpus", "resources")} == {
         "name": "v100-ib",
-        "nodes": 2,
-        "gpus": 12,
+        "nodes": 3,
+        "gpus": 13,
         "resources": [{"name": "rdma/v100", "allocatable": 2, "nodes": 1}],
     }
     assert any("n2" in problem for problem in first["problems"])
@@ -192,3 +199,74 @@ def test_only_a_pod_writes_the_status(lacking: str) -> None:
     assert fabric_status_of(options, object(), state, log, IN_POD) == ()
     (made,) = fabric_status_of(options, server.source, state, log, IN_POD)
     assert made.poll() is False
+
+
+class ApiServer:
+    """An API server that notes what is written, and the Leases that are held there."""
+
+    def __init__(self) -> None:
+        self.connected: list[File | None] = []
+        self.leases: list[tuple[str, str, str]] = []
+        self.released = 0
+        self.written: list[dict[str, Any]] = []
+        self.problem: str = ""
+
+    def client(self, kubeconfig: File | None) -> ApiServer:
+        """Connect; fail if there is a problem."""
+        self.connected.append(kubeconfig)
+        if self.problem:
+            raise ClusterError(self.problem)
+        return self
+
+    def lease(self, client: ApiServer, *named: str) -> ApiServer:
+        """Return the Lease of these names."""
+        assert client is self
+        space, name, holder = named
+        self.leases.append((space, name, holder))
+        return self
+
+    def held(self) -> bool:
+        """Hold the Lease."""
+        return True
+
+    def release(self) -> None:
+        """Count."""
+        self.released += 1
+
+    def read(self, _path: str) -> None:
+        """Have no object."""
+
+    def apply(self, _path: str, body: dict[str, Any]) -> bool:
+        """Note a write."""
+        self.written.append(body["status"])
+        return True
+
+
+def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own name, while it holds the Lease of the manifests; a problem is logged once."""
+    api, used, lines = ApiServer(), fabrics(), Lines()
+    monkeypatch.setattr(configuration_status, "EVERY", 0.01)
+    monkeypatch.setattr("webhook.kube.client.Client", api.client)
+    monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
+    server, state = Server(Cluster()), State()
+    server.source.observed = Observed(7, loaded(used), "")
+    state.snapshot = Snapshot.of(used, Facts(nodes={"n1": node(v100=8, rdma=2)}))
+    options = ServeOptions(kubeconfig=File("admin.conf"))
+    api.problem = "no token"
+    (made,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)
+    made.start()
+    until(lambda: len(api.connected) > 1)
+    api.problem = ""
+    until(lambda: api.written)
+    made.stop()
+    until(lambda: api.released)
+    (line,) = lines.read()
+    assert (line["level"], line["msg"]) == ("warning", "could not write the status")
+    assert line["problem"] == "no token"
+    assert {*api.connected} == {File("admin.conf")}
+    assert api.leases == [("rdma-webhook", "rdma-webhook", "rdma-webhook-0")]
+    (status,) = api.written
+    assert (status["observedGeneration"], status["nodes"], status["fabricNames"]) == (
+        *(7, 1, "v100-ib, h100-roce"),
+    )
+    assert [one["status"] for one in status["conditions"]] == ["True", "True"]
