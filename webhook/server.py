@@ -18,17 +18,13 @@ import asyncio
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import cast
 
-import uvicorn
 import uvloop
 
 from certs.certs_error import CertificateError
@@ -59,13 +55,10 @@ from webhook.app.writes.owners import tell_owner_by
 from webhook.app.writes.pod_events import tell_broken_by
 from webhook.defect import defect
 from webhook.errors import ConfigError, WebhookError
+from webhook.listener import Listener, listener_for
 from webhook.pipeline.decide import decide
-from webhook.transport.accept import Accepting
-from webhook.transport.budget import Budget, Limits
-from webhook.transport.connection import Connection
 from webhook.transport.process import (
     collect_rarely,
-    descriptors,
     keep_memory_private,
     raise_descriptors,
     return_memory,
@@ -76,23 +69,8 @@ from webhook.transport.process import (
 #: of 5 ms it is 0.6 to 0.9 s.
 SWITCH_SECONDS = 0.0005
 
-_MIB = 1 << 20
-#: The memory that the connections of each listener may hold, chosen so that no client can take
-#: the process past 300 MiB: it uses 70 MiB when it starts, and the densest body takes 120 MiB while
-#: it is decided. A TLS connection takes 48 KiB before its first request, so one address may have
-#: 853 connections to /mutate; an API server has at most 200 such requests in flight
-#: (--max-mutating-requests-inflight). The largest answer to a preview counts as 32 MiB until its
-#: connection ends.
-LIMITS = {
-    "mutate": Limits(connection=48 << 10, in_all=48 * _MIB, per_address=40 * _MIB),
-    "preview": Limits(connection=48 << 10, in_all=40 * _MIB, per_address=36 * _MIB),
-    "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
-}
-
 #: How often a server that stops looks whether connections are left.
 _LOOK_SECONDS = 0.1
-#: Open files that are not connections.
-_OTHER_FILES = 100
 
 __all__ = ["ServeOptions", "WebhookServer", "serve"]
 
@@ -239,7 +217,7 @@ class WebhookServer:
                 self.metrics.internal_errors.inc()
                 self.log.write("error", "internal error", **defect(error))
 
-    async def _drain(self, mutate: _Listener) -> None:
+    async def _drain(self, mutate: Listener) -> None:
         """Serve on, until the API server has other endpoints and has closed its connections."""
         self.state.draining = True
         seconds = 0.0 if self._options.dev else self._options.drain_seconds
@@ -281,94 +259,11 @@ class WebhookServer:
             apps["preview"] = PreviewApp(*about, self._worker, turns, example=self._options.example)
         return apps
 
-    def _listener(self, name: str) -> _Listener:
+    def _listener(self, name: str) -> Listener:
         # Clients of /preview are anonymous: the API server's proxy has no client certificate.
         contexts = {"mutate": self._tls.context, "preview": self._tls.anonymous}
-        tls = contexts.get(name)
-
-        class Timed(Connection):
-            seconds = self._options.request_seconds
-
-        config = uvicorn.Config(
-            self._apps[name],
-            http=Timed,
-            ws="none",
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=self._options.idle_seconds,  # type: ignore[arg-type]  # any number
-            timeout_graceful_shutdown=1 if self._options.dev else 10,
-            ssl_context_factory=(lambda _config, _default: tls) if tls else None,
-        )
-        limits = LIMITS[name].within((descriptors() - _OTHER_FILES) // len(LIMITS))
-        return _Listener(name, config, Timed, Budget(limits), self.metrics)
-
-
-class _Listener(uvicorn.Server):
-    """One of several servers in the same event loop; `WebhookServer` handles the signals.
-
-    It accepts connections itself, and its budget for them is not shared with other listeners.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        config: uvicorn.Config,
-        connection: type[Connection],
-        budget: Budget,
-        metrics: Metrics,
-    ) -> None:
-        super().__init__(config)
-        self._name = name
-        self._connection = connection
-        self._budget = budget
-        self._metrics = metrics
-        self.servers = []
-        self._accepting: list[Accepting] = []
-        self.up = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start accepting connections, then set `up`."""
-        await self.lifespan.startup()
-        connection = partial(
-            self._connection,
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
-        for one in sockets or ():
-            accepting = Accepting(
-                one,
-                tls=self.config.ssl,
-                connection=connection,
-                budget=self._budget,
-                seconds=self._connection.seconds,
-                opened=partial(self._metrics.connection_opened, self._name),
-                closed=partial(self._metrics.connection_closed, self._name),
-            )
-            self._accepting.append(accepting)
-            self.servers.append(cast("asyncio.Server", accepting))
-        self.started = True
-        self.up.set()
-
-    @property
-    def connections(self) -> int:
-        """The number of open connections, handshakes included."""
-        return sum(one.connections for one in self._accepting)
-
-    def stop_accepting(self) -> None:
-        """Close the listening sockets; connections continue."""
-        for one in self._accepting:
-            one.stop_accepting()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Do not handle signals."""
-        yield
+        given = self._apps[name], contexts.get(name), self._options, self.metrics
+        return listener_for(name, *given)
 
 
 def _client_ca(options: ServeOptions) -> bytes | None:

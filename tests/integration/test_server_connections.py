@@ -15,7 +15,7 @@ import pytest
 
 from tests.integration.serving import Process, Running, fabrics, review, send
 from tests.waiting import until
-from webhook import server
+from webhook import listener
 from webhook.transport import accept
 from webhook.transport.budget import Limits
 
@@ -30,9 +30,9 @@ COST = 1 << 20
 @pytest.fixture
 def small(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     """Run a server whose listeners accept four connections from one address."""
-    for name in server.LIMITS:
+    for name in listener.LIMITS:
         limits = Limits(connection=COST, in_all=6 * COST, per_address=4 * COST)
-        monkeypatch.setitem(server.LIMITS, name, limits)
+        monkeypatch.setitem(listener.LIMITS, name, limits)
     with Running(tls, fabrics(tmp_path)) as running:
         yield running
 
@@ -174,7 +174,7 @@ def test_nothing_stays_of_a_connection_that_ended(server: Running) -> None:
     def left() -> int:
         return sum(
             type(one).__module__
-            in {"webhook.transport.connection", "webhook.transport.accept", "webhook.server"}
+            in {"webhook.transport.connection", "webhook.transport.accept", "webhook.listener"}
             for one in gc.get_objects()
         )
 

@@ -305,8 +305,8 @@ def test_the_client_ca_is_mounted_where_the_argument_says() -> None:
 def test_there_is_time_to_drain() -> None:
     """The grace period covers draining and the last requests, with room to spare."""
     drain = parsed(*CONTAINER["args"]).drain_seconds + ServeOptions().idle_seconds
-    server = (ROOT / "webhook/server.py").read_text(encoding="utf-8")
-    assert f"timeout_graceful_shutdown=1 if self._options.dev else {GRACEFUL_SECONDS}," in server
+    listener = (ROOT / "webhook/listener.py").read_text(encoding="utf-8")
+    assert f"timeout_graceful_shutdown=1 if options.dev else {GRACEFUL_SECONDS}," in listener
     assert POD["terminationGracePeriodSeconds"] >= drain + GRACEFUL_SECONDS + 5
     assert "lifecycle" not in CONTAINER
 

@@ -21,9 +21,9 @@ from webhook.decision.outcome import Decision, Outcome, Reason
 from webhook.errors import ClusterError
 from webhook.kube.feed import Feed
 from webhook.kube.requests import Reads
+from webhook.listener import LIMITS
 from webhook.preview.worker.confinement import ADDRESS_SPACE
 from webhook.preview.worker.frames import ANSWER_BYTES
-from webhook.server import LIMITS
 from webhook.transport.accept import HANDSHAKE_SECONDS
 from webhook.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
 
