@@ -20,9 +20,13 @@ from typing import Any
 
 import pytest
 
+from tests import waiting
+
 KILLED, SURVIVED, TIMEOUT, UNREACHED = "killed", "survived", "timeout", "no tests"
 #: What a mutant may take: seconds of processor time and of time, and so often what its tests took.
 _PROCESSOR, _CLOCK, _TIMES = 10, 60, 10
+#: Seconds that its tests wait for anything; without a mutant, they wait for tenths.
+_PATIENCE = 10.0
 #: What it may allocate, in bytes: a loop without end must not take the machine's memory.
 _MEMORY = 4 * 2**30
 
@@ -165,7 +169,8 @@ class _Failures:
 
 
 def _bound(seconds: float) -> None:
-    """Bound what this process may take, and silence it."""
+    """Bound what this process may take and wait for, and silence it."""
+    waiting.PATIENCE = _PATIENCE
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)

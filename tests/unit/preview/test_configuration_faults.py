@@ -42,6 +42,16 @@ def test_the_same_is_said_as_about_the_file(count: int) -> None:
     assert More(faults.more_errors, faults.more_warnings) == found.more
 
 
+def test_what_has_no_room_is_counted() -> None:
+    """A hundred are told, errors before warnings."""
+    wrong = {"name": "A", "hcas": ["mlx5_0", "mlx5_0"], "resources": [{"name": "rdma/a"}]}
+    faults = configuration_faults(configuration([wrong] * 120))
+    assert len(faults.errors) == 100
+    assert (faults.more_errors > 0, len(faults.warnings), faults.more_warnings > 0) == (
+        *(True, 0, True),
+    )
+
+
 def test_what_is_about_no_field_is_about_the_object() -> None:
     """There is a maximum of fabrics."""
     faults = configuration_faults(configuration([{"name": "a"}] * (MOST_FABRICS + 1)))

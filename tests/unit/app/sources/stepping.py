@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from tests import waiting
+
 #: Seconds between two looks, and between two attempts of a reflector.
 PAUSE = 0.001
-#: Seconds after which a condition will never become true; a busy machine is not why.
-LIMIT = 300
 
 
 class Runs(Protocol):
@@ -31,7 +31,7 @@ async def _run(source: Runs, steps: Iterable[Callable[[], Any]]) -> None:
     source.start()
     try:
         for step in steps:
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(waiting.PATIENCE):
                 while not step():  # noqa: ASYNC110 -- other threads bring it about
                     await asyncio.sleep(PAUSE)
             await asyncio.sleep(0)  # what those threads have handed to the loop by now

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests import waiting
 from tests.builders import V100, fabric, fabrics, pod
 from tests.unit.app.client import Lines
-from tests.unit.app.sources.stepping import LIMIT, PAUSE, run_steps
+from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import Cluster, refused
 from webhook.app.namespace_waits import Arrivals, claim_arrival
 from webhook.app.observe.metrics import Metrics
@@ -323,7 +324,7 @@ def test_nothing_is_watched_any_more_once_no_fabric_has_claims() -> None:
         lambda: "claims no longer watched" in server.told(),
     )
     assert server.knows() == ClaimFacts()
-    assert all(one.join(LIMIT) for one in server.feeds[0].reflectors)
+    assert all(one.join(waiting.PATIENCE) for one in server.feeds[0].reflectors)
     heard = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaims"}
     )

@@ -46,6 +46,7 @@ def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Com
     )
     found = compared(today, then)
     VALIDATOR.validate(changes_form(found))
+    assert compared(replace(today, notes=("b", "a")), then, ("a", "c")).notes == ("a", "c", "b")
     return found
 
 

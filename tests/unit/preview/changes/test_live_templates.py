@@ -118,6 +118,52 @@ def test_all_namespaces_with_the_label() -> None:
 
 def test_what_may_not_be_read_is_told() -> None:
     """The rest is compared."""
-    found = read({PODS: 403, "/apis/apps/v1/namespaces/lab/deployments": listed(workload("serve"))})
+    deployments = "/apis/apps/v1/namespaces/lab/deployments"
+    found = read({PODS: 403, deployments: listed(workload("serve"))})
     assert titles(found) == ["Deployment serve"]
-    assert found.notes == ["the pods of lab: not read: the API server answered 403: no"]
+    assert found.objects[0]["apiVersion"] == "apps/v1"
+    said = "not read: the API server answered 403: no"
+    assert found.notes == [f"the pods of lab: {said}"]
+    assert read({deployments: 403}).notes == [f"the deployments of lab: {said}"]
+    assert read({NAMESPACES: 403}, "").notes == [f"the namespaces with the label: {said}"]
+
+
+def test_each_object_is_read_once() -> None:
+    """One that a pod led to and that is listed, too; another kind of the same name is another."""
+    found = read(
+        {
+            PODS: listed(owned("Job", "train")),
+            "/apis/batch/v1": BATCH,
+            "/apis/batch/v1/namespaces/lab/jobs/train": workload("train"),
+            "/apis/batch/v1/namespaces/lab/jobs": listed(workload("train"), workload("other")),
+            "/apis/apps/v1/namespaces/lab/deployments": listed(workload("train")),
+        }
+    )
+    assert titles(found) == ["Job train", "Deployment train", "Job other"]
+
+
+def test_a_template_that_says_no_has_not_opted_in() -> None:
+    """As a pod without the annotation."""
+    refusing = workload("serve")
+    refusing["spec"]["template"]["metadata"] = {"annotations": {"rdma.lab/enable": "false"}}
+    deployments = "/apis/apps/v1/namespaces/lab/deployments"
+    assert titles(read({deployments: listed(refusing)})) == []
+
+
+def test_only_the_uppermost_owner_is_compared() -> None:
+    """A Job made by a CronJob is made again from the CronJob's template."""
+    jobs = "/apis/batch/v1/namespaces/lab/jobs"
+    kinds = [*BATCH["resources"], {"name": "cronjobs", "kind": "CronJob", "namespaced": True}]
+    cron = {
+        "metadata": {"name": "nightly", "namespace": "lab"},
+        "spec": {"jobTemplate": {"spec": workload("unused")["spec"]}},
+    }
+    found = read(
+        {
+            PODS: listed(owned("Job", "train")),
+            "/apis/batch/v1": {"resources": kinds},
+            f"{jobs}/train": workload("train", **controlled("CronJob", "nightly")),
+            "/apis/batch/v1/namespaces/lab/cronjobs/nightly": cron,
+        }
+    )
+    assert titles(found) == ["CronJob nightly"]
