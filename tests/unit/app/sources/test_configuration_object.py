@@ -158,8 +158,9 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert server.state.snapshot is not None
     used = server.state.snapshot.fabrics.config_hash
 
-    assert (before.ready, before.detail) == (False, f"{OBJECT} has not been read yet")
-    assert (check.ready, check.detail) == (
+    assert before == ("configuration", False, f"{OBJECT} has not been read yet")
+    assert check == (
+        "configuration",
         True,
         f"generation 1, config {used} (v100-ib, a100-ib)",
     )
@@ -167,6 +168,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
     assert server.poll() == ["configuration loaded"]
     assert server.source.missing == ""
+    assert [probe() for probe in server.state.probes] == [check]
 
 
 def test_only_the_object_of_that_name_is_read(server: Server) -> None:
@@ -464,6 +466,7 @@ def test_a_deleted_object_decides_no_more(server: Server) -> None:
     assert server.state.lacking == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
+    assert [one.failures for one in server.source._feed.reflectors] == [0]
     assert server.value("configured") == 0
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info") is None
     assert server.broken == [(1, NO_OBJECT)]
