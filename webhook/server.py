@@ -261,9 +261,8 @@ class WebhookServer:
 
     def _listener(self, name: str) -> Listener:
         # Clients of /preview are anonymous: the API server's proxy has no client certificate.
-        contexts = {"mutate": self._tls.context, "preview": self._tls.anonymous}
-        given = self._apps[name], contexts.get(name), self._options, self.metrics
-        return listener_for(name, *given)
+        tls = {"mutate": self._tls.context, "preview": self._tls.anonymous}.get(name)
+        return listener_for(name, self._apps[name], tls, self._options, self.metrics)
 
 
 def _client_ca(options: ServeOptions) -> bytes | None:

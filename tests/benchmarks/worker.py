@@ -1,4 +1,4 @@
-"""What the worker's clients cost others: `/mutate` while previews or validations never end.
+"""What the worker's clients cost others: `/mutate` while previews or validations keep coming.
 
 The server is a separate process, as in production; so is the client, which calls `/mutate`. The
 attackers represent other machines, so they get only spare processor time. Quiet and attacked turns
@@ -43,7 +43,7 @@ _ROOT = Path(__file__).parents[2]
 class Attack(NamedTuple):
     """Requests to the worker that come faster than it can answer."""
 
-    port: str
+    listener: str
     path: str
     bodies: Callable[[], list[bytes]]
 
@@ -102,7 +102,7 @@ def _attacked(what: str, server: Process, ca: Path) -> Turn:
 @contextmanager
 def _attack(what: str, server: Process, ca: Path) -> Iterator[None]:
     command = ["nice", "-n", "19", sys.executable, "-m", "tests.benchmarks.worker", what]
-    given = [str(server.ports[ATTACKS[what].port]), str(ca)]
+    given = [str(server.ports[ATTACKS[what].listener]), str(ca)]
     processes = [
         subprocess.Popen(
             [*command, *given, f"127.0.0.{number + 2}"], cwd=_ROOT, stdout=subprocess.PIPE
@@ -134,7 +134,8 @@ def _previews() -> list[bytes]:
 
 def _validations() -> list[bytes]:
     """Write reviews of the largest objects, in the shapes that take long to check."""
-    return [_review(text) for name, text in files() if name in _SLOW]
+    shapes = dict(files())
+    return [_review(shapes[name]) for name in _SLOW]
 
 
 def _review(text: str) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from tests.cluster.cluster import Cluster
@@ -110,12 +109,22 @@ def make_namespaces(cluster: Cluster, *documents: Document) -> None:
     """Apply namespaces, and wait until pods can be created in them.
 
     A pod needs the ServiceAccount `default`, which a controller makes in each namespace. A test
-    must not apply it: what kubectl did not find may be there before kubectl creates it.
+    must not create it with a plain `kubectl apply`: kubectl may find none, and the controller may
+    make it before kubectl does.
     """
     apply(cluster, *documents)
-    for name in (one["metadata"]["name"] for one in documents):
-        account = ("get", "serviceaccount/default", f"--namespace={name}", "--ignore-not-found")
-        until(partial(cluster.kubectl, *account))
+    accounts_made(cluster, *(one["metadata"]["name"] for one in documents))
+
+
+def accounts_made(cluster: Cluster, *names: str) -> None:
+    """Wait until namespaces have their ServiceAccount `default`."""
+    until(lambda: {*names} <= _with_accounts(cluster))
+
+
+def _with_accounts(cluster: Cluster) -> set[str]:
+    named = ("serviceaccounts", "--all-namespaces", "--field-selector=metadata.name=default")
+    found = json.loads(cluster.kubectl("get", *named, "--output=json"))["items"]
+    return {one["metadata"]["namespace"] for one in found}
 
 
 def apply(cluster: Cluster, *documents: Document) -> None:

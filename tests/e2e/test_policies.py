@@ -17,6 +17,7 @@ from tests.e2e.asking import (
     Document,
     apply,
     ask,
+    make_namespaces,
     namespace,
     pod,
     template,
@@ -80,10 +81,9 @@ def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
         if not one["kind"].endswith(("WebhookConfiguration", "Deployment"))
     ]
     apply(cluster, *parts)
-    apply(cluster, *(namespace(name, value) for name, value in LABELS.items()))
-    # Wait until the API server has the policies, and the controller made the ServiceAccounts.
+    make_namespaces(cluster, *(namespace(name, value) for name, value in LABELS.items()))
+    # Wait until the API server has the policies.
     until(lambda: bool(ask(cluster, pod("policies-plain", {ENABLE: "true"})).advice))
-    until(lambda: ask(cluster, pod("policies-on")).created)
     yield
     cluster.kubectl("delete", "--wait=false", "namespace", *LABELS)
 

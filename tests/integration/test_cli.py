@@ -37,6 +37,7 @@ SERVER_MODULES = (
     "uvicorn",
     "uvloop",
     "webhook.app",
+    "webhook.listener",
     "webhook.server",
 )
 SHOW_MODULES = """\

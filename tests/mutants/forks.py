@@ -25,7 +25,7 @@ from tests import waiting
 KILLED, SURVIVED, TIMEOUT, UNREACHED = "killed", "survived", "timeout", "no tests"
 #: What a mutant may take: seconds of processor time and of time, and so often what its tests took.
 _PROCESSOR, _CLOCK, _TIMES = 10, 60, 10
-#: Seconds that its tests wait for anything; without a mutant, they wait for tenths.
+#: Seconds that its tests wait for anything, and more if they take long without a mutant.
 _PATIENCE = 10.0
 #: What it may allocate, in bytes: a loop without end must not take the machine's memory.
 _MEMORY = 4 * 2**30
@@ -170,7 +170,7 @@ class _Failures:
 
 def _bound(seconds: float) -> None:
     """Bound what this process may take and wait for, and silence it."""
-    waiting.PATIENCE = _PATIENCE
+    waiting.PATIENCE = _PATIENCE + _TIMES * seconds
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)

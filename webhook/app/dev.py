@@ -101,7 +101,7 @@ def instructions(
     gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
     given = "" if example else f"-c {shlex.quote(str(config))} "
     lines = [
-        *_what_it_does(problem, "an example; give yours with -c FABRICS" if example else config),
+        *_heading(problem, "an example; give yours with -c FABRICS" if example else str(config)),
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
         f"  its CA     {ca}",
@@ -114,9 +114,9 @@ def instructions(
     return "\n".join(lines)
 
 
-def _what_it_does(problem: str, fabrics: object) -> list[str]:
+def _heading(problem: str, whose: str) -> list[str]:
     if not problem:
-        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {fabrics}"]
+        return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {whose}"]
     waits = "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)"
     return [waits, f"  {problem}"]
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from webhook.config.model import FabricConfigurationSpec
 from webhook.yamltext.edit.write import flow
 from webhook.yamltext.mistakes import misread_key
+from webhook.yamltext.scalars import literal_value
 
 #: Longer words are truncated in messages, and not compared with others.
 _LONGEST_WORD = 80
@@ -131,7 +132,7 @@ def _wrong_type(kind: str, value: object) -> str:
         return f"{shown(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list: leave out the dash"
-    if kind == "int_type" and isinstance(value, str) and value.isdecimal():
+    if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
         return f"{shown(value)} must be a whole number, without quotes"
     wanted = {
         "string_type": "a string",

@@ -32,6 +32,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster, running
 from tests.cluster.node import NAME
 from tests.cluster.pki import Authority
+from tests.e2e.asking import accounts_made
 from webhook.decision.annotations import ENABLE, STATUS
 
 #: The API server gives the volume of the service account's token a random name.
@@ -110,17 +111,11 @@ def _prepare(cluster: Cluster, files: Path) -> None:
     _apply(cluster, namespaces())
     cluster.advertise({"nvidia.com/gpu": "8", "rdma/hca": "64"})
     cluster.kubectl("label", "node", NAME, "nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
-    until(lambda: all(_admits(cluster, mode) for mode in MODES))
+    accounts_made(cluster, *(mode.namespace for mode in MODES))
     kinds = "namespaces,limitranges,resourcequotas,nodes"
     facts = cluster.kubectl("get", kinds, "--all-namespaces", "--output=json")
     (files / "facts.json").write_text(facts)
     (files / "fabrics.yaml").write_text(FABRICS)
-
-
-def _admits(cluster: Cluster, mode: Mode) -> bool:
-    """Return whether a namespace has the service account of its pods."""
-    asked = ("get", "serviceaccounts", "--namespace", mode.namespace, "--output=name")
-    return "default" in cluster.kubectl(*asked)
 
 
 def _check(cluster: Cluster, asking: Path) -> None:

@@ -13,6 +13,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.admission import places
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.pods import create, pod, trainer
+from tests.e2e.asking import accounts_made
 from tests.waiting import until
 
 Webhooks = dict[str, Webhook]
@@ -57,17 +58,11 @@ def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
 
 def _settled(cluster: Cluster) -> None:
     """Wait until controllers have completed the namespaces and the webhooks are called."""
-    until(lambda: {places.named(one) for one in places.PLACES} <= _with_accounts(cluster))
+    accounts_made(cluster, *(places.named(one) for one in places.PLACES))
     until(lambda: all("hard" in one for one in _quotas(cluster)))
     for place in ("plain", "plain-once", "plain-strict", "maximum-uninformed"):
         one = pod(place, trainer(), annotations={"rdma.lab/memory-limit": "keep"})
         until(lambda one=one: "rdma.lab/status" in str(create(cluster, one).object))  # type: ignore[misc]
-
-
-def _with_accounts(cluster: Cluster) -> set[str]:
-    found = json.loads(cluster.kubectl("get", "serviceaccounts", "-A", "-o", "json"))["items"]
-    names = (one["metadata"] for one in found)
-    return {one["namespace"] for one in names if one["name"] == "default"}
 
 
 def _quotas(cluster: Cluster) -> list[dict[str, object]]:

@@ -37,7 +37,7 @@ def _families() -> list[Metric]:
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
     metrics.answered("mutate", 200, 0.1)
     metrics.connection_opened("mutate")
-    metrics.certificates.guarded.labels("MutatingWebhookConfiguration")
+    metrics.guarded.labels("MutatingWebhookConfiguration")
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Feed(_nobody, delays))

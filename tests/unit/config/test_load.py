@@ -435,7 +435,16 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, said: str) -> No
             ("spec.fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
         ),
         ({"rateGbps": 12.5}, ("spec.fabrics[0].rateGbps", "'12.5' must be a whole number")),
-        ({"rateGbps": "1²"}, ("spec.fabrics[0].rateGbps", "'1²' must be a whole number")),
+        (
+            {"rateGbps": "-5"},
+            ("spec.fabrics[0].rateGbps", "'-5' must be a whole number, without quotes"),
+        ),
+        ({"rateGbps": "٣"}, ("spec.fabrics[0].rateGbps", "'٣' must be a whole number")),
+        ({"rateGbps": "true"}, ("spec.fabrics[0].rateGbps", "'true' must be a whole number")),
+        (
+            {"rateGbps": 10**19},
+            ("spec.fabrics[0].rateGbps", "'10000000000000000000' must be a whole number"),
+        ),
         ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
         (
             {"qos": {"trafficClass": 256}},

@@ -146,8 +146,21 @@ def test_each_problem_has_its_code() -> None:
 
 def test_names_are_sorted_as_people_count() -> None:
     """A number in a name counts as a number, wherever it stands, unless it is a very long one."""
-    names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", "1234567890", "n1a", "n01b"]
-    expected = ["2", "10", "1234567890", "m3", "n", "n1", "n1a", "n01b", "n2-9", "n2-10", "n10-1"]
+    long = ["1234567890", "200000000"]
+    names = ["n10-1", "n2-10", "n2-9", "n", "n1", "m3", "2", "10", *long, "n1a"]
+    expected = [
+        "2",
+        "10",
+        "1234567890",
+        "200000000",
+        "m3",
+        "n",
+        "n1",
+        "n1a",
+        "n2-9",
+        "n2-10",
+        "n10-1",
+    ]
     assert sorted(names, key=as_counted) == expected
 
 

@@ -166,7 +166,7 @@ class PreviewApp:
         return Pieces(answer.pieces, wanted.media_types[0], self._held, address)
 
     def _parameters(self, query: Query, output: str) -> dict[str, Any]:
-        """Return what the worker needs to know beside the documents."""
+        """Return what the worker needs to know besides the documents."""
         return {
             "namespace": query.namespace,
             "labels": query.labels,

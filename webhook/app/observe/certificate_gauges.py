@@ -1,4 +1,4 @@
-"""The metrics about the certificates, and about what the webhook's account may change."""
+"""The metrics about the certificates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 
 class CertificateGauges:
-    """When they expire, and whether all is in order."""
+    """When certificates expire, and whether they are in order."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.not_after = Gauge(
@@ -35,13 +35,5 @@ class CertificateGauges:
             "rdma_webhook_certificates_watched",
             "1 while the webhook watches the Secret and the configurations that its own "
             "certificates depend on, 0 if it reads them every few seconds instead.",
-            registry=registry,
-        )
-        self.guarded = Gauge(
-            "rdma_webhook_guarded",
-            "1 if the webhook's account may change nothing of its webhook configuration but "
-            "caBundle, as it has tried itself; 0 if it may: the policy rdma-webhook-guard is "
-            "missing.",
-            ["kind"],
             registry=registry,
         )

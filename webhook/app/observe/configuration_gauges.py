@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 
 class ConfigurationGauges:
-    """What is in use, since when, and whether the present configuration is."""
+    """Which configuration is in use, since when, and whether it is the present one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.configured = Gauge(

@@ -38,6 +38,14 @@ class Metrics:
             "Internal errors (defects of the webhook), each answered with HTTP 500.",
             registry=self.registry,
         )
+        self.guarded = Gauge(
+            "rdma_webhook_guarded",
+            "1 if the webhook's account may change nothing of its webhook configuration but "
+            "caBundle, as it has tried itself; 0 if it may: the policy rdma-webhook-guard is "
+            "missing.",
+            ["kind"],
+            registry=self.registry,
+        )
         self.worker = WorkerMetrics(self.registry)
         self.configuration = ConfigurationGauges(self.registry)
         self.certificates = CertificateGauges(self.registry)

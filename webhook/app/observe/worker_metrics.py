@@ -15,7 +15,7 @@ WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 
 
 class WorkerMetrics:
-    """What it has to do, and how it ended."""
+    """What the worker has to do, and why it ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.previews_pending = Gauge(

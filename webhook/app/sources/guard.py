@@ -95,7 +95,7 @@ class GuardProof:
         before, now = self._told, self._found[0]
         self._told = now
         for one, may_change in now.items():
-            metrics.certificates.guarded.labels(one.kind).set(not may_change)
+            metrics.guarded.labels(one.kind).set(not may_change)
         if _changeable(now) and _changeable(now) != _changeable(before):
             log.write("warning", "not guarded", problem=_problem(now))
         elif not _changeable(now) and now.keys() == set(self._guarded):

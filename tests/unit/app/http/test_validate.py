@@ -384,7 +384,7 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
     assert (first.status, second.status, other.status) == (200, 503, 200)
 
 
-class Observed(Turns):
+class NotingTurns(Turns):
     """Turns that note what was asked for."""
 
     def __init__(self) -> None:
@@ -401,7 +401,7 @@ class Observed(Turns):
             yield
 
 
-class Noting:
+class NotingWorker:
     """A worker that notes what it is asked."""
 
     def __init__(self) -> None:
@@ -415,7 +415,7 @@ class Noting:
 
 def test_the_worker_gets_what_has_to_be_checked() -> None:
     """Not what the API server adds. A validation comes before previews, since somebody waits."""
-    worker, turns = Noting(), Observed()
+    worker, turns = NotingWorker(), NotingTurns()
     server = Server(worker, turns)
     assert server.post(review(item(GOOD))).response == "whole"
     ((job, patience),) = worker.asked
