@@ -109,6 +109,8 @@ def test_each_owner_is_told_once() -> None:
     paths, bodies = zip(*api.created, strict=True)
     assert set(paths) == {"/apis/events.k8s.io/v1/namespaces/lab/events"}
     assert [body["regarding"]["name"] for body in bodies] == ["train", "other"]
+    assert {body["reportingInstance"] for body in bodies} == {"x"}
+    assert all(datetime.fromisoformat(body["eventTime"]).tzinfo for body in bodies)
     assert lost == []
 
 

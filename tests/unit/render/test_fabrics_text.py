@@ -9,7 +9,7 @@ from webhook.inventory.fabric_inventory import FabricHoldings, FabricInventory
 from webhook.inventory.misfits import Misfits
 from webhook.inventory.node_problems import NodeProblem
 from webhook.render.fabrics_json import anonymous_form, fabrics_form, fabrics_output_schema
-from webhook.render.fabrics_text import fabrics_text
+from webhook.render.fabrics_text import anonymous_text, fabrics_text
 
 NODES = tuple(f"node-{number}" for number in range(1, 6))
 LACKING = "the GPU nvidia.com/v100, but not rdma/v100"
@@ -70,6 +70,39 @@ def test_without_pods_nothing_is_said_of_what_is_free() -> None:
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
     assert last == "1 node in all (2 of them have neither GPUs nor RDMA resources)"
+
+
+def test_nodes_outside_are_named_as_in_the_table() -> None:
+    """Three and a count; all of them with `wide`."""
+    outside = Misfits(NODES, (), "", "there are no fabrics")
+    found = FabricInventory((), (outside,), 5, 0)
+    some, every = (fabrics_text(found, width=200, wide=wide) for wide in (False, True))
+    said = "fit no fabric: there are no fabrics"
+    assert f"✘ 5 nodes (node-1, node-2, node-3 and 2 more) {said}\n" in some
+    assert f"✘ 5 nodes ({', '.join(NODES)}) {said}\n" in every
+
+
+def test_colours_say_it_again() -> None:
+    """Names of fabrics are bold, what is wrong has a red sign, the sum is dim."""
+    bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[0m"
+    shown = fabrics_text(FOUND, width=160, colour=True).splitlines()
+    assert shown[1].startswith(f"{bold}v100-ib{end} ")
+    assert shown[4] == f"{red}✘{end} h100: no node belongs to the fabric"
+    assert shown[-1] == f"{dim}{fabrics_text(FOUND, width=160).splitlines()[-1]}{end}"
+
+
+def test_anonymous_text_names_no_node() -> None:
+    """As the anonymous form."""
+    shown = anonymous_text(FOUND, width=160).splitlines()
+    assert [re.split(" {2,}", line) for line in shown[:3]] == [
+        ["fabric", "nodes", "GPUs", "RDMA resources"],
+        ["v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"],
+        ["h100", "0", "none", "rdma/h100: 0"],
+    ]
+    assert shown[3:] == [
+        f"✘ v100-ib: 1 node has {LACKING}",
+        "✘ h100: no node belongs to the fabric",
+    ]
 
 
 def test_without_fabrics() -> None:
