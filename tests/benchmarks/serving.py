@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import uvloop
 from fastapi import Body, FastAPI
 
+from tests.benchmarks.answers import Asking
 from tests.benchmarks.decide import FABRICS, TYPICAL, Row
 from tests.benchmarks.reviews import pod, review
 from webhook.server import ServeOptions, WebhookServer
@@ -112,30 +113,20 @@ def _serve(role: str) -> None:
     uvloop.run(server.run())
 
 
-class _Client(asyncio.Protocol):
+class _Client(Asking):
     """One connection that always has one request in flight."""
 
     def __init__(self, request: bytes) -> None:
+        super().__init__()
         self.answered = 0
         self._request = request
-        self._received = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.write(self._request)
+    def on_connection(self) -> None:
+        self.send(self._request)
 
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-        if len(body) < length:
-            return
-        assert head.startswith(b"HTTP/1.1 200"), head
-        self._received = b""
+    def on_answer(self) -> None:
         self.answered += 1
-        self._transport.write(self._request)
+        self.send(self._request)
 
 
 async def _load(port: int, ca: str) -> float:

@@ -14,10 +14,11 @@ import sys
 import time
 from pathlib import Path
 from statistics import quantiles
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import uvloop
 
+from tests.benchmarks.answers import Asking
 from tests.benchmarks.decide import TYPICAL
 from tests.benchmarks.reviews import pod, review
 from tests.integration.serving import Process
@@ -45,32 +46,22 @@ def load(server: Process, ca: Path) -> Turn:
     return Turn(*json.loads(done.stdout))
 
 
-class _Client(asyncio.Protocol):
+class _Client(Asking):
     """One connection, which is idle or waits for the answer to one request."""
 
     def __init__(self, idle: asyncio.Queue[_Client], took: list[float]) -> None:
+        super().__init__()
         self._idle = idle
         self._took = took
-        self._received = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._idle.put_nowait(self)
 
     def ask(self, request: bytes, due: float) -> None:
         self._due = due
-        self._transport.write(request)
+        self.send(request)
 
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-        if len(body) < length:
-            return
-        assert head.startswith(b"HTTP/1.1 200"), head
-        self._received = b""
+    def on_connection(self) -> None:
+        self._idle.put_nowait(self)
+
+    def on_answer(self) -> None:
         self._took.append(time.perf_counter() - self._due)
         self._idle.put_nowait(self)
 
