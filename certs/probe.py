@@ -32,7 +32,7 @@ class ProbeResult:
 def probe(address: str, name: str, roots: bytes) -> ProbeResult:
     """Do a TLS handshake: `name` is the server name, `roots` (PEM) the only trusted CAs."""
     try:
-        leaf = _handshake(address, name, _trusting(roots))
+        leaf = _handshake_with(address, name, _trusting(roots))
     except ssl.SSLCertVerificationError as error:
         problem = error.verify_message or str(error)
         return ProbeResult(address=address, problem=problem, leaf=_untrusted(address, name))
@@ -59,12 +59,12 @@ def _untrusted(address: str, name: str) -> x509.Certificate | None:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        return _handshake(address, name, context)
+        return _handshake_with(address, name, context)
     except OSError:  # a base of ssl.SSLError
         return None
 
 
-def _handshake(address: str, name: str, context: ssl.SSLContext) -> x509.Certificate:
+def _handshake_with(address: str, name: str, context: ssl.SSLContext) -> x509.Certificate:
     host, _, port = address.rpartition(":")
     with (
         socket.create_connection((host.strip("[]"), int(port)), TIMEOUT) as raw,

@@ -6,7 +6,6 @@ The exception's message is left out, since it may quote a pod.
 from __future__ import annotations
 
 import traceback
-from pathlib import Path
 from typing import Any
 
 
@@ -15,5 +14,7 @@ def defect(error: BaseException) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,
-        "trace": [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames[-12:]],
+        "trace": [
+            f"{one.filename.rpartition('/')[2]}:{one.lineno} {one.name}" for one in frames[-12:]
+        ],
     }

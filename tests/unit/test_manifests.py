@@ -193,14 +193,14 @@ def test_the_guard_of_events_knows_what_is_told() -> None:
     """The guard's controller, reasons and numbers of hex digits are those of the Events."""
     spec = documents("base/guard-events.yaml")[0]["spec"]
     named, owned, told, _ = spec["validations"]
-    assert f"[0-9a-f]{{{owner_events.DIGITS}}}$" in owned["expression"]
+    assert f"[0-9a-f]{{{owner_events.OWNER_DIGITS}}}$" in owned["expression"]
     assert f"{{1,{owner_events.LONGEST_NAME}}}" in owned["expression"]
     tells = next(one for one in spec["variables"] if one["name"] == "tellsOwner")
     assert f"== '{owner_events.REASON}'" in tells["expression"]
     assert f"'{LABEL}'" in owned["expression"]
-    assert f"[0-9a-f]{{{events.DIGITS}}}$" in named["expression"]
+    assert f"[0-9a-f]{{{events.REPLICA_DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in told["expression"]
-    assert f"by one of {16**events.DIGITS} names" in named["message"]
+    assert f"by one of {16**events.REPLICA_DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", told["expression"])
     assert reason is not None
     assert f'"{reason[1]}"' in (ROOT / "webhook/app/writes/pod_events.py").read_text(

@@ -28,9 +28,11 @@ from webhook.cli.parser import parser
 from webhook.config.rules import RULES
 from webhook.decision import annotations as keys_of_pods
 from webhook.machine.readers import READERS
+from webhook.machine.readers.rows import Reader
 from webhook.mutations import MUTATIONS
 from webhook.preview.formats import FORMATS, SERVED
 from webhook.workloads.controllers import CONTROLLERS
+from webhook.workloads.controllers.workload import Controller
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -54,7 +56,7 @@ def test_every_mutation_is_registered() -> None:
 def test_every_format_is_registered() -> None:
     """Every module of webhook/preview/formats but the one that defines formats is in FORMATS."""
     names = [module.__name__ for module in modules(webhook.preview.formats)]
-    written = [name for name in names if name.endswith("_format") and import_module(name).write]
+    written = [name for name in names if name.endswith("_format")]
     stems = {name.rpartition(".")[2].removesuffix("_format") for name in written}
     assert stems == {one.name for one in FORMATS}
     assert len(names) == len(written) + 1
@@ -74,17 +76,19 @@ def test_every_rule_is_registered() -> None:
 
 
 def test_every_controller_is_registered() -> None:
-    """Every file of webhook/workloads/controllers but the one for their form is in CONTROLLERS."""
-    found = list(modules(webhook.workloads.controllers))
-    written = [module.CONTROLLER for module in found if not module.__name__.endswith(".workload")]
-    assert len(written) == len(CONTROLLERS)
-    assert all(one in CONTROLLERS for one in written)
+    """Every `Controller` that a file of webhook/workloads/controllers defines is in CONTROLLERS."""
+    files = modules(webhook.workloads.controllers)
+    values = [value for file in files for value in vars(file).values()]
+    assert {value for value in values if isinstance(value, Controller)} == set(CONTROLLERS)
+    assert len(set(CONTROLLERS)) == len(CONTROLLERS)
 
 
 def test_every_reader_is_registered() -> None:
-    """Every file of webhook/machine/readers with a TOOL is in READERS."""
-    written = [one for one in modules(webhook.machine.readers) if hasattr(one, "TOOL")]
-    assert list(READERS) == sorted(written, key=lambda one: str(one.__name__))
+    """Every `Reader` that a file of webhook/machine/readers defines is in READERS, once."""
+    files = modules(webhook.machine.readers)
+    values = [value for file in files for value in vars(file).values()]
+    assert {value for value in values if isinstance(value, Reader)} == set(READERS)
+    assert len(set(READERS)) == len(READERS)
 
 
 def test_each_kind_has_one_controller() -> None:

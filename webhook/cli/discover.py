@@ -15,7 +15,7 @@ from webhook.cli.output import colour, say, unreadable, width, write, write_json
 from webhook.cli.stdin import read_stdin
 from webhook.config.names import LABEL_FORM, is_dns_label, is_network
 from webhook.config.yaml_file import decode, parse_yaml
-from webhook.discover.cluster_view import COMMAND, Item, cluster_findings, items_of, kube_nodes
+from webhook.discover.cluster_view import COMMAND, cluster_findings, items_of, kube_nodes
 from webhook.discover.collection import collect_script, daemonset
 from webhook.discover.discover_json import discover_form
 from webhook.discover.discover_text import discover_text
@@ -24,6 +24,7 @@ from webhook.discover.local_machine import run_here
 from webhook.discover.node_texts import NodeText, read_texts
 from webhook.discover.picture import picture
 from webhook.discover.plugin.plugin_files import plugin_side
+from webhook.discover.resource_slices import Item
 from webhook.discover.site_page import site_page
 from webhook.discover.wishes import Wishes
 from webhook.errors import DocumentError

@@ -16,9 +16,9 @@ from webhook.config.model import (
 )
 from webhook.config.rendered_env import fabric_env
 from webhook.config.rules.matching import labels_of
+from webhook.decision.outcome import VERSION
 from webhook.fabric.globs import Globs
 from webhook.fabric.records import Defaults, DeviceClaim, Fabric, Fabrics, RdmaResource, index
-from webhook.pipeline.decide import VERSION
 
 _HASH_DIGITS = 12
 

@@ -10,6 +10,11 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 from webhook.errors import WebhookError
 from webhook.pod.manifest import PodManifest
 
+#: Grows with a release in which `decide` makes something else of a pod than the release before.
+#: It is part of the configuration's hash, so that two releases at work do not finish each other's
+#: pods as if they were their own.
+VERSION = 1
+
 Status = Literal["applied", "already", "skipped", "failed", "warned"]
 #: Whether a pod is equipped for RDMA; "none": it only launches pods that are.
 Rdma = Literal["yes", "no", "unsure", "none"]

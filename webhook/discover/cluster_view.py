@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webhook.discover.resource_slices import claimable_devices
+from webhook.discover.resource_slices import Item, claimable_devices, value_at
 from webhook.discover.site import KubeNode, SiteFinding
 
 #: Without a namespace, since the plugin's ConfigMap may be in any.
 COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
-Item = Mapping[str, Any]
 
 
 def items_of(value: Any) -> Iterator[Item]:
@@ -32,18 +31,12 @@ def kube_nodes(items: Sequence[Item]) -> dict[str, KubeNode]:
     found = {}
     offered = claimable_devices(items)
     for item in items:
-        name = _at(item, "metadata", "name")
+        name = value_at(item, "metadata", "name")
         if item.get("kind") == "Node" and isinstance(name, str):
-            labels = _strings(_at(item, "metadata", "labels"))
-            resources = _counts(_at(item, "status", "allocatable"))
+            labels = _strings(value_at(item, "metadata", "labels"))
+            resources = _counts(value_at(item, "status", "allocatable"))
             found[name] = KubeNode(name, labels, resources, offered.get(name))
     return found
-
-
-def _at(value: Any, *path: str) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _strings(value: Any) -> dict[str, str]:
@@ -65,13 +58,13 @@ def cluster_findings(items: Sequence[Item]) -> list[SiteFinding]:
     """Return what the device plugins' own objects say that matters here."""
     found: list[SiteFinding] = []
     for item in items:
-        if item.get("kind") == "NicClusterPolicy" and _at(item, "spec", "ofedDriver"):
+        if item.get("kind") == "NicClusterPolicy" and value_at(item, "spec", "ofedDriver"):
             found.append(
                 SiteFinding(
                     "note",
                     (),
-                    f"NicClusterPolicy {_at(item, 'metadata', 'name')} has ofedDriver: it replaces "
-                    "the nodes' RDMA driver with one from a container",
+                    f"NicClusterPolicy {value_at(item, 'metadata', 'name')} has ofedDriver: it "
+                    "replaces the nodes' RDMA driver with one from a container",
                     "Leave it out where the nodes have a driver that works.",
                 )
             )
@@ -81,7 +74,7 @@ def cluster_findings(items: Sequence[Item]) -> list[SiteFinding]:
 
 
 def _configured(item: Item, resource: str) -> SiteFinding:
-    where = f"{item.get('kind')} {_at(item, 'metadata', 'name')}"
+    where = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
     return SiteFinding(
         "note", (), f"{where} configures the RDMA shared device plugin for rdma/{resource}"
     )
@@ -90,9 +83,9 @@ def _configured(item: Item, resource: str) -> SiteFinding:
 def _plugin_resources(item: Item) -> Iterator[str]:
     """Yield the resources of a plugin's configuration in a ConfigMap or a NicClusterPolicy."""
     if item.get("kind") == "NicClusterPolicy":
-        text = _at(item, "spec", "rdmaSharedDevicePlugin", "config")
+        text = value_at(item, "spec", "rdmaSharedDevicePlugin", "config")
     elif item.get("kind") == "ConfigMap":
-        text = _at(item, "data", "config.json")
+        text = value_at(item, "data", "config.json")
     else:
         return
     try:
@@ -107,9 +100,9 @@ def _dra_drivers(items: Sequence[Item]) -> Iterator[SiteFinding]:
     """Say of which drivers no fabric claims devices, whether it could or not."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
-        driver = _at(item, "spec", "driver")
+        driver = value_at(item, "spec", "driver")
         if item.get("kind") == "ResourceSlice" and isinstance(driver, str):
-            drivers.setdefault(driver, {})[str(_at(item, "spec", "nodeName") or "")] = None
+            drivers.setdefault(driver, {})[str(value_at(item, "spec", "nodeName") or "")] = None
     classes = {one.driver: one.device_class for one in claimable_devices(items).values()}
     for driver, nodes in drivers.items():
         if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webhook.discover.cluster_view import Item
+from webhook.discover.resource_slices import Item
 from webhook.errors import ClusterError
 from webhook.kube.requests import Reads, RefusedError
 

@@ -33,7 +33,7 @@ def claimable_devices(items: Iterable[Item]) -> dict[str, ClaimableDevices]:
     classes = dict(_classes(items))
     nodes: dict[str, list[SliceDevice]] = {}
     for item in items:
-        node = _at(item, "spec", "nodeName")
+        node = value_at(item, "spec", "nodeName")
         if item.get("kind") == "ResourceSlice" and isinstance(node, str):
             nodes.setdefault(node, []).extend(_devices(item))
     found = {name: _claimable(devices, classes) for name, devices in nodes.items()}
@@ -62,18 +62,18 @@ def _claimable(
 
 
 def _devices(item: Item) -> Iterator[SliceDevice]:
-    driver, listed = _at(item, "spec", "driver"), _at(item, "spec", "devices")
+    driver, listed = value_at(item, "spec", "driver"), value_at(item, "spec", "devices")
     if not isinstance(driver, str) or not isinstance(listed, list):
         return
     for one in listed:
-        found = _at(one, "attributes") or _at(one, "basic", "attributes")
+        found = value_at(one, "attributes") or value_at(one, "basic", "attributes")
         attributes = found if isinstance(found, Mapping) else {}
-        root = _at(attributes, PCIE_ROOT, "string")
+        root = value_at(attributes, PCIE_ROOT, "string")
         yield SliceDevice(driver, _kind(driver, attributes), root if isinstance(root, str) else "")
 
 
 def _kind(driver: str, attributes: Mapping[str, Any]) -> str:
-    said = [_at(value, "bool") for name, value in attributes.items() if _short(name) == "rdma"]
+    said = [value_at(value, "bool") for name, value in attributes.items() if _short(name) == "rdma"]
     if said:
         return "nic" if True in said else ""
     if driver.startswith("gpu."):
@@ -90,10 +90,10 @@ def _classes(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
     """Yield drivers with a DeviceClass that selects them; the last counts, one for RDMA."""
     found: list[tuple[bool, str, str]] = []
     for item in items:
-        name, selectors = _at(item, "metadata", "name"), _at(item, "spec", "selectors")
+        name, selectors = value_at(item, "metadata", "name"), value_at(item, "spec", "selectors")
         if item.get("kind") != "DeviceClass" or not isinstance(selectors, list):
             continue
-        text = " ".join(str(_at(one, "cel", "expression") or "") for one in selectors)
+        text = " ".join(str(value_at(one, "cel", "expression") or "") for one in selectors)
         drivers = {quoted for mark in "\"'" for quoted in text.split(mark)[1::2]}
         found += ((_about_rdma(text, name), str(name), driver) for driver in drivers)
     for _, name, driver in sorted(found):
@@ -104,7 +104,8 @@ def _about_rdma(text: str, name: object) -> bool:
     return "rdma" in text.lower() or is_nic_class(str(name))
 
 
-def _at(value: Any, *path: str) -> Any:
+def value_at(value: Any, *path: str) -> Any:
+    """Return the value below these keys; None where a key or a mapping is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_LONGEST = 4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
+_LONGEST_HCA_LIST = 4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
 
 
 class _Filter(NamedTuple):
@@ -43,6 +43,6 @@ def selects_none(value: str, fabrics: str) -> bool:
 
 
 def _read(value: str) -> _Filter:
-    listed = value[:_LONGEST].removeprefix("^")
+    listed = value[:_LONGEST_HCA_LIST].removeprefix("^")
     names = (item.partition(":")[0] for item in listed.removeprefix("=").split(","))
     return _Filter(tuple(filter(None, names)), listed.startswith("="), value.startswith("^"))

@@ -22,12 +22,13 @@ _ALIASES = {
     "dc_x": frozenset(_DC),
 }
 _RDMA = frozenset({*_EVERYWHERE, "srd", "gga_mlx5"})
-_LONGEST = 4096  # characters that are read; UCX has about thirty names for transports
+#: Characters that are read; UCX has about thirty names for transports.
+_LONGEST_TRANSPORT_LIST = 4096
 
 
 def allows_rdma(tls: str) -> bool:
     """Return whether a value of UCX_TLS leaves a transport that uses an RDMA device."""
-    read = tls[:_LONGEST]
+    read = tls[:_LONGEST_TRANSPORT_LIST]
     named = frozenset[str]().union(*map(_transports, read.removeprefix("^").split(",")))
     return not named >= _EVERYWHERE if read.startswith("^") else bool(named)
 

@@ -16,19 +16,19 @@ from webhook.kube.permitted_reads import PermittedReads
 from webhook.kube.requests import ObjectReads, RefusedError
 
 #: Nothing else waits for these lists, so their pages are large.
-_NODES = replace(NODES, page=500, pace=0.0)
+_ALL_NODES = replace(NODES, page=500, pace=0.0)
 _PODS = Kind(resource="pods", project=reservation_of)
 _Kept = TypeVar("_Kept")
 
 
 def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:
     """Return all nodes by name; raise ClusterError if they cannot be read."""
-    return nodes_as(_NODES.project, reads)
+    return nodes_as(_ALL_NODES.project, reads)
 
 
 def nodes_as(project: Callable[[Item], _Kept], reads: ObjectReads) -> dict[str, _Kept]:
     """Return by name what `project` keeps of each node; raise ClusterError as above."""
-    held = read_list(reads, replace(_NODES, project=project), Event().wait).held
+    held = read_list(reads, replace(_ALL_NODES, project=project), Event().wait).held
     return {name: node for (_, name), node in held.items()}
 
 

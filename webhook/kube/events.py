@@ -23,7 +23,7 @@ CONTROLLER = "rdma.lab/webhook"
 LONGEST = 1024
 #: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
 #: how many events a pod's token can create.
-DIGITS = 3
+REPLICA_DIGITS = 3
 #: How often creating an event is tried: for a minute, with the usual pauses. After that, the
 #: problem is only in the log.
 ATTEMPTS = 10
@@ -135,7 +135,7 @@ def event(pod: Pod, warned: Warned, now: datetime) -> dict[str, Any]:
     first event has expired, after an hour.
     """
     same = f"{warned.reason}\n{warned.occasion}\n{warned.note}"
-    mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:DIGITS]
+    mark = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:REPLICA_DIGITS]
     regarding = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -27,7 +27,7 @@ PENDING = 1000
 #: Events that are remembered as told, so that the API server is not asked again for each pod.
 REMEMBERED = 4096
 #: Hex digits in an Event's name, which the policy rdma-webhook-guard-events requires.
-DIGITS = 12
+OWNER_DIGITS = 12
 #: Characters of an owner's name in an Event's name, which may have 253.
 LONGEST_NAME = 200
 
@@ -91,7 +91,7 @@ def name_of(one: WithoutRdma) -> str:
     """Return the name of an Event: the owner's, and a digest of the owner and the reason."""
     owner = one.owner
     same = f"{one.namespace}\n{owner.kind}\n{owner.name}\n{owner.uid}\n{one.code}"
-    digest = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:DIGITS]
+    digest = hashlib.sha256(same.encode(errors="replace")).hexdigest()[:OWNER_DIGITS]
     return f"{owner.name[:LONGEST_NAME].rstrip('.-')}.{digest}"
 
 

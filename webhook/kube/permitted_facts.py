@@ -16,7 +16,7 @@ from webhook.decision.nodes import Node
 from webhook.errors import ShapeError
 from webhook.kube.cluster_inventory import permitted_nodes
 from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS, NODES, Kind
-from webhook.kube.permitted_reads import FORBIDDEN, NOT_FOUND, Item, PermittedReads
+from webhook.kube.permitted_reads import FORBIDDEN, NOT_FOUND, PermittedReads, ReadObject
 from webhook.kube.requests import ObjectReads
 
 #: What is assumed of a namespace that was not read.
@@ -24,7 +24,7 @@ UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its lab
 _RULE = "assumed: none of them requires a memory limit"
 _TEMPLATE = "whether the fabrics' templates exist stays unknown"
 _CLAIM = "what they request is guessed from the names in the pod"
-_NODES = "what the nodes offer, and which fabrics they belong to, stays unknown"
+_NODES_UNREAD = "what the nodes offer, and which fabrics they belong to, stays unknown"
 _REST = "what was not read by then is assumed as without a cluster"
 _RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
@@ -37,7 +37,7 @@ class PermittedFacts:
         """Prepare; `permitted` is where the account of what could not be read is kept."""
         self._reads = reads
         self.permitted = permitted or PermittedReads(reads)
-        self.objects: list[Item] = []
+        self.objects: list[ReadObject] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
         #: The namespaces whose ResourceClaimTemplates are all among the objects.
@@ -76,7 +76,7 @@ class PermittedFacts:
             return
         found = permitted_nodes(NODES.project, self._reads, self.permitted)
         if found is None:
-            self.note("list nodes", _NODES)
+            self.note("list nodes", _NODES_UNREAD)
         self.nodes = found or {}
 
     def facts(self, above: Facts) -> Facts:
@@ -107,7 +107,7 @@ class PermittedFacts:
         self._keep(name, [item for item in items if not is_made_for_pod(item)])
         return True
 
-    def _keep(self, kind: str, items: list[Item]) -> None:
+    def _keep(self, kind: str, items: list[ReadObject]) -> None:
         """Keep objects, which the API server lists without their kind."""
         for item in items:
             typed = {**item, "kind": kind}

@@ -12,7 +12,7 @@ from webhook.kube.api_status import one_line
 from webhook.kube.requests import ObjectReads, Query, RefusedError
 
 #: An object as the API server returns it.
-Item = dict[str, Any]
+ReadObject = dict[str, Any]
 FORBIDDEN, NOT_FOUND = 403, 404
 _PAGE = 500
 
@@ -35,7 +35,7 @@ class PermittedReads:
         #: Each thing once.
         self.unread: list[Unread] = []
 
-    def get(self, path: str, what: str, query: Query | None = None) -> Item | None:
+    def get(self, path: str, what: str, query: Query | None = None) -> ReadObject | None:
         """Return an object."""
         try:
             return self._reads.get(path, query or {})
@@ -43,9 +43,9 @@ class PermittedReads:
             self.lack(what, error)
             return None
 
-    def list(self, path: str, what: str, query: Query | None = None) -> list[Item] | None:
+    def list(self, path: str, what: str, query: Query | None = None) -> list[ReadObject] | None:
         """Return all items of a list, whatever number of pages it takes."""
-        found: list[Item] = []
+        found: list[ReadObject] = []
         page: dict[str, str] = {**(query or {}), "limit": str(_PAGE)}
         while True:
             answer = self.get(path, what, page)

@@ -35,7 +35,7 @@ _ANSWERS: dict[str, Setting] = {
     "cat /sys/class/dmi/id/chassis_asset_tag": "asset-tag",
 }
 _HOSTNAME_OPTION = re.compile(r" (?:-[fs]|--fqdn|--long|--short)$")
-_HOST = re.compile(HOST, re.ASCII)
+_HOST_ANSWER = re.compile(HOST, re.ASCII)
 #: A name that people give to machines: not a word, nor a product, nor what udev calls a device.
 _NODE = re.compile(r"(?=[a-z-]{0,60}\d)[a-z][a-z0-9-]{0,62}(?:\.[a-z0-9-]{1,63}){0,8}", re.ASCII)
 _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|usb)[a-z]{0,3}\d.*")
@@ -76,7 +76,7 @@ def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingSighting
     if setting is None or not lines or (len(lines) > 1 and not others):
         return
     value = dmi_value(lines[0].text)
-    if value is not None and (setting != "hostname" or _HOST.fullmatch(value)):
+    if value is not None and (setting != "hostname" or _HOST_ANSWER.fullmatch(value)):
         yield SettingSighting(Origin(typed, lines[0].number), setting, value)
 
 

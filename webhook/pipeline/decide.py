@@ -35,10 +35,6 @@ from webhook.pipeline.status_text import earlier_call
 from webhook.pipeline.surroundings import note_surroundings
 from webhook.pod.manifest import PodManifest, describe, mapping
 
-#: Grows with a release in which `decide` makes something else of a pod than the release before.
-#: It is part of the configuration's hash, so that two releases at work do not finish each other's
-#: pods as if they were their own.
-VERSION = 1
 #: The most unknown claims that are reported, since a pod may have many.
 _SHOWN = 3
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)

@@ -144,11 +144,11 @@ def describe(value: object) -> str:
         shown = repr(value)
     except ValueError:  # Python refuses to convert an integer of more than 4300 digits
         shown = "too many digits to be shown"
-    shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    shown = shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
     return f"{kinds.get(value.__class__, 'a number')} ({shown})"
 
 
-_LONGEST = 60
+_LONGEST_WORD = 60
 
 
 def _shape(path: Path, value: object, wanted: str) -> ShapeError:

@@ -13,7 +13,7 @@ from typing import Any
 _GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
 #: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
 _KATA = re.compile(r"kata([.-].*)?")
-_LONGEST = 253  # a DNS subdomain
+_LONGEST_NAME = 253  # a DNS subdomain
 
 
 def is_gvisor(name: Any) -> bool:
@@ -30,4 +30,6 @@ def is_kata(name: Any) -> bool:
 
 
 def _matches(names: re.Pattern[str], name: Any) -> bool:
-    return isinstance(name, str) and len(name) <= _LONGEST and names.fullmatch(name) is not None
+    return (
+        isinstance(name, str) and len(name) <= _LONGEST_NAME and names.fullmatch(name) is not None
+    )

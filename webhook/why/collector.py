@@ -20,8 +20,8 @@ from webhook.kube.permitted_facts import PermittedFacts
 from webhook.kube.permitted_reads import (
     FORBIDDEN,
     NOT_FOUND,
-    Item,
     PermittedReads,
+    ReadObject,
     Unread,
     reason_of,
 )
@@ -95,7 +95,7 @@ class Collector:
         self._inside = inside
         self._wanted = wanted
         self._permitted = PermittedReads(reads)
-        self._all_nodes: tuple[Item, ...] | None = None
+        self._all_nodes: tuple[ReadObject, ...] | None = None
 
     def collect(self, namespace: str, name: str) -> Gathered:
         """Collect what is known about a pod; NoPodError if it cannot be read itself."""
@@ -121,7 +121,7 @@ class Collector:
             lacking=tuple(dict.fromkeys(map(_lacking, self._permitted.unread))),
         )
 
-    def _pod(self, namespace: str, name: str) -> Item:
+    def _pod(self, namespace: str, name: str) -> ReadObject:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
             return {"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})}
@@ -156,7 +156,7 @@ class Collector:
             known.nodes = {word_at(one, _NAME): node_of(one) for one in self._nodes() or ()}
         return known
 
-    def _namespace(self, namespace: str, known: PermittedFacts | None) -> Item | None:
+    def _namespace(self, namespace: str, known: PermittedFacts | None) -> ReadObject | None:
         if known is not None:
             return next((one for one in known.objects if one["kind"] == "Namespace"), None)
         return self._permitted.get(f"/api/v1/namespaces/{namespace}", f"namespace {namespace}")
@@ -166,9 +166,11 @@ class Collector:
         found = self._permitted.list(path, "mutatingwebhookconfigurations", {})
         return None if found is None else webhooks_in(found)
 
-    def _events(self, namespace: str, about: tuple[Item, ...]) -> tuple[Item, ...] | None:
+    def _events(
+        self, namespace: str, about: tuple[ReadObject, ...]
+    ) -> tuple[ReadObject, ...] | None:
         path = f"/api/v1/namespaces/{namespace}/events"
-        found: list[Item] = []
+        found: list[ReadObject] = []
         for one in about:
             kind, name = word_at(one, ("kind",)), word_at(one, ("metadata", "name"))
             selector = f"involvedObject.kind={kind},involvedObject.name={name}"
@@ -180,14 +182,14 @@ class Collector:
             found.extend(events)
         return in_order(found)
 
-    def _nodes(self) -> tuple[Item, ...] | None:
+    def _nodes(self) -> tuple[ReadObject, ...] | None:
         """Read name, labels and allocatable resources of all nodes: once, for all pods."""
         if self._all_nodes is None:
             found = permitted_nodes(_of_node, self._reads, self._permitted)
             self._all_nodes = None if found is None else tuple(found.values())
         return self._all_nodes
 
-    def _missing_claims(self, namespace: str, pod: Item) -> Iterator[MissingClaim]:
+    def _missing_claims(self, namespace: str, pod: ReadObject) -> Iterator[MissingClaim]:
         """Yield the ResourceClaims that a pod names and that keep it from getting a node."""
         if not waits_for_node(pod):
             return
@@ -271,18 +273,18 @@ def _lacking(unread: Unread) -> str:
     return f"{what[0].upper()}{what[1:]}: {unread.said}."
 
 
-def _of_node(node: Mapping[str, Any]) -> Item:
+def _of_node(node: Mapping[str, Any]) -> ReadObject:
     """Return the few fields of a node that are kept."""
     kept = {"allocatable": at(node, ("status", "allocatable")) or {}}
     labels = at(node, ("metadata", "labels")) or {}
     return {"metadata": {"name": word_at(node, _NAME), "labels": labels}, "status": kept}
 
 
-def _is_pending(pod: Item) -> bool:
+def _is_pending(pod: ReadObject) -> bool:
     return word_at(pod, ("status", "phase")) == "Pending"
 
 
-def _running(pod: Item) -> list[str]:
+def _running(pod: ReadObject) -> list[str]:
     """List the containers that run now."""
     return [
         word_at(status, ("name",))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: YAML 1.1 has five line breaks (5.4). A `%` behind one begins a directive, or is text.
 _BREAKS = "\n\r\x85\u2028\u2029"
 #: Where only comments and blank lines stand in front of a `%`, it begins a directive.
@@ -35,7 +35,7 @@ def directive(text: str) -> int | None:
 
 def _scanned(text: str) -> int | None:
     try:
-        for token in yaml.scan(text, Loader=_LOADER):
+        for token in yaml.scan(text, Loader=LOADER):
             if isinstance(token, yaml.DirectiveToken):
                 return int(token.start_mark.index)
     except (yaml.YAMLError, UnicodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, NoReturn
 
@@ -11,7 +12,6 @@ from webhook.yamltext.values import KeyFound
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_INFINITE = float("inf")
 
 
 def read_json(text: str, limits: TextLimits) -> tuple[Any, list[KeyFound]]:
@@ -49,7 +49,7 @@ def _constant(word: str) -> NoReturn:
 
 def _finite(digits: str) -> float:
     value = float(digits)
-    if abs(value) == _INFINITE:
+    if abs(value) == math.inf:
         raise UnreadableTextError(0, f"{digits:.30} is too large for a number")
     return value
 

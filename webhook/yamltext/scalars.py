@@ -14,6 +14,7 @@ There are two rules, since two readers look at such words, and they must differ:
 
 from __future__ import annotations
 
+import math
 import re
 
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
@@ -35,7 +36,6 @@ _INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BITS = 64
 _EXACT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives as 1000
-_INFINITE = float("inf")
 
 
 _LITERAL_WORDS = {**_NULLS, "true": True, "false": False}
@@ -74,7 +74,7 @@ def _number(text: str) -> str | float:
     if not _FLOAT.fullmatch(bare):
         return text
     real = float(bare)
-    if abs(real) == _INFINITE:
+    if abs(real) == math.inf:
         return text
     return int(real) if real.is_integer() and abs(real) < _EXACT else real
 

@@ -14,11 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from webhook.yamltext.directives import REFUSAL, directive
+from webhook.yamltext.directives import LOADER, REFUSAL, directive
 
 TAG = "tag:yaml.org,2002:"
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BLOCK_SCALARS = ("|", ">")
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
@@ -169,7 +168,7 @@ def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
         raise UnreadableTextError(offset, REFUSAL)
     grower = _Grower(limits)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(text, Loader=LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
                 grower.begin(event)
             elif isinstance(event, yaml.DocumentEndEvent):

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 
 from webhook.machine.captures.script_headers import is_script_header
 from webhook.machine.captures.segments import HOST, Capture
-from webhook.machine.readers import device_list, read
+from webhook.machine.readers import read
+from webhook.machine.readers.device_list import DEVICE_LIST
 from webhook.machine.sightings import Line
 
-_PREFIX = re.compile(rf"(?P<node>{HOST}):(?: (?P<text>.*))?", re.ASCII | re.DOTALL)
+_NODE_PREFIX = re.compile(rf"(?P<node>{HOST}):(?: (?P<text>.*))?", re.ASCII | re.DOTALL)
 #: What pdsh and clush say of a machine.
 _REMARK = re.compile(rf"(?:pdsh@{HOST}|clush): (?P<node>{HOST}): (?P<text>.*)", re.ASCII)
 
@@ -42,7 +43,7 @@ def split_by_prefix(whole: Capture) -> Iterator[Capture]:
 
 
 def _prefixed(line: Line) -> tuple[str, Line] | None:
-    found = _REMARK.fullmatch(line.text) or _PREFIX.fullmatch(line.text)
+    found = _REMARK.fullmatch(line.text) or _NODE_PREFIX.fullmatch(line.text)
     return (found["node"], line._replace(text=found["text"] or "")) if found else None
 
 
@@ -65,7 +66,7 @@ def _evidence(lines: list[Line]) -> set[int]:
     """Return the numbers of the lines that only a tool can have written."""
     sightings = read(lines).sightings
     # "hca_id: mlx5_0" is not a machine that lists its devices.
-    return {one.origin.line for one in sightings if one.origin.tool != device_list.TOOL}
+    return {one.origin.line for one in sightings if one.origin.tool != DEVICE_LIST.tool}
 
 
 def _shape(name: str) -> str:

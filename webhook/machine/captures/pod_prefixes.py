@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from webhook.machine.captures.segments import Capture
 from webhook.machine.sightings import Line
 
-_PREFIX = re.compile(r"\[(?P<pod>pod/[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253})\](?: (?P<text>.*))?")
+_POD_PREFIX = re.compile(r"\[(?P<pod>pod/[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253})\](?: (?P<text>.*))?")
 
 
 def split_by_pod(whole: Capture) -> Iterator[Capture]:
@@ -22,7 +22,7 @@ def split_by_pod(whole: Capture) -> Iterator[Capture]:
     rest: list[Line] = []
     by_pod: dict[str, list[Line]] = {}
     for line in whole.lines:
-        prefixed = _PREFIX.fullmatch(line.text)
+        prefixed = _POD_PREFIX.fullmatch(line.text)
         if prefixed is None:
             rest.append(line)
         else:

@@ -13,7 +13,7 @@ from webhook.machine.captures.segments import HOST
 
 #: Words of a command that are looked at.
 _MOST = 60
-_HOST = re.compile(rf"(?:[\w.+-]{{1,64}}@)?(?P<node>{HOST})", re.ASCII)
+_REMOTE_HOST = re.compile(rf"(?:[\w.+-]{{1,64}}@)?(?P<node>{HOST})", re.ASCII)
 _BEFORE = frozenset(("sudo", "time", "nice", "env", "watch", "stdbuf", "exec"))
 #: These run what they are given on other machines.
 _ELSEWHERE = frozenset(
@@ -91,7 +91,7 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
 
 def _by_ssh(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     target, *command = _positional(words, _SSH_VALUES) or [""]
-    host = _HOST.fullmatch(target)
+    host = _REMOTE_HOST.fullmatch(target)
     other = host["node"] if host else None
     return other, shell if command else other
 
@@ -101,7 +101,7 @@ def _by_kubectl(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
     if verb not in ("exec", "debug", "rsh"):
         return None, shell
     target, *behind = _positional(rest, _KUBECTL_VALUES) or [""]
-    host = _HOST.fullmatch(target.rpartition("/")[2])
+    host = _REMOTE_HOST.fullmatch(target.rpartition("/")[2])
     other = host["node"] if host else None
     run = [one for one in _positional(behind, _KUBECTL_VALUES) if one != "--"]
     opens = verb != "exec" or (len(run) == 1 and run[0].rpartition("/")[2] in _SHELLS)

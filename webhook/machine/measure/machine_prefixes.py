@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from webhook.machine.sightings import Line
 
-_PREFIX = re.compile(
+_MACHINE_PREFIX = re.compile(
     r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
 )
 _HEAD = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
@@ -23,7 +23,7 @@ _DIGITS = re.compile(r"\d+")
 
 def split_machines(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
     """Return the lines of each machine, without prefixes; those of no machine are of None."""
-    split = [(line, _PREFIX.fullmatch(line.text)) for line in lines]
+    split = [(line, _MACHINE_PREFIX.fullmatch(line.text)) for line in lines]
     heads = {found[1] for _, found in split if found and _HEAD.match(found[2] or "")}
     shapes = {_shape(name) for name in heads}
     machines: dict[str | None, list[Line]] = {}

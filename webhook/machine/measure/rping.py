@@ -24,11 +24,12 @@ def read_rping(lines: Iterable[Line]) -> list[Measurement]:
         begun += int(found[2]) == 0
         runs.append(((bool(found[1]), begun), number))
     return [
-        _measured([number for _, number in run]) for _, run in groupby(runs, lambda one: one[0])
+        _rping_measurement([number for _, number in run])
+        for _, run in groupby(runs, lambda one: one[0])
     ]
 
 
-def _measured(numbers: list[int]) -> Measurement:
+def _rping_measurement(numbers: list[int]) -> Measurement:
     return Measurement(
         program="rping",
         test="rping",

@@ -45,7 +45,7 @@ def read_ucx_perftest(lines: Iterable[Line]) -> list[Measurement]:
             run = runs[-1]
             run.kind = _KINDS[header[1]] if header else run.kind
             run.last = line.number if _take(run, line) or header else run.last
-    return [_measured(run) for run in runs]
+    return [_ucx_measurement(run) for run in runs]
 
 
 def _take(run: _Run, line: Line) -> bool:
@@ -75,7 +75,7 @@ def _row(run: _Run, number: int, words: list[str]) -> MeasuredRow:
     )
 
 
-def _measured(run: _Run) -> Measurement:
+def _ucx_measurement(run: _Run) -> Measurement:
     return Measurement(
         program="ucx_perftest",
         test=run.test,

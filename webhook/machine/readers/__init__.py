@@ -1,93 +1,76 @@
 """Read the output of tools, recognised by what they write, one file for each tool.
 
-Each file has TOOL, as one types it, and `read`, which takes only lines that are certainly its own
-and never assumes what a tool did not show: docstrings show the format, and name its source.
+Each file has a `Reader`, which takes only lines that are certainly its tool's and never assumes
+what the tool did not show: docstrings show the format, and name its source.
 `READERS` is the one table of them. A tool's lines may be cut, or stand between those of another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from webhook.machine.readers import (
-    containerd_memlock,
-    device_list,
-    dmidecode,
-    host_sysfs,
-    hostnamectl,
-    ib_sysfs,
-    ibdev2netdev,
-    iblinkinfo,
-    ibstat,
-    ibstatus,
-    ibv_devices,
-    ibv_devinfo,
-    ip_brief,
-    lsmod,
-    lspci,
-    modinfo,
-    mst_status,
-    nvidia_proc,
-    nvidia_smi_gpus,
-    nvidia_smi_query,
-    nvidia_smi_topo,
-    ofed_info,
-    pci_sysfs,
-    perfquery,
-    rdma_link,
-    rdma_link_json,
-    rdma_system,
-    show_gids,
-    uname,
-)
-from webhook.machine.readers.rows import ReadsRows, together
+from webhook.machine.readers.containerd_memlock import CONTAINERD_MEMLOCK
+from webhook.machine.readers.device_list import DEVICE_LIST
+from webhook.machine.readers.dmidecode import DMIDECODE
+from webhook.machine.readers.host_sysfs import HOST_SYSFS
+from webhook.machine.readers.hostnamectl import HOSTNAMECTL
+from webhook.machine.readers.ib_sysfs import IB_SYSFS
+from webhook.machine.readers.ibdev2netdev import IBDEV2NETDEV
+from webhook.machine.readers.iblinkinfo import IBLINKINFO
+from webhook.machine.readers.ibstat import IBSTAT
+from webhook.machine.readers.ibstatus import IBSTATUS
+from webhook.machine.readers.ibv_devices import IBV_DEVICES
+from webhook.machine.readers.ibv_devinfo import IBV_DEVINFO
+from webhook.machine.readers.ip_brief import IP_BRIEF
+from webhook.machine.readers.lsmod import LSMOD
+from webhook.machine.readers.lspci import LSPCI
+from webhook.machine.readers.modinfo import MODINFO
+from webhook.machine.readers.mst_status import MST_STATUS
+from webhook.machine.readers.nvidia_proc import NVIDIA_PROC
+from webhook.machine.readers.nvidia_smi_gpus import NVIDIA_SMI_GPUS
+from webhook.machine.readers.nvidia_smi_query import NVIDIA_SMI_QUERY
+from webhook.machine.readers.nvidia_smi_topo import NVIDIA_SMI_TOPO
+from webhook.machine.readers.ofed_info import OFED_INFO
+from webhook.machine.readers.pci_sysfs import PCI_SYSFS
+from webhook.machine.readers.perfquery import PERFQUERY
+from webhook.machine.readers.rdma_link import RDMA_LINK
+from webhook.machine.readers.rdma_link_json import RDMA_LINK_JSON
+from webhook.machine.readers.rdma_system import RDMA_SYSTEM
+from webhook.machine.readers.rows import Reader, ReadsRows, together
+from webhook.machine.readers.show_gids import SHOW_GIDS
+from webhook.machine.readers.uname import UNAME
 from webhook.machine.sightings import Line, Reading
 
-
-class Reader(Protocol):
-    """What a file of this package offers."""
-
-    #: The tool as one types it: "rdma link".
-    TOOL: str
-
-    def read(self, lines: Sequence[Line]) -> Reading:
-        """Take what is certainly this tool's, in a time that grows with the length of the lines.
-
-        A value that cannot be read is None, and its line is not taken.
-        """
-
-
 READERS: tuple[Reader, ...] = (
-    containerd_memlock,
-    device_list,
-    dmidecode,
-    host_sysfs,
-    hostnamectl,
-    ib_sysfs,
-    ibdev2netdev,
-    iblinkinfo,
-    ibstat,
-    ibstatus,
-    ibv_devices,
-    ibv_devinfo,
-    ip_brief,
-    lsmod,
-    lspci,
-    modinfo,
-    mst_status,
-    nvidia_proc,
-    nvidia_smi_gpus,
-    nvidia_smi_query,
-    nvidia_smi_topo,
-    ofed_info,
-    pci_sysfs,
-    perfquery,
-    rdma_link,
-    rdma_link_json,
-    rdma_system,
-    show_gids,
-    uname,
+    CONTAINERD_MEMLOCK,
+    DEVICE_LIST,
+    DMIDECODE,
+    HOST_SYSFS,
+    HOSTNAMECTL,
+    IB_SYSFS,
+    IBDEV2NETDEV,
+    IBLINKINFO,
+    IBSTAT,
+    IBSTATUS,
+    IBV_DEVICES,
+    IBV_DEVINFO,
+    IP_BRIEF,
+    LSMOD,
+    LSPCI,
+    MODINFO,
+    MST_STATUS,
+    NVIDIA_PROC,
+    NVIDIA_SMI_GPUS,
+    NVIDIA_SMI_QUERY,
+    NVIDIA_SMI_TOPO,
+    OFED_INFO,
+    PCI_SYSFS,
+    PERFQUERY,
+    RDMA_LINK,
+    RDMA_LINK_JSON,
+    RDMA_SYSTEM,
+    SHOW_GIDS,
+    UNAME,
 )
 
 _READ_ROWS = together(one.read for one in READERS if isinstance(one.read, ReadsRows))

@@ -23,7 +23,7 @@ Keys = Mapping[str, Filling | None]
 
 _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200}))?", re.ASCII)
 #: Characters of a line; these tools' are shorter.
-_LONGEST = 400
+_LONGEST_KEY_LINE = 400
 
 
 @dataclass
@@ -91,7 +91,7 @@ class _Found:
         self._seen: set[tuple[int | None, str]] = set()
 
     def takes(self, line: Line) -> bool:
-        if len(line.text) > _LONGEST:
+        if len(line.text) > _LONGEST_KEY_LINE:
             return False
         head = self._shape.device.fullmatch(line.text)
         if head is not None:

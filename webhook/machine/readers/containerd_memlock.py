@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
 
-TOOL = "containerd's LimitMEMLOCK"
+_CONTAINERD_MEMLOCK = "containerd's LimitMEMLOCK"
 
 _SHOWN = re.compile(
     r"\s{0,40}LimitMEMLOCK(?P<soft>Soft)?=(?P<value>[0-9A-Za-z]{1,30}(?::[0-9A-Za-z]{1,30})?)\s*"
@@ -43,7 +44,7 @@ _SIZE = re.compile(r"(\d{1,20})([KMGTPE]?)", re.ASCII)
 _INFINITE = frozenset({"infinity", "unlimited", str(2**64 - 1)})
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
     """Read the limits of containerd; where both are shown, the soft one is the one that counts."""
     found: list[tuple[bool, SettingSighting]] = []
     taken: set[int] = set()
@@ -57,7 +58,9 @@ def read(lines: Sequence[Line]) -> Reading:
             taken.add(line.number)
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
-            found.append((soft, SettingSighting(Origin(TOOL, line.number), "memlock", value)))
+            found.append(
+                (soft, SettingSighting(Origin(_CONTAINERD_MEMLOCK, line.number), "memlock", value))
+            )
     only_soft = any(soft for soft, _ in found)
     return Reading(tuple(one for soft, one in found if soft or not only_soft), frozenset(taken))
 
@@ -74,3 +77,6 @@ def _bytes(text: str) -> str | None:
         return "infinity"
     size = _SIZE.fullmatch(soft)
     return str(int(size[1]) * 1024 ** " KMGTPE".index(size[2] or " ")) if size else None
+
+
+CONTAINERD_MEMLOCK = Reader(_CONTAINERD_MEMLOCK, read_containerd_memlock)

@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.notation import DEVICE, PCI
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, PortSighting
 
-TOOL = "ls /sys/class/infiniband"
+_DEVICE_LIST = "ls /sys/class/infiniband"
 
 _LINK = re.compile(
     rf"(?:l\S{{9,10}}\s.{{1,120}}\s)?(?:\S{{0,200}}/)?(?P<device>{DEVICE}) -> "
@@ -38,13 +38,13 @@ _NAME = re.compile(
     r"|(?:roce|rdma)(?:P\d{1,6})?p\d{1,4}s\d{1,4}(?:f\d{1,4})?(?:v\d{1,4})?",
     re.ASCII,
 )
-_HEAD = re.compile(r"(?:/sys/class/infiniband/?:|total \d{1,9})\s*", re.ASCII)
+_DEVICE_LIST_HEAD = re.compile(r"(?:/sys/class/infiniband/?:|total \d{1,9})\s*", re.ASCII)
 _ADDRESS = re.compile(rf"{PCI}(?=/|$)", re.ASCII)
 
 
-def _row(line: Line) -> RowReading | None:
+def _device_list_row(line: Line) -> RowReading | None:
     """Read the rows."""
-    origin = Origin(TOOL, line.number)
+    origin = Origin(_DEVICE_LIST, line.number)
     link = _LINK.fullmatch(line.text) or _DEVICE_LINK.fullmatch(line.text)
     if link is not None:
         addresses = _ADDRESS.findall(link["path"])
@@ -53,7 +53,8 @@ def _row(line: Line) -> RowReading | None:
     names = line.text.split()
     if names and all(map(_NAME.fullmatch, names)):
         return RowReading(tuple(PortSighting(origin, name) for name in names))
-    return RowReading() if _HEAD.fullmatch(line.text) else None
+    return RowReading() if _DEVICE_LIST_HEAD.fullmatch(line.text) else None
 
 
-read = ReadsRows(_row)
+read_device_list = ReadsRows(_device_list_row)
+DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)

@@ -14,36 +14,40 @@ import re
 from collections.abc import Sequence
 
 from webhook.machine.readers.dmi_values import dmi_value
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, Origin, Reading, Setting, SettingSighting
 
-TOOL = "dmidecode"
+_DMIDECODE = "dmidecode"
 
 _PART = re.compile(r"([A-Z][A-Za-z ]{1,40}) Information\s*")
 _FRAME = re.compile(
     r"# dmidecode [\d.]{1,8}|Getting SMBIOS data from .{1,40}|SMBIOS [\d.]{1,12} present\."
     r"|Handle 0x[0-9A-F]{4}, DMI type \d{1,3}, \d{1,4} bytes"
 )
-_FIELD = re.compile(r"\s{0,40}([A-Z][A-Za-z -]{1,40}):\s{1,8}(\S.{0,120}?)\s*")
-_SETTINGS: dict[tuple[str, str], Setting] = {
+_DMIDECODE_FIELD = re.compile(r"\s{0,40}([A-Z][A-Za-z -]{1,40}):\s{1,8}(\S.{0,120}?)\s*")
+_DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
     ("System", "Manufacturer"): "vendor",
     ("System", "Product Name"): "product",
     ("Chassis", "Asset Tag"): "asset-tag",
 }
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_dmidecode(lines: Sequence[Line]) -> Reading:
     """Read the fields of the machine, which stand below their headings."""
     sightings: list[SettingSighting] = []
     taken: set[int] = set()
     part = ""
     for line in lines:
-        heading, field = _PART.fullmatch(line.text), _FIELD.fullmatch(line.text)
+        heading, field = _PART.fullmatch(line.text), _DMIDECODE_FIELD.fullmatch(line.text)
         if heading or field is None:
             part = heading[1] if heading else ""
         if part or _FRAME.fullmatch(line.text.rstrip()):
             taken.add(line.number)
-        setting = _SETTINGS.get((part, field[1])) if field else None
+        setting = _DMIDECODE_SETTINGS.get((part, field[1])) if field else None
         value = dmi_value(field[2]) if field else None
         if setting and value:
-            sightings.append(SettingSighting(Origin(TOOL, line.number), setting, value))
+            sightings.append(SettingSighting(Origin(_DMIDECODE, line.number), setting, value))
     return Reading(tuple(sightings), frozenset(taken))
+
+
+DMIDECODE = Reader(_DMIDECODE, read_dmidecode)

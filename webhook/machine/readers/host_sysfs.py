@@ -16,12 +16,12 @@ from collections.abc import Callable
 
 from webhook.machine.readers.dmi_values import dmi_value
 from webhook.machine.readers.driver_versions import mlx5_driver
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, Setting, SettingSighting
 
-TOOL = "sysfs"
+_HOST_SYSFS = "sysfs"
 
-_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
+_HOST_SYSFS_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
 _NETNS = {"Y": "shared", "N": "exclusive"}
 
 
@@ -47,16 +47,17 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
 }
 
 
-def _row(line: Line) -> RowReading | None:
+def _host_sysfs_row(line: Line) -> RowReading | None:
     """Read the files that are known."""
-    file = _FILE.fullmatch(line.text)
+    file = _HOST_SYSFS_FILE.fullmatch(line.text)
     if file is None or file[1] not in _FILES:
         return None
     setting, meaning = _FILES[file[1]]
     value = meaning(file[2])
     if value is None:
         return RowReading(understood=setting not in {"netns", "driver"})
-    return RowReading((SettingSighting(Origin(TOOL, line.number), setting, value),))
+    return RowReading((SettingSighting(Origin(_HOST_SYSFS, line.number), setting, value),))
 
 
-read = ReadsRows(_row)
+read_host_sysfs = ReadsRows(_host_sysfs_row)
+HOST_SYSFS = Reader(_HOST_SYSFS, read_host_sysfs)

@@ -14,16 +14,16 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.dmi_values import dmi_value
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, Setting, SettingSighting
 
-TOOL = "hostnamectl"
+_HOSTNAMECTL = "hostnamectl"
 
-_FIELD = re.compile(
+_HOSTNAMECTL_FIELD = re.compile(
     r"\s{0,40}(?:(Static hostname|Hardware Vendor|Hardware Model): (\S.{0,120}?)"
     r"|(Kernel): Linux (\d.{0,120}?))\s*"
 )
-_SETTINGS: dict[str, Setting] = {
+_HOSTNAMECTL_SETTINGS: dict[str, Setting] = {
     "Static hostname": "hostname",
     "Kernel": "kernel",
     "Hardware Vendor": "vendor",
@@ -36,15 +36,18 @@ _OTHER = re.compile(
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _hostnamectl_row(line: Line) -> RowReading | None:
     """Read the fields."""
-    field = _FIELD.fullmatch(line.text)
+    field = _HOSTNAMECTL_FIELD.fullmatch(line.text)
     if field is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
     name, value = field[1] or field[3], dmi_value(field[2] or field[4])
     if value is None or (name == "Static hostname" and value.startswith("(")):
         return RowReading()
-    return RowReading((SettingSighting(Origin(TOOL, line.number), _SETTINGS[name], value),))
+    return RowReading(
+        (SettingSighting(Origin(_HOSTNAMECTL, line.number), _HOSTNAMECTL_SETTINGS[name], value),)
+    )
 
 
-read = ReadsRows(_row)
+read_hostnamectl = ReadsRows(_hostnamectl_row)
+HOSTNAMECTL = Reader(_HOSTNAMECTL, read_hostnamectl)

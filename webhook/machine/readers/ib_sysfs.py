@@ -30,6 +30,7 @@ from webhook.machine.readers.notation import (
     rate,
     single_word,
 )
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import (
     CounterSighting,
     GidSighting,
@@ -40,7 +41,7 @@ from webhook.machine.sightings import (
     Sighting,
 )
 
-TOOL = "sysfs"
+_IB_SYSFS = "sysfs"
 
 _LONGEST = 1000
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -83,12 +84,12 @@ _PATH = (
     r"|(?:hw_)?counters/(?P<counter>[a-zA-Z0-9_]{2,60})|[a-z_]{2,20})"
 )
 _ROW = re.compile(rf"\s{{0,8}}{_PATH}(?::\s{{0,8}}|\s{{1,8}})(?P<value>\S.{{0,300}})?", re.ASCII)
-_HEAD = re.compile(rf"==> {_PATH} <==\s*", re.ASCII)
-_FILE = re.compile(_PATH, re.ASCII)
+_IB_SYSFS_HEAD = re.compile(rf"==> {_PATH} <==\s*", re.ASCII)
+_IB_SYSFS_FILE = re.compile(_PATH, re.ASCII)
 _SLOT = re.compile(rf"PCI_SLOT_NAME=({PCI})", re.ASCII)
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
     """Read the files that are known: a record for each device, port, counter and GID."""
     tree = _Tree()
     taken: set[int] = set()
@@ -102,7 +103,7 @@ def read_tree(files: Mapping[str, str]) -> tuple[Sighting, ...]:
     """Read what is in files; their paths begin at the device: "mlx5_0/ports/1/rate"."""
     tree = _Tree()
     for name, text in files.items():
-        path = _FILE.fullmatch(name)
+        path = _IB_SYSFS_FILE.fullmatch(name)
         if path is not None:
             for value in text.splitlines():
                 tree.takes(0, path, value.strip())
@@ -115,7 +116,7 @@ def _files(lines: Iterable[Line]) -> Iterator[tuple[tuple[int, ...], re.Match[st
     for line in lines:
         if len(line.text) > _LONGEST or not line.text.strip():
             continue
-        begun, row = _HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
+        begun, row = _IB_SYSFS_HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
         if row is not None and _certain(row):
             yield (line.number,), row, (row["value"] or "").strip()
         elif begun is None and head is not None:
@@ -181,7 +182,7 @@ class _Tree:
     def _counts(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
         count = number(value)
         if count is not None:
-            found = CounterSighting(Origin(TOOL, line), device, port, counter, count)
+            found = CounterSighting(Origin(_IB_SYSFS, line), device, port, counter, count)
             self._counters.append(found)
         return count is not None
 
@@ -197,13 +198,13 @@ class _Tree:
         """Yield what the files say."""
         for (device, port), parts in self._parts.items():
             for part in parts:
-                yield PortSighting(Origin(TOOL, part.line), device, port, **part.fields)
+                yield PortSighting(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
         yield from self._counters
         for (device, number_of_port, index), row in self._gids.items():
             address = kernel_gid(row.fields.get("gids", _NO_GID))
             if address is not None and address != _NO_GID:
                 yield GidSighting(
-                    Origin(TOOL, row.line),
+                    Origin(_IB_SYSFS, row.line),
                     device,
                     number_of_port,
                     index,
@@ -219,3 +220,6 @@ class _Tree:
             ethernet = any(part.fields.get("link_layer") == "Ethernet" for part in parts)
             return "v1" if ethernet else None
         return "v2" if kind == "RoCE v2" else None
+
+
+IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.notation import DEVICE, NETDEV, PCI, mellanox_type, number, port_state
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, PortSighting
 
-TOOL = "ibdev2netdev"
+_IBDEV2NETDEV = "ibdev2netdev"
 
 #: What follows (Up) is a remark of whoever saved the text.
-_ROW = re.compile(
+_IBDEV2NETDEV_ROW = re.compile(
     rf"\s{{0,40}}(?:(?P<pci>{PCI})\s{{1,40}})?(?P<device>{DEVICE})\s{{1,40}}"
     r"(?P<verbose>\((?P<type>MT\d{4,6}|NA) - (?P<part>\S{0,60})\s{0,20}\)\s{1,20}"
     r"(?P<words>\S.{0,200}?)??\s{0,40}\bfw\s{1,40}(?P<firmware>\S{1,40})\s{1,40})?"
@@ -36,14 +36,14 @@ _PART = re.compile(r"M(?:CX|BF|HQ)[\w-]{2,40}|900-[\w-]{2,40}", re.ASCII)
 _UNKNOWN = (None, "", "NA")
 
 
-def _row(line: Line) -> RowReading | None:
+def _ibdev2netdev_row(line: Line) -> RowReading | None:
     """Read the rows, one for each port."""
-    row = _ROW.match(line.text)
+    row = _IBDEV2NETDEV_ROW.match(line.text)
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
     state = port_state(row["state"] or "")
     sighting = PortSighting(
-        Origin(TOOL, line.number),
+        Origin(_IBDEV2NETDEV, line.number),
         row["device"],
         number(row["port"]),
         netdevs=_netdevs(row),
@@ -71,4 +71,5 @@ def _model(part: str | None, words: str | None) -> str | None:
     return part if part and _PART.fullmatch(part) else words or None
 
 
-read = ReadsRows(_row)
+read_ibdev2netdev = ReadsRows(_ibdev2netdev_row)
+IBDEV2NETDEV = Reader(_IBDEV2NETDEV, read_ibdev2netdev)

@@ -18,15 +18,15 @@ import re
 from collections.abc import Sequence
 
 from webhook.machine.readers.notation import number
-from webhook.machine.readers.rows import RowReading, read_rows
+from webhook.machine.readers.rows import Reader, RowReading, read_rows
 from webhook.machine.sightings import CableSighting, Line, Origin, Reading
 
-TOOL = "iblinkinfo"
+_IBLINKINFO = "iblinkinfo"
 
-_HEAD = re.compile(
+_IBLINKINFO_HEAD = re.compile(
     r"\s{0,8}(?P<type>CA|Switch|Router): (?:0x[0-9a-f]{16} )?(?P<name>.{1,80}):\s*", re.ASCII
 )
-_ROW = re.compile(
+_IBLINKINFO_ROW = re.compile(
     r"\s{0,20}(?P<guid>0x[0-9a-f]{16}\s{1,10})?(?:\"\s{0,40}(?P<name>[^\"]{1,80})\"\s{1,10})?"
     r"\d{1,5}\s{1,10}(?P<port>\d{1,3})\[[ \d]{0,3}\] ==\("
     r"(?:\s{0,20}(?P<width>\d{1,2})X\s{1,20}(?P<speed>\d{1,4}(?:\.\d{1,6})?) Gbps(?: \(FDR10\))?)?"
@@ -46,12 +46,12 @@ _MACHINE = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_iblinkinfo(lines: Sequence[Line]) -> Reading:
     """Read the rows: a record for each port of a machine that a row shows."""
-    return read_rows(lines, _Table().row)
+    return read_rows(lines, _LinkTable().row)
 
 
-class _Table:
+class _LinkTable:
     """The header that is open."""
 
     def __init__(self) -> None:
@@ -59,14 +59,14 @@ class _Table:
         self._ports: set[str] = set()
 
     def row(self, line: Line) -> RowReading | None:
-        head, row = _HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
+        head, row = _IBLINKINFO_HEAD.fullmatch(line.text), _IBLINKINFO_ROW.fullmatch(line.text)
         if head is not None:
             self._head, self._ports = head, set()
         elif row is not None:
             if row["port"] in self._ports:
                 self._head = None  # that of these rows is missing
             self._ports.add(row["port"])
-            return RowReading(_cable(Origin(TOOL, line.number), row, self._near(row)))
+            return RowReading(_cable(Origin(_IBLINKINFO, line.number), row, self._near(row)))
         return RowReading() if head or _UNAVAILABLE.fullmatch(line.text) else None
 
     def _near(self, row: re.Match[str]) -> str | None:
@@ -94,3 +94,6 @@ def _rate(row: re.Match[str]) -> float | None:
         return None
     speed = float(row["speed"])
     return int(row["width"]) * _CARRIED.get(speed, speed)
+
+
+IBLINKINFO = Reader(_IBLINKINFO, read_iblinkinfo)

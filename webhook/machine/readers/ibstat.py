@@ -29,12 +29,13 @@ from webhook.machine.readers.notation import (
     rate,
     single_word,
 )
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, PortSighting, Reading
 
-TOOL = "ibstat"
+_IBSTAT = "ibstat"
 
-_SHAPE = BlockFormat(
-    TOOL,
+_IBSTAT_SHAPE = BlockFormat(
+    _IBSTAT,
     re.compile(rf"\s{{0,40}}(?:CA|Switch|Router|iWARP RNIC|\?{{3}}):? '(?P<device>{DEVICE})'\s*"),
     re.compile(r"\s{0,40}Port (?P<port>\d{1,3}):\s*", re.ASCII),
     {
@@ -63,16 +64,19 @@ _SHAPE = BlockFormat(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_ibstat(lines: Sequence[Line]) -> Reading:
     """Read the blocks: a record for each device, and one for each port."""
-    return read_blocks(lines, _SHAPE, _tell)
+    return read_blocks(lines, _IBSTAT_SHAPE, _ibstat_ports)
 
 
-def _tell(block: Block) -> tuple[PortSighting]:
+def _ibstat_ports(block: Block) -> tuple[PortSighting]:
     model = block.fields.get("model", "")
     device_id = mellanox_type(model)
     if device_id is not None:
         block.fields["device_id"] = device_id
     if device_id is not None or model in ("M", "MT"):  # which were cut
         del block.fields["model"]
-    return (_SHAPE.port_sighting(block),)
+    return (_IBSTAT_SHAPE.port_sighting(block),)
+
+
+IBSTAT = Reader(_IBSTAT, read_ibstat)

@@ -24,13 +24,14 @@ from webhook.machine.readers.notation import (
     link_layer,
     rate,
 )
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
 
-TOOL = "ibstatus"
+_IBSTATUS = "ibstatus"
 
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
-_SHAPE = BlockFormat(
-    TOOL,
+_IBSTATUS_SHAPE = BlockFormat(
+    _IBSTATUS,
     re.compile(
         rf"\s{{0,40}}Infiniband device '(?P<device>{DEVICE})' port (?P<port>\d{{1,3}}) status:\s*"
     ),
@@ -50,13 +51,16 @@ _SHAPE = BlockFormat(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_ibstatus(lines: Sequence[Line]) -> Reading:
     """Read the blocks: a record for each port, and one for its first GID."""
-    return read_blocks(lines, _SHAPE, _tell)
+    return read_blocks(lines, _IBSTATUS_SHAPE, _ibstatus_ports)
 
 
-def _tell(block: Block) -> Iterator[Sighting]:
+def _ibstatus_ports(block: Block) -> Iterator[Sighting]:
     first = block.fields.pop("gid", _NO_GID)
-    yield _SHAPE.port_sighting(block)
+    yield _IBSTATUS_SHAPE.port_sighting(block)
     if first != _NO_GID and block.port is not None:
-        yield GidSighting(Origin(TOOL, block.line), block.device, block.port, 0, first)
+        yield GidSighting(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)
+
+
+IBSTATUS = Reader(_IBSTATUS, read_ibstatus)

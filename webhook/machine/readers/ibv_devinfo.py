@@ -33,9 +33,10 @@ from webhook.machine.readers.notation import (
     verbs_physical_state,
     verbs_port_state,
 )
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import GidSighting, Line, Origin, Reading, Sighting
 
-TOOL = "ibv_devinfo"
+_IBV_DEVINFO = "ibv_devinfo"
 
 _GID = re.compile(
     r"\s{0,40}GID\[\s{0,5}(\d{1,4})\]:\s{1,20}([0-9a-fA-F:.]{2,45})(?:, (?:IB/)?RoCE v([12]))?\s*",
@@ -63,7 +64,7 @@ def _width(text: str) -> int | None:
 
 
 _SHAPE = BlockFormat(
-    TOOL,
+    _IBV_DEVINFO,
     re.compile(rf"\s{{0,40}}hca_id:\s{{1,20}}(?P<device>{DEVICE})\s*"),
     re.compile(r"\s{0,60}port:\s{1,20}(?P<port>\d{1,3})\s*", re.ASCII),
     {
@@ -95,7 +96,7 @@ _SHAPE = BlockFormat(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_ibv_devinfo(lines: Sequence[Line]) -> Reading:
     """Read the blocks: a record for each device, one for each port, and one for each GID."""
     return read_blocks(lines, _SHAPE, _tell, _takes_other)
 
@@ -122,5 +123,8 @@ def _tell(block: Block) -> Iterator[Sighting]:
     yield _SHAPE.port_sighting(block)
     for line, index, written, version in gids:
         yield GidSighting(
-            Origin(TOOL, line), block.device, block.port or 0, index, written, version
+            Origin(_IBV_DEVINFO, line), block.device, block.port or 0, index, written, version
         )
+
+
+IBV_DEVINFO = Reader(_IBV_DEVINFO, read_ibv_devinfo)

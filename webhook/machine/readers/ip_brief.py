@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.notation import NETDEV
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import InterfaceSighting, Line, Origin
 
-TOOL = "ip -br"
+_IP_BRIEF = "ip -br"
 
-_ROW = re.compile(
+_IP_BRIEF_ROW = re.compile(
     rf"(?P<netdev>{NETDEV}?)(?:@{NETDEV})?(?P<gap>\s{{1,40}})"
     r"(?P<state>UP|DOWN|UNKNOWN|DORMANT|TESTING|LOWERLAYERDOWN|NOTPRESENT)(?P<rest>(?:\s.*)?)",
     re.ASCII,
@@ -34,9 +34,9 @@ _ADDRESS = re.compile(
 _WIDE = 16
 
 
-def _row(line: Line) -> RowReading | None:
+def _ip_brief_row(line: Line) -> RowReading | None:
     """Read the rows."""
-    row = _ROW.fullmatch(line.text)
+    row = _IP_BRIEF_ROW.fullmatch(line.text)
     if row is None:
         return None
     rest = row["rest"].rstrip()
@@ -53,4 +53,5 @@ def _row(line: Line) -> RowReading | None:
     return RowReading((shown,))
 
 
-read = ReadsRows(_row)
+read_ip_brief = ReadsRows(_ip_brief_row)
+IP_BRIEF = Reader(_IP_BRIEF, read_ip_brief)

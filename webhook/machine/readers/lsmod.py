@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
 
-TOOL = "lsmod"
+_LSMOD = "lsmod"
 
 #: Its predecessor, which a package of its own brought, has another name.
 _PEERMEM = frozenset({"nvidia_peermem", "nv_peer_mem"})
@@ -31,7 +32,7 @@ _MODULE = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_lsmod(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
     sightings: list[SettingSighting] = []
     taken: set[int] = set()
@@ -46,7 +47,7 @@ def read(lines: Sequence[Line]) -> Reading:
         if above is not None or loaded or (module and module["live"]):
             taken.add(line.number)
         if loaded:
-            sightings.append(SettingSighting(Origin(TOOL, line.number), "peermem", loaded))
+            sightings.append(SettingSighting(Origin(_LSMOD, line.number), "peermem", loaded))
     return Reading(tuple(sightings), frozenset(taken))
 
 
@@ -58,3 +59,6 @@ def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
         return "yes"
     whole = module["live"] is not None or (above is not None and not above & _PEERMEM)
     return "no" if of_nvidia and whole else None
+
+
+LSMOD = Reader(_LSMOD, read_lsmod)

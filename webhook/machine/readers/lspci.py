@@ -18,9 +18,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webhook.machine.readers.notation import PCI, number
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import CardSighting, Line, Origin, PcieLink, Reading
 
-TOOL = "lspci"
+_LSPCI = "lspci"
 
 _HEAD = re.compile(
     rf"(?P<pci>{PCI}) (?:Class )?(?:(?P<numeric>[0-9a-f]{{4}})"
@@ -46,24 +47,24 @@ _BELOW = re.compile(
     r"|LnkSta2|Physical Slot|Flags|Memory at|Vector table|PBA|Product Name|Read-only fields)\b.*"
 )
 #: The network classes, as pci.ids names them.
-_NETWORK = {
+_CONTROLLERS = {
     "Infiniband controller": 0x0207,
     "InfiniBand controller": 0x0207,
     "Ethernet controller": 0x0200,
     "Network controller": 0x0280,
     "Fabric controller": 0x0208,
 }
-_CLASSES = frozenset(_NETWORK.values())
+_CLASSES = frozenset(_CONTROLLERS.values())
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read one function after the other, each with what stands below it."""
     cards: list[CardSighting] = []
     taken: set[int] = set()
     for head, below in _functions(lines):
         taken.update(line.number for line in below)
         found = _HEAD.fullmatch(head.text)
-        card = found and _card(Origin(TOOL, head.number), found)
+        card = found and _lspci_card(Origin(_LSPCI, head.number), found)
         if found and (card or not _is_network(found)):
             taken.add(head.number)
         if card:
@@ -91,11 +92,12 @@ def _is_below(text: str) -> bool:
 
 def _is_network(found: re.Match[str]) -> bool:
     return (
-        found["name"] in _NETWORK or int(found["numeric"] or found["class"] or "0", 16) in _CLASSES
+        found["name"] in _CONTROLLERS
+        or int(found["numeric"] or found["class"] or "0", 16) in _CLASSES
     )
 
 
-def _card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
+def _lspci_card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
     """Return the card, or None if it is none, or if its ids cannot be read."""
     if not _is_network(found):
         return None
@@ -114,7 +116,7 @@ def _card(origin: Origin, found: re.Match[str]) -> CardSighting | None:
     return CardSighting(
         origin,
         pci,
-        int(found["class"], 16) if found["class"] else _NETWORK[found["name"]],
+        int(found["class"], 16) if found["class"] else _CONTROLLERS[found["name"]],
         _hexadecimal(named["vendor"]),
         _hexadecimal(named["device"]),
         model=model or None,
@@ -142,3 +144,6 @@ def _pcie_link(link: re.Match[str]) -> PcieLink | None:
     if link["speed"] == "unknown" or int(link["width"]) == 0:
         return None
     return PcieLink(float(link["speed"].removesuffix("GT/s")), int(link["width"]))
+
+
+LSPCI = Reader(_LSPCI, read_lspci)

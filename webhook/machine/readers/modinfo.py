@@ -15,27 +15,28 @@ import re
 from collections.abc import Sequence
 
 from webhook.machine.readers.driver_versions import mlx5_driver
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, Origin, Reading, SettingSighting
 
-TOOL = "modinfo mlx5_core"
+_MODINFO = "modinfo mlx5_core"
 
 _FILE = re.compile(
     r"filename:\s{1,20}\S{0,100}/lib/modules/([^/\s]{1,100})/(?P<place>kernel|updates|extra|weak-updates)/"
     r"\S{0,200}(?<=/)(?P<module>[\w-]{1,60})\.ko(?:\.(?:gz|xz|zst))?\s*",
     re.ASCII,
 )
-_FIELD = re.compile(
+_MODINFO_FIELD = re.compile(
     r"(?P<name>[a-z][\w-]{1,30}):\s{1,20}(?P<value>\S.{0,400})|sig_\w{1,20}:.{0,400}|\t\t\S.{0,200}"
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_modinfo(lines: Sequence[Line]) -> Reading:
     """Read the description of the module mlx5_core, not those of others."""
     sightings: list[SettingSighting] = []
     taken: set[int] = set()
     module = ""
     for line in lines:
-        start, field = _FILE.fullmatch(line.text), _FIELD.fullmatch(line.text)
+        start, field = _FILE.fullmatch(line.text), _MODINFO_FIELD.fullmatch(line.text)
         if start:
             module = start["module"]
         elif field is None:
@@ -55,4 +56,7 @@ def _driver(
         driver = "inbox"
     elif field and field["name"] == "version":
         driver = mlx5_driver(field["value"].strip())
-    return (SettingSighting(Origin(TOOL, line.number), "driver", driver),) if driver else ()
+    return (SettingSighting(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
+
+
+MODINFO = Reader(_MODINFO, read_modinfo)

@@ -18,10 +18,10 @@ import re
 from collections.abc import Sequence
 
 from webhook.machine.readers.notation import DEVICE, PCI, number
-from webhook.machine.readers.rows import RowReading, read_rows
+from webhook.machine.readers.rows import Reader, RowReading, read_rows
 from webhook.machine.sightings import CardSighting, Line, Origin, PortSighting, Reading
 
-TOOL = "mst status"
+_MST_STATUS = "mst status"
 
 _ROW = re.compile(
     rf"\s{{0,20}}(?P<type>[A-Za-z][\w-]{{1,40}})\(rev:\w{{1,4}}\)\s{{1,60}}"
@@ -43,7 +43,7 @@ _OTHER = re.compile(
 _RULE = re.compile(r"-{4,40}\s*|\.\s*")
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_mst_status(lines: Sequence[Line]) -> Reading:
     """Read the rows, one for each PCI function."""
     found = _Found()
     return read_rows(lines, found.row)
@@ -67,16 +67,16 @@ class _Found:
         if self._device or ruled or _OTHER.fullmatch(line.text):
             found: RowReading | None = RowReading()
         elif address is not None and device is not None:
-            found = _card(line, device, address)
+            found = _mst_status_card(line, device, address)
         else:
             found = _function(line)
         self._inside = found is not None
         return found
 
 
-def _card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
+def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
     pci, device_id = address["pci"].lower(), number(device["id"] or "")
-    return RowReading((CardSighting(Origin(TOOL, line.number), pci, device_id=device_id),))
+    return RowReading((CardSighting(Origin(_MST_STATUS, line.number), pci, device_id=device_id),))
 
 
 def _function(line: Line) -> RowReading | None:
@@ -86,7 +86,7 @@ def _function(line: Line) -> RowReading | None:
     whole = row["rest"] is not None
     net = (row["net"] or "").split(",")
     sighting = PortSighting(
-        Origin(TOOL, line.number),
+        Origin(_MST_STATUS, line.number),
         row["device"],
         netdevs=tuple(one.removeprefix("net-") for one in net if one) if whole else None,
         pci=row["pci"].lower(),
@@ -95,3 +95,6 @@ def _function(line: Line) -> RowReading | None:
         numa=number(row["numa"] or ""),
     )
     return RowReading((sighting,), understood=whole and not row["cut"].strip())
+
+
+MST_STATUS = Reader(_MST_STATUS, read_mst_status)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import GpuSighting, Line, Origin, Reading
 
-TOOL = "/proc/driver/nvidia"
+_NVIDIA_PROC = "/proc/driver/nvidia"
 
 _FILE = re.compile(
     r"\s{0,40}/proc/driver/nvidia/gpus/(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/information:"
@@ -25,7 +26,7 @@ _UUID = re.compile(r"GPU-[0-9a-f-]{8,40}")
 _NO_MODEL = "Unknown"
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
     """Read the GPUs, one for each path."""
     gpus: dict[str, GpuSighting] = {}
     taken: set[int] = set()
@@ -34,7 +35,9 @@ def read(lines: Sequence[Line]) -> Reading:
         if field is None:
             continue
         taken.add(line.number)
-        gpu = gpus.get(field["pci"], GpuSighting(Origin(TOOL, line.number), pci=field["pci"]))
+        gpu = gpus.get(
+            field["pci"], GpuSighting(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
+        )
         value = field["value"]
         if field["name"] == "Model" and not _NO_MODEL.startswith(value):
             gpu = gpu._replace(product=value)
@@ -42,3 +45,6 @@ def read(lines: Sequence[Line]) -> Reading:
             gpu = gpu._replace(uuid=value)
         gpus[field["pci"]] = gpu
     return Reading(tuple(gpus.values()), frozenset(taken))
+
+
+NVIDIA_PROC = Reader(_NVIDIA_PROC, read_nvidia_proc)

@@ -12,23 +12,26 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.notation import number
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import GpuSighting, Line, Origin
 
-TOOL = "nvidia-smi -L"
+_NVIDIA_SMI_GPUS = "nvidia-smi -L"
 
-_GPU = re.compile(
+_NVIDIA_SMI_GPUS_GPU = re.compile(
     r"\s{0,40}GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40})\)\s*", re.ASCII
 )
 _MIG = re.compile(r"\s{0,40}MIG \S{1,30}\s{1,40}Device\s{1,8}\d{1,3}: \(UUID: MIG-\S{1,80}\)\s*")
 
 
-def _row(line: Line) -> RowReading | None:
+def _nvidia_smi_gpus_row(line: Line) -> RowReading | None:
     """Read the rows, one for each GPU."""
-    gpu = _GPU.fullmatch(line.text)
+    gpu = _NVIDIA_SMI_GPUS_GPU.fullmatch(line.text)
     if gpu is None:
         return RowReading() if _MIG.fullmatch(line.text) else None
-    return RowReading((GpuSighting(Origin(TOOL, line.number), number(gpu[1]), gpu[2], gpu[3]),))
+    return RowReading(
+        (GpuSighting(Origin(_NVIDIA_SMI_GPUS, line.number), number(gpu[1]), gpu[2], gpu[3]),)
+    )
 
 
-read = ReadsRows(_row)
+read_nvidia_smi_gpus = ReadsRows(_nvidia_smi_gpus_row)
+NVIDIA_SMI_GPUS = Reader(_NVIDIA_SMI_GPUS, read_nvidia_smi_gpus)

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 from webhook.machine.readers.notation import PCI, number
 from webhook.machine.readers.nvidia_pci import pci_of_gpu
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import GpuSighting, Line, Origin, Reading
 
-TOOL = "nvidia-smi --query-gpu"
+_NVIDIA_SMI_QUERY = "nvidia-smi --query-gpu"
 
 #: The names of columns that are read, and their synonyms.
 _COLUMNS = {
@@ -36,10 +37,10 @@ _VALUES = {
     "pci": re.compile(PCI),
 }
 #: The fields of a line; nvidia-smi has fewer than this.
-_MOST = 250
+_MOST_GPUS = 250
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
     """Read each header, and the rows that follow it."""
     gpus: list[GpuSighting] = []
     taken: set[int] = set()
@@ -48,12 +49,12 @@ def read(lines: Sequence[Line]) -> Reading:
         if "," not in line.text:
             header = []
             continue
-        fields = [field.strip() for field in line.text.split(",", _MOST)]
+        fields = [field.strip() for field in line.text.split(",", _MOST_GPUS)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
             taken.add(line.number)
             continue
-        gpu = _gpu(Origin(TOOL, line.number), header, fields)
+        gpu = _gpu(Origin(_NVIDIA_SMI_QUERY, line.number), header, fields)
         if gpu is None:
             header = []
         else:
@@ -85,3 +86,6 @@ def _gpu(origin: Origin, header: Sequence[str], fields: Sequence[str]) -> GpuSig
         shown.get("uuid"),
         pci_of_gpu(shown.get("pci")),
     )
+
+
+NVIDIA_SMI_QUERY = Reader(_NVIDIA_SMI_QUERY, read_nvidia_smi_query)

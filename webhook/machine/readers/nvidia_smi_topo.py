@@ -25,14 +25,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from webhook.machine.readers.notation import DEVICE, number
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import DistanceSighting, GpuSighting, Line, Origin, Reading
 
-TOOL = "nvidia-smi topo -m"
+_NVIDIA_SMI_TOPO = "nvidia-smi topo -m"
 
 #: Underlined in a terminal; what is left of that where the escape character was lost.
 _UNDERLINE = re.compile(r"\x1b?\[[0-9;]{0,5}m")
 _COLUMN = re.compile(r"(GPU|NIC)?(?(1)\d{1,3}|[a-z]\w{0,40}\d\w{0,20})", re.ASCII)
-_GPU = re.compile(r"GPU\d{1,3}", re.ASCII)
+_NVIDIA_SMI_TOPO_GPU = re.compile(r"GPU\d{1,3}", re.ASCII)
 #: What may follow the columns of devices.
 _AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _CELL = re.compile(r"X|SYS|NODE|PHB|PXB|PIX|PSB|NV\d{1,3}|C2C", re.ASCII)
@@ -43,7 +44,7 @@ _LEGEND = re.compile(
 )
 _NIC_NAME = re.compile(rf"\s{{0,40}}(NIC\d{{1,3}}): ({DEVICE})\s*", re.ASCII)
 #: Rows and columns of a matrix; a machine has fewer.
-_MOST = 200
+_MOST_COLUMNS = 200
 
 
 class _Matrix(NamedTuple):
@@ -56,14 +57,14 @@ class _Matrix(NamedTuple):
     names: dict[str, str]
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
     """Read each matrix, with the legend that follows it."""
     taken: set[int] = set()
     sightings: list[DistanceSighting | GpuSighting] = []
     for matrix in _matrices(lines, taken):
         for line, words in matrix.rows:
-            if _GPU.fullmatch(words[0]):
-                sightings.extend(_of_gpu(Origin(TOOL, line.number), words, matrix))
+            if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
+                sightings.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
     return Reading(tuple(sightings), frozenset(taken))
 
 
@@ -72,7 +73,7 @@ def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
     matrices: list[_Matrix] = []
     for line in lines:
         text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
-        words = text.split(maxsplit=_MOST)
+        words = text.split(maxsplit=_MOST_COLUMNS)
         if matrix := _header(words):
             matrices.append(matrix)
             taken.add(line.number)
@@ -83,7 +84,7 @@ def _matrices(lines: Sequence[Line], taken: set[int]) -> list[_Matrix]:
 
 def _header(words: Sequence[str]) -> _Matrix | None:
     """Return an empty matrix if the words are a header; without "CPU", the last one may be cut."""
-    if not words or not _GPU.fullmatch(words[0]):
+    if not words or not _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
         return None
     end = words.index("CPU") if "CPU" in words else len(words) - 1
     names, rest = list(words[:end]), " ".join(words[end:])
@@ -102,13 +103,13 @@ def _take(matrix: _Matrix, line: Line, text: str, words: Sequence[str]) -> bool:
         return True
     if _LEGEND.fullmatch(text):
         return True
-    row = _row(words, matrix)
+    row = _nvidia_smi_topo_row(words, matrix)
     if row:
         matrix.rows.append((line, row))
     return bool(row)
 
 
-def _row(words: Sequence[str], matrix: _Matrix) -> list[str]:
+def _nvidia_smi_topo_row(words: Sequence[str], matrix: _Matrix) -> list[str]:
     """Return the words of a row without one that was cut; [] if the X is not in its column."""
     if not words or words[0] not in matrix.columns:
         return []
@@ -127,7 +128,7 @@ def _of_gpu(
 ) -> Iterator[DistanceSighting | GpuSighting]:
     gpu, columns = words[0], matrix.columns
     for column, cell in zip(columns, words[1:], strict=False):
-        if not _GPU.fullmatch(column) and cell in _DISTANCES:
+        if not _NVIDIA_SMI_TOPO_GPU.fullmatch(column) and cell in _DISTANCES:
             yield DistanceSighting(origin, gpu, matrix.names.get(column, column), cell)
     numa = _numa(matrix.affinities, words[1 + len(columns) :])
     yield GpuSighting(origin, number(gpu.removeprefix("GPU")), numa=numa)
@@ -138,3 +139,6 @@ def _numa(names: Sequence[str], values: Sequence[str]) -> int | None:
     if _AFFINITIES[1] not in names or len(values) != len(names):
         return None
     return number(values[names.index(_AFFINITIES[1])])
+
+
+NVIDIA_SMI_TOPO = Reader(_NVIDIA_SMI_TOPO, read_nvidia_smi_topo)

@@ -11,23 +11,24 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.driver_versions import ofed_driver
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, SettingSighting
 
-TOOL = "ofed_info -s"
+_OFED_INFO = "ofed_info -s"
 
 _ROW = re.compile(
     r"\s{0,40}(?:MLNX_OFED_LINUX|MLNX_EN|OFED-internal|DOCA_OFED)-([\d.-]{3,40}):?\s*", re.ASCII
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _ofed_info_row(line: Line) -> RowReading | None:
     """Read the version."""
     row = _ROW.fullmatch(line.text)
     driver = row and ofed_driver(row[1])
     if driver is None:
         return None
-    return RowReading((SettingSighting(Origin(TOOL, line.number), "driver", driver),))
+    return RowReading((SettingSighting(Origin(_OFED_INFO, line.number), "driver", driver),))
 
 
-read = ReadsRows(_row)
+read_ofed_info = ReadsRows(_ofed_info_row)
+OFED_INFO = Reader(_OFED_INFO, read_ofed_info)

@@ -16,9 +16,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from webhook.machine.readers.notation import number
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import CardSighting, Line, Origin, PcieLink, Reading
 
-TOOL = "sysfs"
+_PCI_SYSFS = "sysfs"
 
 _FILE = re.compile(
     r"\s{0,40}/sys/bus/pci/devices/(?P<pci>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/"
@@ -39,10 +40,10 @@ _VALUES = {
     "max_link_width": re.compile(r"\d{1,3}", re.ASCII),
 }
 #: The base class of network controllers.
-_NETWORK = 0x02
+_NETWORK_CLASS = 0x02
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
     """Read the known files of each function; one without a class is not certainly a card."""
     functions: dict[str, dict[str, str]] = {}
     first: dict[str, int] = {}
@@ -54,16 +55,16 @@ def read(lines: Sequence[Line]) -> Reading:
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
             taken.add(line.number)
-    cards = (_card(pci, first[pci], files) for pci, files in functions.items())
+    cards = (_pci_sysfs_card(pci, first[pci], files) for pci, files in functions.items())
     return Reading(tuple(card for card in cards if card), frozenset(taken))
 
 
-def _card(pci: str, line: int, files: Mapping[str, str]) -> CardSighting | None:
+def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardSighting | None:
     numbers = {name: int(value, 16) for name, value in files.items() if value.startswith("0x")}
-    if numbers.get("class", 0) >> 16 != _NETWORK:
+    if numbers.get("class", 0) >> 16 != _NETWORK_CLASS:
         return None
     return CardSighting(
-        Origin(TOOL, line),
+        Origin(_PCI_SYSFS, line),
         pci,
         numbers["class"] >> 8,
         numbers.get("vendor"),
@@ -86,3 +87,6 @@ def _virtual(files: Mapping[str, str]) -> bool | None:
     if "physfn/device" in files:
         return True
     return False if "sriov_totalvfs" in files else None
+
+
+PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)

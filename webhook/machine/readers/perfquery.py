@@ -14,17 +14,17 @@ import re
 from collections.abc import Sequence
 
 from webhook.machine.readers.notation import number
-from webhook.machine.readers.rows import RowReading, read_rows
+from webhook.machine.readers.rows import Reader, RowReading, read_rows
 from webhook.machine.sightings import CounterSighting, Line, Origin, Reading
 
-TOOL = "perfquery"
+_PERFQUERY = "perfquery"
 
-_HEAD = re.compile(
+_PERFQUERY_HEAD = re.compile(
     r"\s{0,8}# Port (?:extended )?counters: Lid (?P<lid>\d{1,5})(?: \([^)]{1,80}\))? port "
     r"(?P<port>\d{1,3})(?: \(.{0,80}\))?\s*",
     re.ASCII,
 )
-_ROW = re.compile(
+_PERFQUERY_ROW = re.compile(
     r"\s{0,8}(?P<name>[A-Z][A-Za-z0-9]{3,40}):\.{1,40}(?P<value>\w{1,20})\s*", re.ASCII
 )
 #: The name of a counter in sysfs.
@@ -54,12 +54,12 @@ _COUNTERS = {
 _OTHER = frozenset(("PortSelect", "CounterSelect", "CounterSelect2", "QP1Dropped"))
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_perfquery(lines: Sequence[Line]) -> Reading:
     """Read the counters below each header."""
-    return read_rows(lines, _Table().row)
+    return read_rows(lines, _CounterTable().row)
 
 
-class _Table:
+class _CounterTable:
     """The header that is open, and the counters below it so far."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _Table:
         self._names: set[str] = set()
 
     def row(self, line: Line) -> RowReading | None:
-        head, row = _HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
+        head, row = _PERFQUERY_HEAD.fullmatch(line.text), _PERFQUERY_ROW.fullmatch(line.text)
         if head is not None:
             self._head, self._names = head, set()
             return RowReading()
@@ -77,7 +77,7 @@ class _Table:
             self._head = None  # that of these rows is missing
             return None
         self._names.add(row["name"])
-        return _counter(Origin(TOOL, line.number), self._head, row)
+        return _counter(Origin(_PERFQUERY, line.number), self._head, row)
 
 
 def _counter(origin: Origin, head: re.Match[str], row: re.Match[str]) -> RowReading | None:
@@ -86,3 +86,6 @@ def _counter(origin: Origin, head: re.Match[str], row: re.Match[str]) -> RowRead
         return RowReading() if row["name"] in _OTHER else None
     lid, port = int(head["lid"]), int(head["port"])
     return RowReading((CounterSighting(origin, None, port, name, value, lid),))
+
+
+PERFQUERY = Reader(_PERFQUERY, read_perfquery)

@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from webhook.machine.readers.notation import DEVICE, number, physical_state, port_state
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, PortSighting
 
-TOOL = "rdma link"
+_RDMA_LINK = "rdma link"
 
 #: iproute2 before 5.0 writes "1/1: mlx5_0/1:" for "link mlx5_0/1".
-_ROW = re.compile(
+_RDMA_LINK_ROW = re.compile(
     rf"\s{{0,40}}(?:link|\d{{1,4}}/\d{{1,3}}:)\s{{1,40}}(?P<device>{DEVICE})/(?P<port>\d{{1,3}}):?"
     r"\s{1,40}(?P<words>(?:subnet_prefix|lid|state)\s.*)",
     re.ASCII,
@@ -31,18 +31,18 @@ _WORDS = frozenset(
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _rdma_link_row(line: Line) -> RowReading | None:
     """Read the rows, one for each port."""
-    row = _ROW.fullmatch(line.text)
+    row = _RDMA_LINK_ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _CAPS.fullmatch(line.text) else None
     words = row["words"].split()
     shown = dict(zip(words[::2], words[1::2], strict=False))
-    sighting = _port(Origin(TOOL, line.number), row, shown)
+    sighting = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, shown)
     return RowReading((sighting,), understood=not len(words) % 2 and _known(sighting, shown))
 
 
-def _port(origin: Origin, row: re.Match[str], shown: Mapping[str, str]) -> PortSighting:
+def _rdma_link_port(origin: Origin, row: re.Match[str], shown: Mapping[str, str]) -> PortSighting:
     netdev = shown.get("netdev")
     return PortSighting(
         origin,
@@ -60,4 +60,5 @@ def _known(sighting: PortSighting, shown: Iterable[str]) -> bool:
     return all(word in _WORDS and values.get(word, "") is not None for word in shown)
 
 
-read = ReadsRows(_row)
+read_rdma_link = ReadsRows(_rdma_link_row)
+RDMA_LINK = Reader(_RDMA_LINK, read_rdma_link)

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from webhook.machine.readers.notation import number, physical_state, port_state
+from webhook.machine.readers.rows import Reader
 from webhook.machine.sightings import Line, Origin, PortSighting, Reading
 
-TOOL = "rdma -j link"
+_RDMA_LINK_JSON = "rdma -j link"
 
 _BEGIN = re.compile(
     r'\{\s{0,80}"ifindex":\s{0,8}\d{1,9},\s{0,80}"ifname":\s{0,8}"(?P<device>[\w.-]{1,63})",'
@@ -30,7 +31,7 @@ _PAIR = re.compile(
 )
 
 
-def read(lines: Sequence[Line]) -> Reading:
+def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     """Read the objects, one for each port."""
     text = "\n".join(line.text for line in lines)
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
@@ -39,7 +40,7 @@ def read(lines: Sequence[Line]) -> Reading:
     for begun in _BEGIN.finditer(text):
         shown, end = _pairs(text, begun.end())
         first, last = (bisect_right(starts, at) - 1 for at in (begun.start(), end))
-        sighting = _port(Origin(TOOL, lines[first].number), begun, shown)
+        sighting = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), begun, shown)
         sightings.append(sighting)
         known = {"state": sighting.state, "physical_state": sighting.physical_state}
         if text[end : end + 1] == "}" and None not in (known.get(key, "") for key in shown):
@@ -56,7 +57,7 @@ def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:
     return shown, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
 
 
-def _port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortSighting:
+def _json_port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortSighting:
     netdev = shown.get("netdev")
     return PortSighting(
         origin,
@@ -67,3 +68,6 @@ def _port(origin: Origin, begun: re.Match[str], shown: dict[str, str]) -> PortSi
         physical_state=physical_state(shown.get("physical_state", "")),
         lid=number(shown.get("lid", "")),
     )
+
+
+RDMA_LINK_JSON = Reader(_RDMA_LINK_JSON, read_rdma_link_json)

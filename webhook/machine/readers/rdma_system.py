@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, SettingSighting
 
-TOOL = "rdma system show"
+_RDMA_SYSTEM = "rdma system show"
 
-_ROW = re.compile(
+_RDMA_SYSTEM_ROW = re.compile(
     r"\s{0,40}netns (shared|exclusive)"
     r"(?: (?:copy-on-fork|privileged-qkey|monitor) (?:on|off)){0,4}\s*"
 )
@@ -26,12 +26,13 @@ _JSON = re.compile(
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _rdma_system_row(line: Line) -> RowReading | None:
     """Read the mode."""
-    mode = _ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
+    mode = _RDMA_SYSTEM_ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
     if mode is None:
         return None
-    return RowReading((SettingSighting(Origin(TOOL, line.number), "netns", mode[1]),))
+    return RowReading((SettingSighting(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
 
 
-read = ReadsRows(_row)
+read_rdma_system = ReadsRows(_rdma_system_row)
+RDMA_SYSTEM = Reader(_RDMA_SYSTEM, read_rdma_system)

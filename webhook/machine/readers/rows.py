@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webhook.machine.sightings import Line, Reading, Sighting
 
 #: Characters of a line; a row of a tool is shorter.
-_LONGEST = 2000
+_LONGEST_ROW = 2000
 #: Texts that are remembered.
 _REMEMBERED = 16_384
 
@@ -30,11 +30,21 @@ def read_rows(lines: Iterable[Line], read_row: RowReader) -> Reading:
     sightings: list[Sighting] = []
     taken: set[int] = set()
     for line in lines:
-        row = read_row(line) if len(line.text) <= _LONGEST else None
+        row = read_row(line) if len(line.text) <= _LONGEST_ROW else None
         if row is not None:
             sightings.extend(row.sightings)
             taken.update({line.number} if row.understood else ())
     return Reading(tuple(sightings), frozenset(taken))
+
+
+class Reader(NamedTuple):
+    """The reader of one tool's output."""
+
+    #: The tool as typed: "rdma link".
+    tool: str
+    #: Takes the lines that are certainly this tool's, in a time that grows with their length. A
+    #: line with a value that cannot be read is not taken.
+    read: Callable[[Sequence[Line]], Reading]
 
 
 class ReadsRows:

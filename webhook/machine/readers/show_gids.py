@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 
 from webhook.machine.readers.notation import DEVICE, NETDEV, gid
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import GidSighting, Line, Origin
 
-TOOL = "show_gids"
+_SHOW_GIDS = "show_gids"
 
-_ROW = re.compile(
+_SHOW_GIDS_ROW = re.compile(
     rf"\s{{0,40}}(?P<device>{DEVICE})\s{{1,20}}(?P<port>\d{{1,3}})\s{{1,20}}(?P<index>\d{{1,4}})"
     r"\s{1,20}(?P<gid>(?:[0-9a-f]{4}:){7}[0-9a-f]{4})(?:\s{1,40}\d{1,3}(?:\.\d{1,3}){3})?"
     rf"(?:\s{{1,40}}(?P<version>v[12])(?:\s{{1,40}}(?P<netdev>{NETDEV}))?)?\s*",
@@ -29,14 +29,14 @@ _OTHER = re.compile(
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _show_gids_row(line: Line) -> RowReading | None:
     """Read the rows, one for each GID."""
-    row = _ROW.fullmatch(line.text)
+    row = _SHOW_GIDS_ROW.fullmatch(line.text)
     address = gid(row["gid"]) if row else None
     if row is None or address is None:
         return RowReading() if _OTHER.fullmatch(line.text) else None
     found = GidSighting(
-        Origin(TOOL, line.number),
+        Origin(_SHOW_GIDS, line.number),
         row["device"],
         int(row["port"]),
         int(row["index"]),
@@ -47,4 +47,5 @@ def _row(line: Line) -> RowReading | None:
     return RowReading((found,))
 
 
-read = ReadsRows(_row)
+read_show_gids = ReadsRows(_show_gids_row)
+SHOW_GIDS = Reader(_SHOW_GIDS, read_show_gids)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 
-from webhook.machine.readers.rows import ReadsRows, RowReading
+from webhook.machine.readers.rows import Reader, ReadsRows, RowReading
 from webhook.machine.sightings import Line, Origin, SettingSighting
 
-TOOL = "uname"
+_UNAME = "uname"
 
 _RELEASE = r"[2-9]\.\d{1,3}\.\d{1,3}[\w.+~-]{0,80}"
 _ALL = re.compile(
@@ -25,9 +25,9 @@ _ALONE = re.compile(
 )
 
 
-def _row(line: Line) -> RowReading | None:
+def _uname_row(line: Line) -> RowReading | None:
     """Read the release of the kernel, and of `uname -a` the name of the machine."""
-    origin = Origin(TOOL, line.number)
+    origin = Origin(_UNAME, line.number)
     whole, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
     if whole:
         host = SettingSighting(origin, "hostname", whole["host"])
@@ -35,4 +35,5 @@ def _row(line: Line) -> RowReading | None:
     return RowReading((SettingSighting(origin, "kernel", alone[1]),)) if alone else None
 
 
-read = ReadsRows(_row)
+read_uname = ReadsRows(_uname_row)
+UNAME = Reader(_UNAME, read_uname)

@@ -23,7 +23,7 @@ from webhook.decision.facts import PSA_ENFORCE
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
 from webhook.fabric.records import Defaults
-from webhook.mutations.ipc_lock import ulimits
+from webhook.mutations.ipc_lock.ulimits import missing, raised_by, wanted
 from webhook.pod.capabilities import Capabilities, capabilities_of
 from webhook.pod.images import image_of, spellings_of
 from webhook.pod.manifest import PodManifest, at, flag, mapping
@@ -159,7 +159,7 @@ def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
     """Add the annotations that raise memlock, if the site has the plugin; return whether any."""
     if scope.fabrics.defaults.memlock != "nri":
         return False
-    added = ulimits.missing(mapping(draft.pod, _ANNOTATIONS), target.name)
+    added = missing(mapping(draft.pod, _ANNOTATIONS), target.name)
     for key, value in added.items():
         draft.set((*_ANNOTATIONS, key), value)
     return bool(added)
@@ -168,7 +168,7 @@ def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
 def _is_raised(draft: Draft, scope: Scope, target: Target) -> bool:
     annotations = mapping(draft.pod, _ANNOTATIONS)
     is_read = scope.fabrics.defaults.memlock == "nri"
-    return is_read and bool(ulimits.raised_by(annotations, target.name))
+    return is_read and bool(raised_by(annotations, target.name))
 
 
 def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
@@ -177,7 +177,7 @@ def _warn(draft: Draft, scope: Scope, target: Target, why: Reason) -> None:
         return
     if memlock == "nri":
         message = "no annotation raises memlock: its name is too long, or the annotations are full"
-        if any(key in mapping(draft.pod, _ANNOTATIONS) for key in ulimits.wanted(target.name)):
+        if any(key in mapping(draft.pod, _ANNOTATIONS) for key in wanted(target.name)):
             message = "your ulimits annotation stays; it does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)
         return

@@ -13,7 +13,16 @@ from __future__ import annotations
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
-from webhook.mutations.memory_limit import limits as memory
+from webhook.mutations.memory_limit.limits import (
+    drop_limit,
+    first_mounted,
+    is_guaranteed,
+    is_limited,
+    reads_limit,
+    summed_request,
+    unbounded_memory_volumes,
+    unlimited,
+)
 
 DROPPED = Reason(
     "Dropped", "The memory limit was removed; a request that is missing gets its amount."
@@ -27,7 +36,7 @@ GUARANTEED = Reason("Guaranteed", "The pod is Guaranteed, and keep-guaranteed ke
 SHARED_GPU = Reason(
     "SharedGPU", "A container with a MIG slice or a shared GPU shares its node.", quiet=True
 )
-POD_LEVEL = Reason("PodLimitShared", "Containers without RDMA depend on the pod's limit.")
+POD_LIMIT_SHARED = Reason("PodLimitShared", "Containers without RDMA depend on the pod's limit.")
 BURSTABLE = Reason(
     "GuaranteedLost", "Without it the pod is Burstable: no exclusive CPUs, no NUMA memory."
 )
@@ -37,11 +46,11 @@ POOL = Reason("NoGPU", "A container without a GPU may size its memory pool by th
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Drop the limit of every target, and the pod's if no other container depends on it."""
-    limited = {one.path for one in scope.targets if memory.is_limited(draft, one.path)}
-    shared = memory.is_limited(draft, ("spec",))
+    limited = {one.path for one in scope.targets if is_limited(draft, one.path)}
+    shared = is_limited(draft, ("spec",))
     kept = _why_kept(scope) if limited or shared else None
-    lost = kept is None and memory.is_guaranteed(scope.original, scope.containers)
-    unbounded = memory.unbounded_memory_volumes(draft.pod) if limited else {}
+    lost = kept is None and is_guaranteed(scope.original, scope.containers)
+    unbounded = unbounded_memory_volumes(draft.pod) if limited else {}
     for target in scope.targets:
         why = kept or _why_kept_here(scope, target)
         if target.path not in limited:
@@ -49,7 +58,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         elif why is not None:
             _keep(draft, target.name, *why)
         else:
-            message = memory.drop_limit(draft, (*target.path, "resources"))
+            message = drop_limit(draft, (*target.path, "resources"))
             draft.applied(target.name, DROPPED, message)
             _warn(draft, target, unbounded, lost=lost)
     if shared:
@@ -75,10 +84,10 @@ def _why_kept(scope: Scope) -> tuple[Reason, str] | None:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are not known yet"
     if scope.namespace.memory_limit_required:
         return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
-    reader = memory.reads_limit(scope.original, scope.containers, scope.env)
+    reader = reads_limit(scope.original, scope.containers, scope.env)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
-    if policy == "keep-guaranteed" and memory.is_guaranteed(scope.original, scope.containers):
+    if policy == "keep-guaranteed" and is_guaranteed(scope.original, scope.containers):
         return GUARANTEED, "kept: the pod is Guaranteed"
     return None
 
@@ -94,7 +103,7 @@ def _warn(draft: Draft, target: Target, unbounded: dict[str, int], *, lost: bool
     if not target.gpus and not target.shared_gpu:
         message = "if the memory limit sizes a memory pool, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = memory.first_mounted(draft.pod, target.path, unbounded)
+    volume = first_mounted(draft.pod, target.path, unbounded)
     if volume:
         message = f"volume {volume} is memory without sizeLimit: it may fill the node"
         draft.warned(target.name, UNBOUNDED, message)
@@ -111,15 +120,15 @@ def _pod_level(draft: Draft, scope: Scope, kept: tuple[Reason, str] | None, *, l
 
     A container without its own limit inherits it.
     """
-    others = memory.unlimited(scope.containers, {target.path for target in scope.targets})
+    others = unlimited(scope.containers, {target.path for target in scope.targets})
     if kept is not None:
         _keep(draft, "", *kept)
     elif others:
         message = f"kept: containers without their own limit depend on it ({', '.join(others)})"
-        draft.skipped("", POD_LEVEL, message)
+        draft.skipped("", POD_LIMIT_SHARED, message)
     else:
-        request = memory.summed_request("memory", scope.containers)
-        message = memory.drop_limit(draft, ("spec", "resources"), request)
+        request = summed_request("memory", scope.containers)
+        message = drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, message)
         _warn_lost(draft, "", lost=lost)
 
@@ -129,7 +138,17 @@ MUTATION = Mutation(
     summary="removes the memory limit, since registered memory counts against it",
     needs=Needs.NIC,
     reasons=(
-        *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED, SHARED_GPU, POD_LEVEL),
+        *(
+            DROPPED,
+            NO_LIMIT,
+            KEPT,
+            UNKNOWN,
+            REQUIRED,
+            READ,
+            GUARANTEED,
+            SHARED_GPU,
+            POD_LIMIT_SHARED,
+        ),
         *(BURSTABLE, UNBOUNDED, POOL),
     ),
     mutate=mutate,

@@ -14,11 +14,9 @@ from __future__ import annotations
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Reason
 from webhook.decision.scope import Mutation, Needs, Scope, Target
-from webhook.mutations.nvlink.obstacles import OWN_REMAP, SSHD, obstacles
-from webhook.mutations.nvlink.obstacles import REASONS as OBSTACLES
+from webhook.mutations.nvlink.obstacles import OBSTACLES, OWN_REMAP, SSHD, obstacles
 from webhook.mutations.nvlink.remap import wrapping
-from webhook.mutations.nvlink.transports import REASONS as LACKS
-from webhook.mutations.nvlink.transports import host_id, lacking
+from webhook.mutations.nvlink.transports import TRANSPORT_REASONS, host_id, lacking
 from webhook.pod.manifest import strings
 from webhook.shelltext.argv import unwrap
 
@@ -90,7 +88,7 @@ MUTATION = Mutation(
     needs=Needs.NOTHING,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
-        *(*OBSTACLES, *LACKS),
+        *(*OBSTACLES, *TRANSPORT_REASONS),
     ),
     mutate=mutate,
 )

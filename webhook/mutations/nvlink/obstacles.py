@@ -29,7 +29,7 @@ SSHD = Reason("RunsSshd", "Processes that sshd starts would see all GPUs of the 
 DEVICES_SET = Reason("VisibleDevicesSet", "The user chooses CUDA's devices.")
 
 #: All reasons of this module.
-REASONS = (
+OBSTACLES = (
     *(NAMESPACE, NO_GPU, SHARED_GPU, COMPUTE_DOMAIN, NOT_PRIVILEGED, NO_COMMAND),
     *(OTHER_COUNT, OWN_REMAP, SSHD, DEVICES_SET),
 )

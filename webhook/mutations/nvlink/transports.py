@@ -36,7 +36,7 @@ SHM_MOUNT = Reason("SharedMemoryMounted", "Something is mounted at /dev/shm, whi
 SOCKETS = Reason("SocketsNotShared", "NCCL's sockets: the pods share no network namespace or /tmp.")
 ENV_FROM = Reason("EnvFrom", f"envFrom may set {HOST_ID}, which would have to be set.")
 #: All reasons of this module.
-REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
+TRANSPORT_REASONS = (HOST_PID, HOST_IPC, SHM_MOUNT, SOCKETS, ENV_FROM)
 
 _SHM, _TMP = "/dev/shm", "/tmp"  # noqa: S108 -- mount points
 _NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}

@@ -21,18 +21,23 @@ from webhook.decision.outcome import Reason, Verdict
 from webhook.decision.scope import Launcher
 from webhook.pipeline.examine import Examined
 from webhook.pipeline.surroundings import Surroundings
-from webhook.pipeline.verdict import (
-    device_claim,
-    gpu_model,
-    mpi_transport,
-    nccl_settings,
-    node_capacity,
-    parameter_server,
-    pinned_memory,
-    pod_network,
-    pod_sandbox,
-    rdma_device,
+from webhook.pipeline.verdict.device_claim import CLAIM_REASONS, judge_device_claim
+from webhook.pipeline.verdict.gpu_model import GPU_MODEL_REASONS, judge_gpu_model
+from webhook.pipeline.verdict.mpi_transport import MPI_REASONS, judge_mpi_transport
+from webhook.pipeline.verdict.nccl_settings import NCCL_REASONS, judge_nccl_settings
+from webhook.pipeline.verdict.node_capacity import CAPACITY_REASONS, judge_node_capacity
+from webhook.pipeline.verdict.parameter_server import (
+    PARAMETER_SERVER_REASONS,
+    judge_parameter_server,
 )
+from webhook.pipeline.verdict.pinned_memory import (
+    PINNED_MEMORY_REASONS,
+    assumes_root,
+    judge_pinned_memory,
+)
+from webhook.pipeline.verdict.pod_network import POD_NETWORK_REASONS, judge_pod_network
+from webhook.pipeline.verdict.pod_sandbox import SANDBOX_REASONS, judge_pod_sandbox
+from webhook.pipeline.verdict.rdma_device import DEVICE_REASONS, judge_device
 from webhook.pipeline.verdict.seen import Seen, SeenTarget
 
 EQUIPPED = Reason(
@@ -49,18 +54,18 @@ RANKS_UNKNOWN = Reason(
 
 #: Outside the network that its fabric needs, nothing else is done to a pod, so this comes first.
 _OF_POD: tuple[Callable[[Seen], Verdict | None], ...] = (
-    pod_network.judge,
-    pod_sandbox.judge,
-    gpu_model.judge,
-    node_capacity.judge,
+    judge_pod_network,
+    judge_pod_sandbox,
+    judge_gpu_model,
+    judge_node_capacity,
 )
 _PARTS: tuple[Callable[[Seen, SeenTarget], Verdict | None], ...] = (
-    rdma_device.judge,
-    device_claim.judge,
-    pinned_memory.judge,
-    nccl_settings.judge,
-    mpi_transport.judge,
-    parameter_server.judge,
+    judge_device,
+    judge_device_claim,
+    judge_pinned_memory,
+    judge_nccl_settings,
+    judge_mpi_transport,
+    judge_parameter_server,
 )
 
 
@@ -78,7 +83,7 @@ def judge(draft: Draft, examined: Examined, around: Surroundings) -> Verdict:
 
 def _equipped(seen: Seen) -> str:
     """Say that all is right, and what was assumed."""
-    assumed = [one.target.name for one in seen.targets if pinned_memory.assumes_root(seen, one)]
+    assumed = [one.target.name for one in seen.targets if assumes_root(seen, one)]
     if not assumed:
         return EQUIPPED.sentence
     if len(seen.targets) == 1:
@@ -121,14 +126,14 @@ REASONS: tuple[Reason, ...] = (
     EQUIPPED,
     LAUNCHER,
     RANKS_UNKNOWN,
-    *pod_network.REASONS,
-    *pod_sandbox.REASONS,
-    *rdma_device.REASONS,
-    *device_claim.REASONS,
-    *pinned_memory.REASONS,
-    *nccl_settings.REASONS,
-    *mpi_transport.REASONS,
-    *parameter_server.REASONS,
-    *gpu_model.REASONS,
-    *node_capacity.REASONS,
+    *POD_NETWORK_REASONS,
+    *SANDBOX_REASONS,
+    *DEVICE_REASONS,
+    *CLAIM_REASONS,
+    *PINNED_MEMORY_REASONS,
+    *NCCL_REASONS,
+    *MPI_REASONS,
+    *PARAMETER_SERVER_REASONS,
+    *GPU_MODEL_REASONS,
+    *CAPACITY_REASONS,
 )

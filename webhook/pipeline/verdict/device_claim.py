@@ -26,7 +26,7 @@ TEMPLATE_UNKNOWN = Reason(
     "Nothing says whether the namespace has the fabric's ResourceClaimTemplate.",
     rdma="unsure",
 )
-REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
+CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 
 def claims_nic(seen: Seen, one: SeenTarget, fabric: Fabric) -> bool:
@@ -35,7 +35,7 @@ def claims_nic(seen: Seen, one: SeenTarget, fabric: Fabric) -> bool:
     return any(has_nic_of(claim, fabric, known) for claim in one.claims)
 
 
-def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_device_claim(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what is wrong with the templates of a target's claims, None if nothing is."""
     if seen.fabric is None or not one.claims:
         return None

@@ -21,13 +21,13 @@ GPU_MODEL_UNKNOWN = Reason(
     "The pod selects a GPU model, and nothing says whether nodes with it are on the pod's fabric.",
     rdma="unsure",
 )
-REASONS = (GPU_MODEL_UNKNOWN,)
+GPU_MODEL_REASONS = (GPU_MODEL_UNKNOWN,)
 
 #: v100, h100, a10g, gb200; but not the kind of its socket or memory, as in sxm4 or hbm3.
 _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 
-def judge(seen: Seen) -> Verdict | None:
+def judge_gpu_model(seen: Seen) -> Verdict | None:
     """Return what the pod's node selection leaves open, None if nothing."""
     fabric, spec = seen.fabric, seen.pod["spec"]
     if fabric is None or ("nodeSelector" not in spec and "affinity" not in spec):

@@ -36,13 +36,13 @@ MPI_UCX_TLS = Reason(
     "Ranks without GPUs use MPI over UCX, and the user's UCX_TLS leaves no RDMA transport.",
     rdma="no",
 )
-REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
+MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
 
 #: The BTLs that may use an RDMA device.
 _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
-def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_mpi_transport(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what keeps a target's ranks off RDMA, None if nothing does that can be seen."""
     if seen.has_gpu:
         return None

@@ -16,7 +16,7 @@ ENV_UNSEEN = Reason(
     "EnvUnseen", "envFrom may set variables that turn RDMA off, and admission does not see them.",
     rdma="unsure",
 )  # fmt: skip
-REASONS = (NET_PLUGIN, ENV_UNSEEN)
+NCCL_REASONS = (NET_PLUGIN, ENV_UNSEEN)
 
 #: The variables that these functions look at.
 _TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", rdma_off.IB_HCA, "UCX_TLS"})
@@ -24,7 +24,7 @@ _TELLING = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", rdma_off
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
-def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_nccl_settings(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what a target's variables say against RDMA, None if nothing."""
     if not _TELLING.isdisjoint(one.own):
         found = _switched_off(seen, one) or _by_plugin(one)

@@ -52,7 +52,7 @@ ALWAYS_TOO_MANY = Reason(
     " configuration says nodes: static.",
     rdma="no",
 )
-REASONS = (
+CAPACITY_REASONS = (
     *(NO_NODES, NOT_OFFERED, APART, TOO_MANY),
     *(FABRIC_NOWHERE, RESOURCE_NOWHERE, ALWAYS_APART, ALWAYS_TOO_MANY),
 )
@@ -66,7 +66,7 @@ class _Lack(NamedTuple):
     message: str
 
 
-def judge(seen: Seen) -> Verdict | None:
+def judge_node_capacity(seen: Seen) -> Verdict | None:
     """Return what the nodes of the pod's fabric lack, None if nothing, or if it is not known."""
     if seen.fabric is None or not seen.inventory.by_node:
         return None

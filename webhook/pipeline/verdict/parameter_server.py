@@ -19,7 +19,7 @@ PS_LITE_OVER_TCP = Reason(
     "The container uses ps-lite (BytePS, MXNet), and no variable gives it RDMA.",
     rdma="no",
 )
-REASONS = (PS_LITE_OVER_TCP,)
+PARAMETER_SERVER_REASONS = (PS_LITE_OVER_TCP,)
 
 #: Variables that only a node of a parameter server has, and BytePS's launcher.
 _SIGNS = frozenset({"DMLC_ROLE", "DMLC_PS_ROOT_URI"})
@@ -32,7 +32,7 @@ _TCP = {
 }
 
 
-def judge(_: Seen, one: SeenTarget) -> Verdict | None:
+def judge_parameter_server(_: Seen, one: SeenTarget) -> Verdict | None:
     """Return that a target's parameter server uses TCP, None if it has RDMA or is not one."""
     own, text = one.own, one.command
     if _SIGNS.isdisjoint(own) and _LAUNCHER not in text:

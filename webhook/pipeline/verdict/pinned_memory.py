@@ -18,10 +18,10 @@ MEMLOCK_UNKNOWN = Reason(
     "IPC_LOCK does not help a container, and nothing says whether the nodes raise memlock.",
     rdma="unsure",
 )
-REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
+PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
 
 
-def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_pinned_memory(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return why a target may not be able to register memory, None if it can.
 
     A container whose image alone names its user counts as root: see `assumes_root`.

@@ -23,10 +23,10 @@ ROCE_WITHOUT_NETWORKS = Reason(
 NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded", "The fabric's networks could not be appended to the pod's.", rdma="unsure"
 )
-REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
+POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
 
 
-def judge(seen: Seen) -> Verdict | None:
+def judge_pod_network(seen: Seen) -> Verdict | None:
     """Return what is wrong with the pod's network, None if nothing is."""
     fabric = seen.fabric
     return (_of_mode(seen, fabric) if fabric is not None else None) or _of_sidecar(seen)

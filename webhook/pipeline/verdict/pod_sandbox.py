@@ -12,10 +12,10 @@ KATA = Reason(
     "In a Kata virtual machine only a NIC that is passed through works.",
     rdma="unsure",
 )
-REASONS = (GVISOR, KATA)
+SANDBOX_REASONS = (GVISOR, KATA)
 
 
-def judge(seen: Seen) -> Verdict | None:
+def judge_pod_sandbox(seen: Seen) -> Verdict | None:
     """Return what the pod's runtimeClassName says against RDMA, None if nothing."""
     name = seen.pod["spec"].get("runtimeClassName")
     if is_gvisor(name):

@@ -33,14 +33,14 @@ RESOURCE_UNKNOWN = Reason(
     "A container's RDMA resource belongs to no fabric, or to another one.",
     rdma="unsure",
 )
-REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
+DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
 
 
 #: The modes in which a device of the node is not the pod's, however many devices it sees.
 _OWN = ("sr-iov", "dra")
 
 
-def judge(seen: Seen, one: SeenTarget) -> Verdict | None:
+def judge_device(seen: Seen, one: SeenTarget) -> Verdict | None:
     """Return what is wrong with a target's device, None if nothing is."""
     own, fabric = _requested(seen, one), seen.fabric
     if fabric is None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webhook.decision.annotations import ENABLE
 from webhook.decision.facts import LABEL, key_of
 from webhook.kube.owner_chain import OwnerChain
-from webhook.kube.permitted_reads import Item, PermittedReads
+from webhook.kube.permitted_reads import PermittedReads, ReadObject
 from webhook.kube.requests import ObjectReads
 from webhook.pod.manifest import at
 from webhook.pod.owner_references import controller_reference
@@ -33,7 +33,7 @@ _NAMESPACE = "/api/v1/namespaces"
 class LiveTemplates(NamedTuple):
     """Objects with templates whose pods opted in, and sentences on what is not among them."""
 
-    objects: list[Item]
+    objects: list[ReadObject]
     namespaces: list[str]
     notes: list[str]
 
@@ -61,7 +61,7 @@ class _Reading:
             self._notes.append(f"no namespace has the label {LABEL}=true: the webhook has no pods")
         return [key_of(one)[1] for one in found or ()]
 
-    def _of(self, space: str) -> Iterator[Item]:
+    def _of(self, space: str) -> Iterator[ReadObject]:
         """Yield each workload of a namespace whose pods opted in."""
         pods = self._permitted.list(f"{_NAMESPACE}/{space}/pods", f"the pods of {space}") or []
         asking = [one for one in pods if _opted_in(one)]
@@ -74,7 +74,7 @@ class _Reading:
                     found.setdefault(_identity(typed), typed)
         yield from found.values()
 
-    def _owners(self, pods: Iterable[Item], space: str) -> Iterator[Item]:
+    def _owners(self, pods: Iterable[ReadObject], space: str) -> Iterator[ReadObject]:
         """Yield the uppermost owner with a template of each pod; count those without one."""
         chain, without = OwnerChain(self._permitted, space), 0
         for pod in pods:
@@ -88,14 +88,14 @@ class _Reading:
             )
 
 
-def _opted_in(pod: Item) -> bool:
+def _opted_in(pod: ReadObject) -> bool:
     return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 
 
-def _templates_ask(item: Item) -> bool:
+def _templates_ask(item: ReadObject) -> bool:
     return any(_opted_in(template.pod) for template in templates_of(item))
 
 
-def _identity(item: Item) -> tuple[str, ...]:
+def _identity(item: ReadObject) -> tuple[str, ...]:
     """Return what tells objects apart that may be read twice; versions of a kind are one."""
     return (str(item.get("kind")), *key_of(item))

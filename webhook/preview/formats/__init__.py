@@ -33,8 +33,8 @@ _NAMES = frozenset(one.name for one in FORMATS)
 
 
 def writer(name: str) -> Write:
-    """Return the function `write` of a format; KeyError if there is no such format."""
+    """Return the function that writes a format; KeyError if there is no such format."""
     if name not in _NAMES:
         raise KeyError(name)
-    write: Write = import_module(f"{__name__}.{name}_format").write
+    write: Write = getattr(import_module(f"{__name__}.{name}_format"), f"write_{name}")
     return write

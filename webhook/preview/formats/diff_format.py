@@ -12,7 +12,7 @@ from webhook.render.report import Report, asides
 from webhook.yamltext.documents import Document, joined
 
 
-def write(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+def write_diff(documents: Sequence[Document], report: Report, display: Display) -> Shown:
     """Write one diff for each input."""
     rewritten = rewrite(documents, report, most=display.most)
     remarks = [*lost_layout(documents, rewritten), *asides(report)]

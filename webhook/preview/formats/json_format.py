@@ -10,6 +10,6 @@ from webhook.render.report import Report
 from webhook.yamltext.documents import Document
 
 
-def write(_: Sequence[Document], report: Report, display: Display) -> Shown:
+def write_json(_: Sequence[Document], report: Report, display: Display) -> Shown:
     """Write the form."""
     return Shown(form_text(report, most=display.most))

@@ -12,7 +12,7 @@ from webhook.visible import visible_json
 from webhook.yamltext.documents import Document
 
 
-def write(documents: Sequence[Document], report: Report, _: Display) -> Shown:
+def write_patch(documents: Sequence[Document], report: Report, _: Display) -> Shown:
     """Write the patches, one a line."""
     written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
     lines = [visible_json(one) + "\n" for one in written]

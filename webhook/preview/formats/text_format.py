@@ -10,6 +10,6 @@ from webhook.render.text import report_text
 from webhook.yamltext.documents import Document
 
 
-def write(_: Sequence[Document], report: Report, display: Display) -> Shown:
+def write_text(_: Sequence[Document], report: Report, display: Display) -> Shown:
     """Write the report."""
     return Shown(report_text(report, width=display.width, colour=display.colour, ways=display.ways))

@@ -11,7 +11,7 @@ from webhook.yamltext.documents import Document, joined
 from webhook.yamltext.edit.ending import with_line_break
 
 
-def write(documents: Sequence[Document], report: Report, display: Display) -> Shown:
+def write_yaml(documents: Sequence[Document], report: Report, display: Display) -> Shown:
     """Write the documents with the patches applied."""
     rewritten = rewrite(documents, report, most=display.most)
     texts = [one.text for one in rewritten]

@@ -11,7 +11,7 @@ from webhook.verify.runs.run_cluster import Pod, RunPods
 
 #: Seconds: a pod ends after one, unless its kubelet does not answer.
 PATIENCE = 60.0
-_PAUSE = 0.5
+_CLEANING_PAUSE = 0.5
 
 
 def remove_pods(
@@ -34,7 +34,7 @@ def remove_pods(
                 pods.delete(pod)
         if now() > deadline:
             raise ClusterError(_stuck(there))
-        rest(_PAUSE)
+        rest(_CLEANING_PAUSE)
     return list(found.values())
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from webhook.decision.annotations import STATUS
 from webhook.pod.manifest import at
+from webhook.verify.runs.run_cluster import Pod
 from webhook.verify.runs.run_pods import CONTAINER, NCCL_CONTAINER
 
-Pod = dict[str, Any]
 #: Reasons of a waiting container that no waiting repairs.
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _LONGEST = 300

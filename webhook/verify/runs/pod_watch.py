@@ -11,7 +11,7 @@ from webhook.kube.requests import RefusedError
 from webhook.verify.runs.run_cluster import Pod, RunSite
 
 #: Seconds for which an API server may be silent, and between two requests to it.
-_SILENCE, _PAUSE = 60.0, 1.0
+_SILENCE, _WATCH_PAUSE = 60.0, 1.0
 #: Too many requests, and no answer from behind the API server; not 500, by which it passes on that
 #: a webhook failed.
 _BUSY = (429, 502, 503, 504)
@@ -44,5 +44,5 @@ class PodWatch:
                 return request()
             except ClusterError as error:
                 silent = not isinstance(error, RefusedError) or error.code in _BUSY
-                if not silent or self._site.now() > deadline or self._site.pause(_PAUSE):
+                if not silent or self._site.now() > deadline or self._site.pause(_WATCH_PAUSE):
                     raise

@@ -8,28 +8,26 @@ source; `CONTROLLERS` is the one table of them, and of the kinds that they creat
 from __future__ import annotations
 
 from webhook.errors import ShapeError
-from webhook.workloads.controllers import (
-    et_operator,
-    jobset,
-    kuberay,
-    kubernetes,
-    leaderworkerset,
-    mpi_operator,
-    mpi_operator_v1alpha1,
-    training_operator,
-)
+from webhook.workloads.controllers.et_operator import ET_OPERATOR
+from webhook.workloads.controllers.jobset import JOBSET
+from webhook.workloads.controllers.kuberay import KUBERAY
+from webhook.workloads.controllers.kubernetes import KUBERNETES
+from webhook.workloads.controllers.leaderworkerset import LEADERWORKERSET
+from webhook.workloads.controllers.mpi_operator import MPI_OPERATOR
+from webhook.workloads.controllers.mpi_operator_v1alpha1 import MPI_OPERATOR_V1ALPHA1
+from webhook.workloads.controllers.training_operator import TRAINING_OPERATOR
 from webhook.workloads.controllers.workload import Controller, Live, Workload
 from webhook.workloads.templates import Template
 
 CONTROLLERS: tuple[Controller, ...] = (
-    kubernetes.CONTROLLER,
-    mpi_operator.CONTROLLER,
-    mpi_operator_v1alpha1.CONTROLLER,
-    training_operator.CONTROLLER,
-    kuberay.CONTROLLER,
-    leaderworkerset.CONTROLLER,
-    jobset.CONTROLLER,
-    et_operator.CONTROLLER,
+    KUBERNETES,
+    MPI_OPERATOR,
+    MPI_OPERATOR_V1ALPHA1,
+    TRAINING_OPERATOR,
+    KUBERAY,
+    LEADERWORKERSET,
+    JOBSET,
+    ET_OPERATOR,
 )
 _BY_KIND = {kind: controller for controller in CONTROLLERS for kind in controller.kinds}
 

@@ -76,7 +76,7 @@ def _make_worker(draft: Draft, *, over_ssh: bool) -> None:
         draft.set((*FIRST, "command"), ["sh", "-c", script])
 
 
-CONTROLLER = Controller(
+ET_OPERATOR = Controller(
     name="et-operator",
     kinds=frozenset({"kai.alibabacloud.com/v1alpha1 TrainingJob"}),
     adds="`training-job-role` and other labels; host files for the launcher; ssh keys, and "

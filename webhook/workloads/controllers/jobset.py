@@ -25,17 +25,17 @@ from webhook.workloads.controllers.workload import (
     word,
 )
 
-_PREFIX = "jobset.sigs.k8s.io"
+_JOBSET_PREFIX = "jobset.sigs.k8s.io"
 _EXCLUSIVE = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/exclusive-topology")
 _BY_SELECTOR = ("metadata", "annotations", "alpha.jobset.sigs.k8s.io/node-selector")
 _SELECTED = "alpha.jobset.sigs.k8s.io/namespaced-job"
 _JOBS = ("spec", "replicatedJobs")
-_TEMPLATE: Path = ("template", "spec", "template")
+_JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
 _INDEXED = "Indexed"
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
-    if workload.where[:2] != _JOBS or workload.where[3:] != _TEMPLATE:
+def _live_jobset(workload: Workload) -> tuple[Live, ...]:
+    if workload.where[:2] != _JOBS or workload.where[3:] != _JOB_POD_TEMPLATE:
         return (Live(workload.pod),)
     job = at(workload.value, workload.where[:3])
     mode = at(job, ("template", "spec", "completionMode")) or _INDEXED
@@ -47,11 +47,11 @@ def _placed(workload: Workload, job: Any) -> PodManifest:
     draft = Draft(workload.pod)
     name = word(job, ("name",))
     marks = {
-        f"{_PREFIX}/jobset-name": workload.name,
-        f"{_PREFIX}/replicatedjob-name": name,
-        f"{_PREFIX}/replicatedjob-replicas": word(job, ("replicas",), "1"),
-        f"{_PREFIX}/job-index": "0",
-        f"{_PREFIX}/restart-attempt": "0",
+        f"{_JOBSET_PREFIX}/jobset-name": workload.name,
+        f"{_JOBSET_PREFIX}/replicatedjob-name": name,
+        f"{_JOBSET_PREFIX}/replicatedjob-replicas": word(job, ("replicas",), "1"),
+        f"{_JOBSET_PREFIX}/job-index": "0",
+        f"{_JOBSET_PREFIX}/restart-attempt": "0",
     }
     add_labels(draft, marks)
     add_annotations(draft, marks)
@@ -62,10 +62,10 @@ def _placed(workload: Workload, job: Any) -> PodManifest:
     return draft.pod
 
 
-CONTROLLER = Controller(
+JOBSET = Controller(
     name="JobSet",
     kinds=frozenset({"jobset.x-k8s.io/v1alpha2 JobSet"}),
     adds="labels and annotations with the names and indexes of its Jobs, `JOB_COMPLETION_INDEX`, "
     "and the nodeSelector of exclusive placement by nodeSelector",
-    live=_live,
+    live=_live_jobset,
 )

@@ -27,7 +27,7 @@ from webhook.workloads.controllers.workload import (
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
-_TEMPLATE: Path = ("spec", "template")
+_POD_TEMPLATE: Path = ("spec", "template")
 _JOB_TEMPLATE: Path = ("spec", "jobTemplate")
 
 
@@ -44,14 +44,14 @@ def indexed(pod: PodManifest) -> PodManifest:
     return draft.pod
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
-    job = {_TEMPLATE: (), (*_JOB_TEMPLATE, *_TEMPLATE): _JOB_TEMPLATE}.get(workload.where)
+def _live_pods(workload: Workload) -> tuple[Live, ...]:
+    job = {_POD_TEMPLATE: (), (*_JOB_TEMPLATE, *_POD_TEMPLATE): _JOB_TEMPLATE}.get(workload.where)
     if job is not None and at(workload.value, (*job, "spec", "completionMode")) == "Indexed":
         return (Live(indexed(workload.pod)),)
     return (Live(workload.pod),)
 
 
-CONTROLLER = Controller(
+KUBERNETES = Controller(
     name="",
     kinds=frozenset(
         {
@@ -67,5 +67,5 @@ CONTROLLER = Controller(
         }
     ),
     adds="`JOB_COMPLETION_INDEX` in the containers of an Indexed Job",
-    live=_live,
+    live=_live_pods,
 )

@@ -28,13 +28,13 @@ from webhook.workloads.controllers.workload import (
     word,
 )
 
-_PREFIX = "leaderworkerset.sigs.k8s.io"
+_LEADERWORKERSET_PREFIX = "leaderworkerset.sigs.k8s.io"
 _GROUP = ("spec", "leaderWorkerTemplate")
 _LEADER: Path = (*_GROUP, "leaderTemplate")
 _WORKER: Path = (*_GROUP, "workerTemplate")
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _live_groups(workload: Workload) -> tuple[Live, ...]:
     if workload.where not in (_LEADER, _WORKER):
         return (Live(workload.pod),)
     # Without a template of its own, the leader is made from the workers' and differs in its index.
@@ -44,12 +44,12 @@ def _live(workload: Workload) -> tuple[Live, ...]:
     add_labels(
         draft,
         {
-            f"{_PREFIX}/name": workload.name,
-            f"{_PREFIX}/group-index": "0",
-            f"{_PREFIX}/worker-index": index,
+            f"{_LEADERWORKERSET_PREFIX}/name": workload.name,
+            f"{_LEADERWORKERSET_PREFIX}/group-index": "0",
+            f"{_LEADERWORKERSET_PREFIX}/worker-index": index,
         },
     )
-    add_annotations(draft, {f"{_PREFIX}/size": size})
+    add_annotations(draft, {f"{_LEADERWORKERSET_PREFIX}/size": size})
     leader = f"{workload.name}-0.{workload.name}.{workload.namespace}"
     ours = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
     _put_first(draft, ours)
@@ -64,9 +64,9 @@ def _put_first(draft: Draft, ours: list[dict[str, Any]]) -> None:
             draft.set((*field, index, "env"), [*ours, *others])
 
 
-CONTROLLER = Controller(
+LEADERWORKERSET = Controller(
     name="LeaderWorkerSet",
     kinds=frozenset({"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"}),
     adds="labels and an annotation with name, index and size of the group, and `LWS_*` variables",
-    live=_live,
+    live=_live_groups,
 )

@@ -49,7 +49,7 @@ _IMPLEMENTATIONS = {
 }
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _live_mpijob(workload: Workload) -> tuple[Live, ...]:
     role = _ROLES.get(str(workload.where[2])) if _is_replica(workload) else None
     if role is None or not has_containers(workload.pod):
         return (Live(workload.pod),)
@@ -105,10 +105,10 @@ def _mount(draft: Draft, workload: Workload, role: str) -> None:
         add_mount(draft, FIRST, hosts, _HOSTS)
 
 
-CONTROLLER = Controller(
+MPI_OPERATOR = Controller(
     name="mpi-operator",
     kinds=frozenset({"kubeflow.org/v2beta1 MPIJob"}),
     adds="role labels, `K_MPI_JOB_ROLE`, the launcher's `OMPI_MCA_*` or hostfile variables, ssh "
     "keys, the hostfile, and `/usr/sbin/sshd -De` for a worker without a command",
-    live=_live,
+    live=_live_mpijob,
 )

@@ -31,7 +31,7 @@ from webhook.workloads.controllers.workload import (
 _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
-def _live(workload: Workload) -> tuple[Live, ...]:
+def _live_v1alpha1(workload: Workload) -> tuple[Live, ...]:
     if workload.where != ("spec", "template") or not has_containers(workload.pod):
         return (Live(workload.pod),)
     return (Live(_worker(workload), "worker"), Live(_launcher(workload), "launcher"))
@@ -74,10 +74,10 @@ def _config(workload: Workload) -> dict[str, Any]:
     return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 
-CONTROLLER = Controller(
+MPI_OPERATOR_V1ALPHA1 = Controller(
     name="mpi-operator",
     kinds=frozenset({"kubeflow.org/v1alpha1 MPIJob"}),
     adds="two kinds of pods from one template: workers, labeled, that run `sleep 365d`, and a "
     "launcher, labeled, without resources, with `OMPI_MCA_*` and the hostfile",
-    live=_live,
+    live=_live_v1alpha1,
 )

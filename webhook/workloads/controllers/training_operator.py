@@ -177,7 +177,7 @@ def _scripts(workload: Workload) -> dict[str, Any]:
     return {"name": "mpi-job-config", "configMap": {"name": f"{workload.name}-config"}}
 
 
-CONTROLLER = Controller(
+TRAINING_OPERATOR = Controller(
     name="training-operator",
     kinds=frozenset(f"kubeflow.org/v1 {kind}" for kind in FIELDS),
     adds="`training.kubeflow.org/*` labels; the variables of each framework (`MASTER_ADDR`, "

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from webhook.yamltext.edit.edits import Edits
-from webhook.yamltext.edit.flow import FlowRewriter
+from webhook.yamltext.edit.flow import FlowRewriter, Span
 from webhook.yamltext.edit.folded import insert_words
 from webhook.yamltext.edit.mapping_diff import Entries
 from webhook.yamltext.edit.pairing import pairs_of
@@ -17,8 +17,6 @@ from webhook.yamltext.values import same_json
 
 _DASH = re.compile(r"\n *(-)(?=\s|\Z)")
 _LITERAL = re.compile(r"\|-?(?=[ \r\n])")
-
-Span = tuple[int, int]
 
 
 class Slot(NamedTuple):

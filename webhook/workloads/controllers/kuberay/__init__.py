@@ -179,7 +179,7 @@ def _add_variables(draft: Draft, node: str, head: str, command: str) -> None:
     )
 
 
-CONTROLLER = Controller(
+KUBERAY = Controller(
     name="KubeRay",
     kinds=frozenset(
         {
