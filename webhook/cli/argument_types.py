@@ -27,7 +27,7 @@ def duration(given: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def label(given: str) -> tuple[str, str]:
+def label_pair(given: str) -> tuple[str, str]:
     """Parse KEY=VALUE."""
     key, equals, value = given.partition("=")
     if not key or not equals:
@@ -35,14 +35,14 @@ def label(given: str) -> tuple[str, str]:
     return key, value
 
 
-def name(given: str) -> str:
+def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not the name of an object")
     return given
 
 
-def namespace(given: str) -> str:
+def namespace_name(given: str) -> str:
     """Parse the name of a namespace."""
     if not is_dns_label(given):
         raise argparse.ArgumentTypeError(
@@ -51,7 +51,7 @@ def namespace(given: str) -> str:
     return given
 
 
-def port(given: str) -> int:
+def port_number(given: str) -> int:
     """Parse a TCP port; 0 stands for any free port."""
     number = int(given) if given.isascii() and given.isdigit() else -1
     if not 0 <= number < 1 << 16:
@@ -61,7 +61,7 @@ def port(given: str) -> int:
     return number
 
 
-def seconds(given: str) -> float:
+def positive_seconds(given: str) -> float:
     """Parse a number of seconds, at most an hour."""
     try:
         number = float(given)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import request_timeout
 from webhook.kube.access import Overrides, kubeconfig_or_pod
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     add(
         "--request-timeout",
         dest="seconds",
-        type=types.request_timeout,
+        type=request_timeout,
         default=0.0,
         metavar="TIME",
         help="the longest that a request may take, such as 5s (default: 10s to 30s)",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import namespace_name
 from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
 from webhook.cli.common_options import FACTS_HELP, add_form, given_files
 from webhook.cli.manifest_files import ManifestFiles
@@ -59,7 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-n",
         "--namespace",
-        type=types.namespace,
+        type=namespace_name,
         help="the namespace to read (default: all that have the label rdma.lab/enable=true), or "
         "with -f, that of objects that name none",
     )

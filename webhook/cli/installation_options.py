@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from webhook.app.options import DEFAULTS
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import object_name
 
 _INSTALLED = (
     (
@@ -33,5 +33,5 @@ def add_names(options: argparse._ActionsContainer) -> None:
     for flags, name, what in _INSTALLED:
         told = f"{what} (default: {name})" if name else what
         options.add_argument(
-            *flags.split(), type=types.name, default=name, metavar="NAME", help=told
+            *flags.split(), type=object_name, default=name, metavar="NAME", help=told
         )

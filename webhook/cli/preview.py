@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import label_pair, namespace_name
 from webhook.cli.cluster_options import add_cluster_options, cluster_client, names_cluster
 from webhook.cli.common_options import (
     CONFIG_VARIABLE,
@@ -64,14 +64,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-n",
         "--namespace",
-        type=types.namespace,
+        type=namespace_name,
         help="namespace for objects that name none (default: default; with --live, the context's)",
     )
     add(
         "--namespace-label",
         action="append",
         default=[],
-        type=types.label,
+        type=label_pair,
         metavar="KEY=VALUE",
         help="a label that the pods' namespaces have; may be repeated",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from certs.lifetimes import Lifetimes
 from webhook.app.options import DEFAULTS
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import duration, duration_text, port_number, positive_seconds
 from webhook.cli.common_options import CONFIG_VARIABLE, FACTS_HELP, configured
 from webhook.cli.installation_options import add_names
 from webhook.config import INSTALLED
@@ -74,7 +74,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the address to listen on (default: all addresses of this machine)",
     )
     for flag, port, what in _PORTS:
-        add(flag, type=types.port, default=port, metavar="PORT", help=f"{what} (default: {port})")
+        add(flag, type=port_number, default=port, metavar="PORT", help=f"{what} (default: {port})")
     for flag, what in _TLS_FILES:
         add(flag, type=Path, metavar="FILE", help=what)
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
@@ -88,7 +88,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--drain-seconds",
-        type=types.seconds,
+        type=positive_seconds,
         default=DEFAULTS.drain_seconds,
         metavar="SECONDS",
         help=_DRAIN_HELP,
@@ -98,8 +98,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
     add_names(group)
     for flag, usual, why in _LIFETIMES:
-        told = f"{why} (default: {types.duration_text(usual)})" if why else argparse.SUPPRESS
-        group.add_argument(flag, type=types.duration, default=usual, metavar="DURATION", help=told)
+        told = f"{why} (default: {duration_text(usual)})" if why else argparse.SUPPRESS
+        group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=told)
 
 
 def _word(*, on: bool) -> str:

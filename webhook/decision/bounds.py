@@ -39,7 +39,7 @@ _LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
 _PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 
-def check(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
+def check_limits(pod: PodManifest, annotations: Mapping[str, Any]) -> None:
     """Deny a pod that exceeds these limits.
 
     Raise Denial, or ShapeError if a container's fields have a type that cannot be counted.

@@ -8,8 +8,8 @@ came in.
 
 from __future__ import annotations
 
-from webhook.decision import bounds
 from webhook.decision.annotations import FABRIC, OTHER_INJECTORS, opted_in, parse_requests
+from webhook.decision.bounds import check_limits
 from webhook.decision.claims import unknown_claims
 from webhook.decision.draft import Draft
 from webhook.decision.outcome import Decision, Denial
@@ -65,7 +65,7 @@ def _decide(pod: PodManifest, context: Context) -> Decision:
     apart = ineligible(pod, annotations)
     if apart is not None:
         return left_alone(pod, annotations, apart, context)
-    bounds.check(pod, annotations)
+    check_limits(pod, annotations)
     earlier = earlier_call(annotations)
     examined = examine(pod, annotations, parse_requests(annotations, _NAMES), context, earlier)
     draft = Draft(pod)

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from fastapi import Response
 
-from webhook.app.http import asgi
-from webhook.app.http.asgi import DisconnectedError
+from webhook.app.http.asgi import DisconnectedError, Receive, Scope, Send
 from webhook.app.preview_worker.turns import Allotment
 
 #: How long an answer may take to be sent.
@@ -18,7 +17,7 @@ SECONDS = 60.0
 _Result = TypeVar("_Result")
 
 
-async def while_there(work: Coroutine[None, None, _Result], receive: asgi.Receive) -> _Result:
+async def while_there(work: Coroutine[None, None, _Result], receive: Receive) -> _Result:
     """Await `work`; if the caller leaves first, cancel it and raise DisconnectedError.
 
     The request's body must have been read before.
@@ -36,7 +35,7 @@ async def while_there(work: Coroutine[None, None, _Result], receive: asgi.Receiv
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _left(receive: asgi.Receive) -> None:
+async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -56,12 +55,12 @@ class Pieces(Response):
         self._address = address
         super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
 
-    async def __call__(self, _scope: asgi.Scope, _receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send the answer; RequestError if too many bytes are being sent already."""
         with self._share.take(self._address, self._size), suppress(TimeoutError):
             await asyncio.wait_for(self._send(send), SECONDS)
 
-    async def _send(self, send: asgi.Send) -> None:
+    async def _send(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **start})
         for piece in self._pieces:

@@ -8,7 +8,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import namespace_name
 from webhook.cli.cluster_options import add_cluster_options, cluster_client
 from webhook.cli.output import say, write_lines
 from webhook.decision.facts import key_of
@@ -41,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     where.add_argument(
         "-n",
         "--namespace",
-        type=types.namespace,
+        type=namespace_name,
         help="the pods' namespace (default: the context's, or in a pod its own)",
     )
     where.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")

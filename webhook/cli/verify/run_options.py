@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from webhook.cli import argument_types as types
+from webhook.cli.argument_types import namespace_name, object_name, request_timeout
 
 _LONGEST = 3600
 #: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
@@ -18,14 +18,14 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
     add(
         "-n",
         "--namespace",
-        type=types.namespace,
+        type=namespace_name,
         help="the pods' namespace (default: the context's, or in a pod its own)",
     )
     add(
         "--image-pull-secret",
         action="append",
         default=[],
-        type=types.name,
+        type=object_name,
         dest="pull_secrets",
         metavar="NAME",
         help="a Secret for the image's registry; may be repeated",
@@ -75,7 +75,7 @@ def add_result_options(command: argparse.ArgumentParser) -> None:
 
 def start_patience(given: str) -> float:
     """Parse how long a pod may take to start."""
-    seconds = types.request_timeout(given)
+    seconds = request_timeout(given)
     if not 0 < seconds <= _LONGEST:
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
     return seconds
@@ -83,7 +83,7 @@ def start_patience(given: str) -> float:
 
 def node_names(given: str) -> list[str]:
     """Parse names of nodes, with commas between."""
-    return [types.name(one) for one in given.split(",") if one]
+    return [object_name(one) for one in given.split(",") if one]
 
 
 def toleration(given: str) -> dict[str, str]:
