@@ -190,12 +190,12 @@ class WebhookServer:
         self.log.release()
 
     def _instructions(self, ca_file: Path) -> str:
-        snapshot = self.state.snapshot
+        current = self.state.snapshot.current
         return dev.instructions(
             self.ports,
             ca_file,
             self._options.fabrics,
-            snapshot.fabrics if snapshot else None,
+            current.fabrics if current else None,
             command=dev.program(sys.argv[0], Path.cwd()),
             problem=self._configuration.missing,
             example=self._options.example,

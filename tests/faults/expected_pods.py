@@ -13,10 +13,10 @@ from tests.e2e.admission.neighbour import Habit
 from tests.e2e.asking import Document
 from tests.e2e.wire import send
 from tests.integration.serving import review
+from tests.server_state import configured
 from webhook.app.http.mutate import Mutate
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import State
 from webhook.decision.facts import Facts
 from webhook.fabric.records import Fabrics
 from webhook.kube.kinds import KINDS
@@ -75,10 +75,7 @@ class Expectation:
 
 
 def _replica(fabrics: Fabrics, facts: Facts) -> Mutate:
-    state = State()
-    state.learn(facts)
-    state.configure(state.prepare(fabrics))
-    return Mutate(state, Metrics(), Log("error"), decide)
+    return Mutate(configured(fabrics, facts), Metrics(), Log("error"), decide)
 
 
 def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:

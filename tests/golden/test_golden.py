@@ -21,10 +21,10 @@ import pytest
 import yaml
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
+from tests.server_state import configured
 from webhook.app.http.mutate import Mutate
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Snapshot, State
 from webhook.cli import main
 from webhook.config.facts_file import load_facts
 from webhook.config.load import load_fabrics
@@ -130,8 +130,7 @@ class _Server:
     def __init__(self, case: Path) -> None:
         facts_file = case / "facts.yaml"
         facts = load_facts(facts_file) if facts_file.exists() else Facts()
-        state = State()
-        state.snapshot = Snapshot.of(load_fabrics(case / "fabrics.yaml").fabrics, facts)
+        state = configured(load_fabrics(case / "fabrics.yaml").fabrics, facts)
         self._app = Mutate(state, Metrics(), Log("error"), decide)
 
     def answer(self, pod: dict[str, Any]) -> dict[str, Any]:

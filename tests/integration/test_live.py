@@ -32,7 +32,7 @@ from tests.unit.kube.cluster import (
     namespace,
 )
 from tests.waiting import until
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import PendingFacts
 from webhook.app.sources import cluster_facts
 from webhook.errors import ClusterError
 from webhook.kube.client import Client
@@ -86,13 +86,13 @@ def test_a_pod_that_comes_before_its_namespace_waits_for_it(
     api: LiveApi, tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request is decided by the namespace's rules, once the watch has delivered them."""
-    arrivals = Arrivals(seconds=600)
-    monkeypatch.setattr(cluster_facts, "Arrivals", lambda: arrivals)
+    pending = PendingFacts(seconds=600)
+    monkeypatch.setattr(cluster_facts, "PendingFacts", lambda: pending)
     config = fabrics(tmp_path)
     with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
         until(lambda: server.get("/readyz").status == 200)
         early = pool.submit(keeps_limit, server, "new")
-        until(lambda: "new" in arrivals._awaited)
+        until(lambda: "new" in pending._arrivals)
         assert not early.done()
         api.cluster.put(NAMESPACES, namespace("new"))
         assert early.result() is False

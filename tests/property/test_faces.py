@@ -17,13 +17,13 @@ from hypothesis import given, settings
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
 from tests.property.strategies import pods
+from tests.server_state import configured
 from webhook.app.http.mutate import Mutate
 from webhook.app.http.preview import PreviewApp
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
 from webhook.app.preview_worker.supervisor import Worker
-from webhook.app.state import Snapshot, State
 from webhook.cli import main
 from webhook.config.load import load_fabrics
 from webhook.pipeline.decide import decide
@@ -51,9 +51,9 @@ class _Faces:
         self._pod = folder / "pod.json"
         self._fabrics = folder / "fabrics.yaml"
         self._fabrics.write_text(_FABRICS)
-        state, metrics, log = State(), Metrics(), Log("error")
+        metrics, log = Metrics(), Log("error")
         loaded = load_fabrics(self._fabrics)
-        state.snapshot = Snapshot.of(loaded.fabrics, source=loaded.source)
+        state = configured(loaded.fabrics, source=loaded.source)
         self._mutate = Mutate(state, metrics, log, decide)
         self.runner = asyncio.Runner()
         self.worker = Worker(metrics, log, seconds=120.0)

@@ -1,4 +1,4 @@
-"""Requests that wait for a namespace, or for a ResourceClaim, that is not known yet.
+"""Requests that wait for a namespace or a ResourceClaim that a watch has not delivered yet.
 
 If a pod is created at the same moment as its namespace or its claim, its request may arrive before
 the watch has delivered that. So the request waits a little; other requests do not.
@@ -13,66 +13,64 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 #: The watch delivers an object within some milliseconds; the API server waits for seconds.
-SECONDS = 0.3
+LONGEST_WAIT = 0.3
 #: Bytes of all requests that wait at once, at most, and of each one besides its body: enough for
 #: a thousand typical requests. Beyond that, requests are decided without waiting.
-MOST, EACH = 32 << 20, 16 << 10
+MOST_WAITING, EACH_WAITING = 32 << 20, 16 << 10
 
 
-def claim_arrival(namespace: str, name: str) -> str:
-    """Return what `Arrivals` calls a ResourceClaim; no namespace has such a name."""
+def claim_key(namespace: str, name: str) -> str:
+    """Return the key of a ResourceClaim in `PendingFacts`; no namespace has such a name."""
     return f"{namespace}/{name}"
 
 
-class Arrivals:
-    """The requests that wait for namespaces and claims, in one event loop."""
+class PendingFacts:
+    """The requests that wait in one event loop, by the names of namespaces and keys of claims."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = LONGEST_WAIT) -> None:
         self._seconds = seconds
-        self._awaited: dict[str, set[asyncio.Future[None]]] = {}
+        self._arrivals: dict[str, set[asyncio.Future[None]]] = {}
         self._held = 0
-        #: Whether all came that a request waited for → the number of requests.
+        #: Whether all arrived that a request waited for → the number of requests.
         self.counts = {True: 0, False: 0}
 
-    async def of(self, names: Iterable[str], octets: int) -> bool:
-        """Wait for all of these, with a body of `octets` bytes; return whether all have come."""
-        octets += EACH
-        if self._held + octets > MOST:
+    async def wait_for(self, keys: Iterable[str], octets: int) -> bool:
+        """Wait for all of these, with a body of `octets` bytes; return whether all arrived."""
+        octets += EACH_WAITING
+        if self._held + octets > MOST_WAITING:
             return False
         self._held += octets
-        loop = asyncio.get_running_loop()
-        arrivals = {name: loop.create_future() for name in names}
-        for name, arrival in arrivals.items():
-            self._awaited.setdefault(name, set()).add(arrival)
+        arrivals: dict[str, asyncio.Future[None]] = {key: asyncio.Future() for key in keys}
+        for key, arrival in arrivals.items():
+            self._arrivals.setdefault(key, set()).add(arrival)
         try:
             await asyncio.wait(arrivals.values(), timeout=self._seconds)
         finally:
             self._held -= octets
-            for name, arrival in arrivals.items():
-                self._leave(name, arrival)
-        came = all(arrival.done() for arrival in arrivals.values())
-        self.counts[came] += 1
-        return came
+            for key, arrival in arrivals.items():
+                self._leave(key, arrival)
+        all_arrived = all(arrival.done() for arrival in arrivals.values())
+        self.counts[all_arrived] += 1
+        return all_arrived
 
-    def tell(self, names: Iterable[str]) -> None:
+    def arrived(self, keys: Iterable[str]) -> None:
         """Resume the requests that wait for these namespaces and claims."""
-        for name in self._awaited.keys() & set(names):
-            for arrival in self._awaited.pop(name):
+        for key in self._arrivals.keys() & set(keys):
+            for arrival in self._arrivals.pop(key):
                 arrival.set_result(None)
 
-    def _leave(self, name: str, arrival: asyncio.Future[None]) -> None:
-        others = self._awaited.get(name)
-        if others is not None:
-            others.discard(arrival)
-            if not others:
-                del self._awaited[name]
+    def _leave(self, key: str, arrival: asyncio.Future[None]) -> None:
+        others = self._arrivals.get(key, set())
+        others.discard(arrival)
+        if not others:
+            self._arrivals.pop(key, None)
 
 
-class NamespaceWaits(Collector):
+class PendingFactsMetric(Collector):
     """The metric of requests that waited for a namespace or a claim."""
 
-    def __init__(self, arrivals: Arrivals) -> None:
-        self._arrivals = arrivals
+    def __init__(self, pending: PendingFacts) -> None:
+        self._pending = pending
 
     def collect(self) -> Iterator[Metric]:
         """Make the metric of the current counts, for a scrape."""
@@ -82,6 +80,6 @@ class NamespaceWaits(Collector):
             "result.",
             labels=["came"],
         )
-        for came, count in self._arrivals.counts.items():
+        for came, count in self._pending.counts.items():
             waits.add_metric([str(came).lower()], count)
         yield waits

@@ -1,29 +1,153 @@
-"""The state behind the listeners: one immutable snapshot, swapped by assignment, and the checks."""
+"""The state behind the listeners: a snapshot, and `advance`, which makes the next one by an event.
+
+A configuration is upcoming for some seconds, since another replica may use it already; then it is
+current, and for a minute after that retired: the first call for a pod may have been decided by it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from webhook.app.former import Former
-from webhook.app.namespace_waits import Arrivals
-from webhook.config.load import FabricsText
+from webhook.app.former import Inventories, Nodes, PreparedConfiguration, RetiredConfigurations
+from webhook.app.namespace_waits import PendingFacts
 from webhook.decision.claim_facts import KnownClaims
 from webhook.decision.facts import Facts
-from webhook.decision.nodes import Node, NodeInventory
 from webhook.decision.scope import Context
-from webhook.fabric.records import Fabrics
 from webhook.pipeline.status_text import configuration_named_in
 from webhook.pod.manifest import PodManifest
 
-_NO_TEXT = FabricsText("")
-#: Inventories of the same nodes, each with the fabrics by which it was made.
-Inventories = Sequence[tuple[Fabrics, NodeInventory]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that decisions depend on besides the pod."""
+
+    #: The configuration in use; None without a valid one that has fabrics.
+    current: PreparedConfiguration | None = None
+    #: Why there is none and what to do, for whoever creates a pod; "" if there is one.
+    missing: str = "its configuration has not been read yet"
+    #: Configurations that come into use in a moment, by hash.
+    upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
+    retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
+    #: The latest facts; a configuration may still have an inventory of older nodes.
+    facts: Facts = field(default_factory=Facts)
+    #: The ResourceClaimTemplates and ResourceClaims; None: use those of the facts.
+    claims: KnownClaims | None = None
+
+    def context_for(self, namespace: str, pod: PodManifest, now: float) -> Context | None:
+        """Return what a decision on a pod depends on at `now`; None without a configuration."""
+        configuration = self._configuration_for(pod, now)
+        if configuration is None:
+            return None
+        facts = self.facts.namespace(namespace)
+        if self.claims is not None:
+            facts = replace(facts, claims=self.claims.of(namespace))
+        return Context(configuration.fabrics, facts, configuration.inventory)
+
+    def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:
+        """Choose the configuration that the pod's status names, or the current one."""
+        current, named = self.current, configuration_named_in(pod)
+        if not named or (current is not None and named == current.config_hash):
+            return current
+        return self.retired.get(named, now) or self.upcoming.get(named) or current
+
+    @property
+    def live(self) -> list[PreparedConfiguration]:
+        """The current configuration and the upcoming ones, which keep up with the nodes."""
+        return [each for each in (self.current, *self.upcoming.values()) if each is not None]
 
 
-class Check(NamedTuple):
+class ConfigurationLearnt(NamedTuple):
+    """A configuration comes into use in a moment; another replica may use it already."""
+
+    configuration: PreparedConfiguration
+
+
+class ConfigurationApplied(NamedTuple):
+    """A configuration comes into use."""
+
+    configuration: PreparedConfiguration
+
+
+class ConfigurationMissing(NamedTuple):
+    """No configuration can be used."""
+
+    reason: str
+
+
+class NamespacesChanged(NamedTuple):
+    """There are other facts on namespaces; nodes come by `NodesChanged` alone."""
+
+    facts: Facts
+
+
+class NodesChanged(NamedTuple):
+    """There are other nodes, with an inventory for each configuration that had none of them."""
+
+    nodes: Nodes
+    inventories: Inventories
+
+
+class ClaimsChanged(NamedTuple):
+    """There are other ResourceClaimTemplates or ResourceClaims; None: they are not watched."""
+
+    claims: KnownClaims | None
+
+
+ConfigurationEvent = ConfigurationLearnt | ConfigurationApplied | ConfigurationMissing
+Event = ConfigurationEvent | NamespacesChanged | NodesChanged | ClaimsChanged
+
+
+def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
+    """Return the snapshot after an event at `now`, in seconds of a clock that never goes back.
+
+    Takes microseconds however large the cluster is: whoever sends the event made the inventory.
+    """
+    match event:
+        case ConfigurationLearnt(configuration):
+            added = {configuration.config_hash: configuration}
+            return replace(snapshot, upcoming={**snapshot.upcoming, **added})
+        case ConfigurationApplied(configuration):
+            return _applied(snapshot, configuration, now)
+        case ConfigurationMissing(reason):
+            retired = _retired(snapshot, None, now)
+            return replace(snapshot, current=None, missing=reason, retired=retired)
+        case NamespacesChanged(facts):
+            return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
+        case NodesChanged(nodes, inventories):
+            return _with_nodes(snapshot, nodes, inventories)
+        case ClaimsChanged(claims):
+            return replace(snapshot, claims=claims)
+
+
+def _applied(snapshot: Snapshot, configuration: PreparedConfiguration, now: float) -> Snapshot:
+    """Make a configuration current; the nodes of the upcoming one may be newer."""
+    upcoming = dict(snapshot.upcoming)
+    latest = upcoming.pop(configuration.config_hash, configuration)
+    current = replace(configuration, nodes=latest.nodes, inventory=latest.inventory)
+    retired = _retired(snapshot, current.config_hash, now)
+    return replace(snapshot, current=current, missing="", upcoming=upcoming, retired=retired)
+
+
+def _retired(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
+    """Add the current configuration, unless the next one means the same."""
+    current = snapshot.current
+    if current is None or current.config_hash == next_hash:
+        return snapshot.retired
+    return snapshot.retired.adding(current, now)
+
+
+def _with_nodes(snapshot: Snapshot, nodes: Nodes, inventories: Inventories) -> Snapshot:
+    """Replace the nodes; a retired configuration stays as its first calls were decided."""
+    current = snapshot.current and snapshot.current.with_nodes(nodes, inventories)
+    upcoming = {key: each.with_nodes(nodes, inventories) for key, each in snapshot.upcoming.items()}
+    facts = replace(snapshot.facts, nodes=nodes)
+    return replace(snapshot, current=current, upcoming=upcoming, facts=facts)
+
+
+class ReadinessCheck(NamedTuple):
     """One line of `/readyz`."""
 
     name: str
@@ -32,145 +156,29 @@ class Check(NamedTuple):
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """Everything that decisions depend on besides the pod."""
-
-    fabrics: Fabrics
-    facts: Facts
-    #: That of the nodes of `facts`, by `fabrics`: the three are replaced together.
-    inventory: NodeInventory
-    #: What the fabrics were read from, for the worker that computes previews.
-    source: FabricsText = _NO_TEXT
-
-    @staticmethod
-    def of(
-        fabrics: Fabrics, facts: Facts | None = None, source: FabricsText = _NO_TEXT
-    ) -> Snapshot:
-        """Return a snapshot of fabrics and facts, with the inventory of nodes by fabric."""
-        facts = facts or Facts()
-        inventory = facts.inventory(fabrics)
-        return Snapshot(fabrics=fabrics, facts=facts, inventory=inventory, source=source)
-
-    def knowing(self, facts: Facts) -> Snapshot:
-        """Return a copy with other facts, but with the same nodes, of which the inventory is."""
-        return replace(self, facts=replace(facts, nodes=self.facts.nodes))
-
-    def with_nodes(self, nodes: Mapping[str, Node], made: Inventories) -> Snapshot:
-        """Return a copy with other nodes, if an inventory of them was made by these fabrics."""
-        for fabrics, inventory in made:
-            if fabrics is self.fabrics:
-                return replace(self, facts=replace(self.facts, nodes=nodes), inventory=inventory)
-        return self
-
-
 class State:
-    """The state of one server; only the event loop's thread writes it.
-
-    An inventory of 10,000 nodes takes some 50 ms to make, so nothing here makes one but `prepare`,
-    which may be called in any thread.
-    """
+    """The state of one server: any thread may read it; the event loop's thread sends events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        #: None without a valid configuration that has fabrics.
-        self.snapshot: Snapshot | None = None
-        #: Why there is none, and what to do, for whoever creates a pod.
-        self.lacking = "its configuration has not been read yet"
-        self._former = Former[Snapshot](clock)
-        #: Those that come into use in a moment, by their hashes; replaced, since threads read it.
-        self._coming: Mapping[str, Snapshot] = {}
-        #: Requests that wait for a namespace missing in the facts; None if nothing delivers it.
-        self.arrivals: Arrivals | None = None
-        self._facts = Facts()
-        #: The ResourceClaimTemplates and ResourceClaims; None if they are not known, and then the
-        #: facts say what is known of them.
-        self.claims: KnownClaims | None = None
+        """Start without a configuration and facts; `clock`: seconds, never going back."""
+        self._clock = clock
+        self.snapshot = Snapshot()
+        #: Requests that wait for missing facts; None if no watch delivers any.
+        self.pending_facts: PendingFacts | None = None
         self.draining = False
         #: The other checks of `/readyz`: configuration, facts, certificate.
-        self.probes: list[Callable[[], Check]] = []
+        self.probes: list[Callable[[], ReadinessCheck]] = []
 
-    def prepare(self, fabrics: Fabrics, source: FabricsText = _NO_TEXT) -> Snapshot:
-        """Return what decisions by these fabrics depend on; `source`: what they were read from."""
-        return Snapshot.of(fabrics, self._facts, source)
-
-    def expect(self, prepared: Snapshot) -> None:
-        """Know fabrics that come into use in a moment: another replica may use them already."""
-        self._coming = {**self._coming, prepared.fabrics.config_hash: prepared}
-
-    def configure(self, prepared: Snapshot) -> None:
-        """Use other fabrics from now on, with what is known of namespaces now.
-
-        Those in use so far are kept for a minute, for second calls.
-        """
-        fabrics, source = prepared.fabrics, prepared.source
-        coming = dict(self._coming)
-        made = coming.pop(fabrics.config_hash, prepared)  # its nodes may be newer
-        self._coming = coming
-        self._replace(replace(made.knowing(self._facts), fabrics=fabrics, source=source))
-
-    def unconfigure(self) -> None:
-        """Use no configuration from now on, but for second calls."""
-        self._replace(None)
-
-    def _replace(self, snapshot: Snapshot | None) -> None:
-        old, self.snapshot = self.snapshot, snapshot
-        if old is not None and (snapshot is None or snapshot.fabrics != old.fabrics):
-            self._former.replaced(old)
+    def send(self, event: Event) -> None:
+        """Change the snapshot."""
+        self.snapshot = advance(self.snapshot, event, self._clock())
 
     def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
-        """Return what a decision on a pod depends on; None without a configuration.
+        """Return what a decision on a pod depends on now; None without a configuration."""
+        return self.snapshot.context_for(namespace, pod, self._clock())
 
-        A pod whose status names a configuration that was replaced in the last minute, or that comes
-        into use in a moment, is decided with that one.
-        """
-        used = now = self.snapshot
-        named = configuration_named_in(pod)
-        if named and (now is None or named != now.fabrics.config_hash):
-            used = self._former.get(named) or self._coming.get(named) or now
-        if used is None:
-            return None
-        facts = (now.facts if now else self._facts).namespace(namespace)
-        if self.claims is not None:
-            facts = replace(facts, claims=self.claims.of(namespace))
-        return Context(used.fabrics, facts, used.inventory)
-
-    @property
-    def uses_claims(self) -> bool:
-        """Whether a fabric, in use or about to be, has NICs that come by claim."""
-        known = (self.snapshot, *self._coming.values())
-        return any(one is not None and bool(one.fabrics.by_template) for one in known)
-
-    def learn(self, facts: Facts) -> None:
-        """Use other facts from now on; other nodes only by configurations that follow."""
-        self._facts = facts
-        if self.snapshot is not None:
-            self.snapshot = self.snapshot.knowing(facts)
-
-    def learn_namespaces(self, facts: Facts) -> None:
-        """Use other facts from now on, beside the nodes that are known."""
-        self.learn(replace(facts, nodes=self._facts.nodes))
-
-    @property
-    def nodes(self) -> Mapping[str, Node]:
-        """The nodes that were learnt last."""
-        return self._facts.nodes
-
-    def without(self, nodes: Mapping[str, Node]) -> list[Fabrics]:
-        """Return the fabrics, in use or about to be, that have no inventory of these nodes.
-
-        Any thread may ask.
-        """
-        known = (self.snapshot, *self._coming.values())
-        return [one.fabrics for one in known if one and one.facts.nodes is not nodes]
-
-    def learn_nodes(self, nodes: Mapping[str, Node], made: Inventories) -> None:
-        """Use other nodes from now on, where an inventory of them was made by the same fabrics."""
-        self._facts = replace(self._facts, nodes=nodes)
-        self._coming = {key: one.with_nodes(nodes, made) for key, one in self._coming.items()}
-        if self.snapshot is not None:
-            self.snapshot = self.snapshot.with_nodes(nodes, made)
-
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[ReadinessCheck]:
         """Return the results of all probes, and whether the server is draining."""
-        serving = Check("serving", not self.draining, "draining" if self.draining else "ok")
+        detail = "draining" if self.draining else "ok"
+        serving = ReadinessCheck("serving", not self.draining, detail)
         return [*(probe() for probe in self.probes), serving]

@@ -16,10 +16,10 @@ from tests.fuzz.spoil import grown, spoilt, written
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.worlds import CLUSTERS, FABRICS
 from tests.property.allowed import names_of
+from tests.server_state import configured
 from webhook.app.http.mutate import Mutate
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Snapshot, State
 from webhook.config.load import parse_fabrics
 from webhook.decision.facts import Facts
 from webhook.mutations import MUTATIONS
@@ -90,8 +90,7 @@ def world_of(fabrics: str, cluster: bytes) -> World:
 
 
 def _replica(fabrics: str, facts: Facts) -> Mutate:
-    state = State()
-    state.snapshot = Snapshot.of(parse_fabrics(fabrics, "fabrics.yaml").fabrics, facts)
+    state = configured(parse_fabrics(fabrics, "fabrics.yaml").fabrics, facts)
     return Mutate(state, Metrics(), Log("error"), decide)
 
 

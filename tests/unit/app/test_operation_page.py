@@ -13,7 +13,7 @@ from webhook.app.http.asgi import BODY_LIMIT
 from webhook.app.http.preview import EACH_HELD, EACH_PENDING, HELD, PENDING, WAIT_SECONDS
 from webhook.app.http.query import PARAMETERS
 from webhook.app.http.review_body import DEPTH, OBJECTS, VALUES
-from webhook.app.namespace_waits import Arrivals, NamespaceWaits
+from webhook.app.namespace_waits import PendingFacts, PendingFactsMetric
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.decision.bounds import MOST_CONTAINERS, MOST_ENTRIES
@@ -41,7 +41,7 @@ def _families() -> list[Metric]:
     metrics.connection_closed("mutate", "ended")
     metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Feed(_nobody, delays))
-    metrics.registry.register(NamespaceWaits(Arrivals()))
+    metrics.registry.register(PendingFactsMetric(PendingFacts()))
     metrics.configuration.used("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from webhook.app.state import State
+from tests.server_state import configured
 from webhook.config import EXAMPLE
 from webhook.config.findings import InvalidConfiguration
 from webhook.decision.facts import Facts
@@ -421,10 +421,9 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     options = PreviewOptions(fabrics=fabrics, live=reading.facts)
     (previewed,) = preview_documents(read_documents(document), options).previews
 
-    state = State()
     space = {**everything()[LAB], "kind": "Namespace"}
-    state.learn(Facts.from_objects([space, *({**one, "kind": "Node"} for one in nodes)]))
-    state.configure(state.prepare(fabrics))
+    facts = Facts.from_objects([space, *({**one, "kind": "Node"} for one in nodes)])
+    state = configured(fabrics, facts)
     pod = yaml.safe_load(document)
     context = state.context_for("lab", pod)
     assert context is not None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 
+from webhook.app.former import PreparedConfiguration
 from webhook.app.refusal import RequestError
-from webhook.app.state import Snapshot, State
+from webhook.app.state import State
 from webhook.decision.nodes import NodeInventory
 from webhook.inventory.fabric_inventory import take_inventory
 from webhook.render.fabrics_formats import FABRICS_FORMATS, FabricsReader, fabrics_output
@@ -28,19 +29,19 @@ class FabricAmounts:
 
     async def written(self, name: str) -> bytes:
         """Return the amounts in a format; raise RequestError if fabrics or nodes are not known."""
-        snapshot = self._state.snapshot
-        if snapshot is None:
+        current = self._state.snapshot.current
+        if current is None:
             raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
-        if not snapshot.facts.nodes:
+        if not current.nodes:
             raise RequestError(503, "the webhook knows no nodes: its /readyz says why")
         async with self._lock:
-            if snapshot.inventory is not self._of:
-                self._written = await asyncio.to_thread(_written, snapshot)
-                self._of = snapshot.inventory
+            if current.inventory is not self._of:
+                self._written = await asyncio.to_thread(_written, current)
+                self._of = current.inventory
             return self._written[name]
 
 
-def _written(snapshot: Snapshot) -> dict[str, bytes]:
+def _written(current: PreparedConfiguration) -> dict[str, bytes]:
     """Write the amounts in each format, which takes little beside adding them up."""
-    found = take_inventory(snapshot.facts.nodes, snapshot.fabrics)
+    found = take_inventory(current.nodes, current.fabrics)
     return {one.name: fabrics_output(found, one.name, _ANYBODY).encode() for one in FABRICS_FORMATS}

@@ -15,7 +15,7 @@ pool would only add waiting, since nothing here does I/O.
     without a configuration that has fabrics   503, a Status: failurePolicy decides
 
 If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
-request waits; see `namespace_waits`.
+request waits; see `PendingFacts`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from webhook.app.http.review_body import (
     text_answer,
     traceparent,
 )
-from webhook.app.namespace_waits import claim_arrival
+from webhook.app.namespace_waits import claim_key
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.refusal import RequestError
@@ -129,22 +129,22 @@ class Mutate:
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
 
     def _awaited(self, request: AdmissionRequest) -> list[str]:
-        """Return what `Arrivals` calls that which is not known yet, but may be in a moment."""
-        snapshot, claims = self._state.snapshot, self._state.claims
-        if snapshot is None or self._state.arrivals is None or request.ignored:
+        """Return the keys of missing facts that a watch may still deliver."""
+        snapshot = self._state.snapshot
+        if snapshot.current is None or self._state.pending_facts is None or request.ignored:
             return []
-        space = request.namespace
+        space, claims = request.namespace, snapshot.claims
         awaited = [] if snapshot.facts.namespace(space).known else [space]
         if claims is not None and claims.arriving and _asks(request.pod):
             unknown = unknown_claims(request.pod, claims.of(space))
-            awaited += [claim_arrival(space, name) for name in unknown]
+            awaited += [claim_key(space, name) for name in unknown]
         return awaited
 
     async def _arrival(self, awaited: list[str], body: bytes) -> None:
         """Wait until the watches have delivered this, or for the longest wait allowed."""
-        assert self._state.arrivals is not None
+        assert self._state.pending_facts is not None
         held = len(body) + signs(body) * VALUE_BYTES
-        await self._state.arrivals.of(awaited, held)
+        await self._state.pending_facts.wait_for(awaited, held)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
         """Answer a request that could be read; never raises."""
@@ -159,7 +159,7 @@ class Mutate:
             return Answer(200, left, request=request, problem=request.ignored)
         context = self._state.context_for(request.namespace, request.pod)
         if context is None:
-            problem = f"{NOT_CONFIGURED}{self._state.lacking}"
+            problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
         decision = self._decide(request.pod, context)

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
+from webhook.app.former import PreparedConfiguration
 from webhook.app.http import asgi
 from webhook.app.http.asgi import Bodies, DisconnectedError
 from webhook.app.http.caller import Pieces, while_there
@@ -25,7 +26,7 @@ from webhook.app.preview_worker.child import WorkerAnswer
 from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.preview_worker.turns import Allotment, Turns
 from webhook.app.refusal import RequestError
-from webhook.app.state import Snapshot, State
+from webhook.app.state import State
 from webhook.preview.formats import APPLIED, SERVED
 from webhook.render.fabrics_formats import FABRICS_FORMATS
 from webhook.render.output_format import TEXT_TYPES
@@ -151,14 +152,14 @@ class PreviewApp:
         wanted = query.output or negotiate(_accept(request), SERVED)
         if self._example and wanted.name in APPLIED:
             raise RequestError(409, _NOT_YOURS.format(wanted.name))
-        snapshot = self._state.snapshot
-        if snapshot is None:
+        current = self._state.snapshot.current
+        if current is None:
             raise RequestError(503, "the webhook has no fabrics: its /readyz says why")
         parameters = self._parameters(query, wanted.name)
         body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
         job = Job("preview", parameters, body, "preview", ADVICE)
         address = request.client.host if request.client else ""
-        computed = self._compute(job, snapshot, address)
+        computed = self._compute(job, current, address)
         try:
             answer = await while_there(computed, request.receive)
         except RequestError as error:
@@ -176,12 +177,14 @@ class PreviewApp:
             "format": output,
         }
 
-    async def _compute(self, job: Job, snapshot: Snapshot, address: str) -> WorkerAnswer:
+    async def _compute(
+        self, job: Job, current: PreparedConfiguration, address: str
+    ) -> WorkerAnswer:
         pending = self._metrics.worker.previews_pending.track_inprogress()
         with self._places.take(address), self._held.take(address, len(job.body)), pending:
             try:
                 async with self._turns.turn(address, WAIT_SECONDS):
-                    answer = await self._worker.ask(job, snapshot)
+                    answer = await self._worker.ask(job, current)
             except TimeoutError:
                 raise RequestError(503, "the previews before it took too long: try again") from None
         if answer.status == 500:  # noqa: PLR2004

@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from certs.backoff import LONGEST, delays
+from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.observe.worker_metrics import WorkerEnd
 from webhook.app.preview_worker.child import Child, WorkerAnswer
 from webhook.app.refusal import RequestError
-from webhook.app.state import Snapshot
 from webhook.preview.worker.frames import FrameError, Operation
 
 #: How many times longer it may take to start: on a busy node it gets only spare processor time.
@@ -64,19 +64,23 @@ class Worker:
         self._stopped = asyncio.Event()
 
     async def ask(
-        self, job: Job, snapshot: Snapshot | None = None, *, patience: float = LONGEST
+        self,
+        job: Job,
+        configuration: PreparedConfiguration | None = None,
+        *,
+        patience: float = LONGEST,
     ) -> WorkerAnswer:
         """Return the answer; RequestError, which says what to do, if there is none.
 
-        A `snapshot` gives the configuration that the worker has to use. A request during which the
+        The worker uses the `configuration`, if one is given. A request during which the
         child ended is not repeated; a cancelled request ends the child. If the last child ended,
         the next one starts after a pause of at most `patience` seconds.
         """
         child = await self._started(job, patience)
         try:
             async with asyncio.timeout(self._seconds):
-                if snapshot is not None:
-                    await self._configure(child, snapshot)
+                if configuration is not None:
+                    await self._configure(child, configuration)
                 answer = await child.ask({**job.parameters, "operation": job.operation}, job.body)
         except TimeoutError:
             self._end("timeout")
@@ -132,12 +136,12 @@ class Worker:
         self._log.write("info", "preview worker started", pid=child.pid)
         return child
 
-    async def _configure(self, child: Child, snapshot: Snapshot) -> None:
+    async def _configure(self, child: Child, configuration: PreparedConfiguration) -> None:
         """Send the child the configuration in use here; it reads it with the same code."""
-        wanted = snapshot.fabrics.config_hash
+        wanted = configuration.config_hash
         if child.config == wanted:
             return
-        text, is_object = snapshot.source
+        text, is_object = configuration.source
         head = {"operation": "configure", "object": is_object}
         answer = await child.ask(head, text.encode())
         if answer.head.get("config") != wanted:

@@ -8,7 +8,7 @@ from certs.self_managed import SelfManaged, Status
 from certs.serving import CertificateFiles, ServingContext
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Check, State
+from webhook.app.state import ReadinessCheck, State
 from webhook.defect import defect
 
 
@@ -42,16 +42,16 @@ class FileCertificate:
         else:
             log.write("info", "certificate loaded", not_after=until)
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready while there is a certificate that has not expired."""
         error = self._files.error if self._files else ""
         until = self._serving.not_after
         if until is None:
-            return Check("certificate", False, error or "not read yet")
+            return ReadinessCheck("certificate", False, error or "not read yet")
         detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
         if error:
             detail = f"{detail}; still in use, because its files are now broken: {error}"
-        return Check("certificate", self._serving.valid(), detail)
+        return ReadinessCheck("certificate", self._serving.valid(), detail)
 
 
 class SelfManagedCertificate:
@@ -103,7 +103,7 @@ class SelfManagedCertificate:
         metrics.certificates.ca_rotating.set(now.phase in ("publishing", "draining"))
         metrics.certificates.watched.set_function(lambda: self._managed.watched)
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready once the API server trusts the certificate that is served.
 
         After that, only an expired certificate makes the server unready. If the API server cannot
@@ -111,11 +111,11 @@ class SelfManagedCertificate:
         """
         now = self._managed.status
         if now.not_after is None or not now.trusted:
-            return Check("certificate", False, now.problem)
+            return ReadinessCheck("certificate", False, now.problem)
         detail = f"valid until {now.not_after:%Y-%m-%dT%H:%M:%SZ}, its CA is in caBundle"
         if now.problem:
             detail = f"{detail}; problem: {now.problem}"
-        return Check("certificate", self._serving.valid(), detail)
+        return ReadinessCheck("certificate", self._serving.valid(), detail)
 
 
 def _seconds(moment: datetime | None) -> float:

@@ -14,12 +14,12 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from webhook.app.former import KEPT
-from webhook.app.namespace_waits import claim_arrival
+from webhook.app.former import RETENTION
+from webhook.app.namespace_waits import claim_key
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.feed_log import ProblemLog
-from webhook.app.state import State
+from webhook.app.state import ClaimsChanged, State
 from webhook.decision.claim_facts import ClaimFacts, KnownClaims, RequestedClasses
 from webhook.kube.feed import Feed
 from webhook.kube.kinds import CLAIM_TEMPLATES, CLAIMS
@@ -61,7 +61,7 @@ class ClusterClaims:
 
     def poll(self) -> bool:
         """Return whether there is something to do or to report; reads nothing."""
-        if self._state.uses_claims:
+        if self._uses_claims:
             self._needed = self._clock()
         watch = self._watch
         return self._must_start if watch is None else self._must_stop or watch.has_news
@@ -80,17 +80,23 @@ class ClusterClaims:
 
     @property
     def _must_start(self) -> bool:
-        return self._loop is not None and self._state.uses_claims
+        return self._loop is not None and self._uses_claims
+
+    @property
+    def _uses_claims(self) -> bool:
+        """Whether the NICs of a fabric, in use or about to be, come by claim."""
+        return any(each.fabrics.by_template for each in self._state.snapshot.live)
 
     @property
     def _must_stop(self) -> bool:
-        return self._clock() - self._needed > KEPT
+        return self._clock() - self._needed > RETENTION
 
     def _let_go(self, watch: _ClaimWatch) -> None:
         """End a watch, and forget what it brought."""
         watch.feed.stop()
         self._metrics.watches.remove(watch.feed)
-        self._watch = self._state.claims = None
+        self._watch = None
+        self._state.send(ClaimsChanged(None))
 
     def _wake(self, watch: _ClaimWatch) -> None:
         assert self._loop is not None
@@ -101,10 +107,10 @@ class ClusterClaims:
         """Use the changes that a watch has delivered so far; runs in the event loop."""
         if watch is not self._watch:
             return
-        came = watch.take()
-        self._state.claims = watch.known
-        if self._state.arrivals is not None:
-            self._state.arrivals.tell(came)
+        arrived = watch.take()
+        self._state.send(ClaimsChanged(watch.known))
+        if self._state.pending_facts is not None:
+            self._state.pending_facts.arrived(arrived)
 
 
 class _ClaimWatch:
@@ -134,20 +140,20 @@ class _ClaimWatch:
         return next(problems, "")
 
     def take(self) -> list[str]:
-        """Take the changes; return what `Arrivals` calls the claims that came."""
+        """Take the changes; return the keys of the claims that arrived."""
         touched: set[str] = set()
-        came: list[str] = []
+        arrived: list[str] = []
         for kind, changes in self.feed.take():
             self._listed.add(kind.resource)
             touched.update(self._keep(kind.resource, change) for change in changes)
             if kind.resource == CLAIMS.resource:
-                came += [claim_arrival(*key) for key, kept in changes if kept is not None]
+                arrived += [claim_key(*key) for key, kept in changes if kept is not None]
         complete = self._knows(CLAIM_TEMPLATES.resource)
         if complete != self._complete:
             self._complete, touched = complete, {*self._held}
         made = {space: self._facts_of(space) for space in touched}
         self._facts = {**self._facts, **made}
-        return came
+        return arrived
 
     @property
     def known(self) -> KnownClaims | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from certs.backoff import delays
-from webhook.app.namespace_waits import Arrivals, NamespaceWaits
+from webhook.app.namespace_waits import PendingFacts, PendingFactsMetric
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
@@ -20,7 +20,7 @@ from webhook.app.sources.api_reads import connect_reads
 from webhook.app.sources.cluster_claims import ClusterClaims
 from webhook.app.sources.cluster_nodes import ClusterNodes
 from webhook.app.sources.feed_log import FeedLog
-from webhook.app.state import Check, State
+from webhook.app.state import NamespacesChanged, NodesChanged, ReadinessCheck, State
 from webhook.config.facts_file import load_facts
 from webhook.decision.facts import Facts
 from webhook.kube.access import IN_CLUSTER
@@ -37,17 +37,17 @@ class ClusterFacts:
 
     def __init__(self, feed: Feed, state: State, metrics: Metrics) -> None:
         self._feed = feed
-        self._arrivals = Arrivals()
+        self._pending = PendingFacts()
         self._state = state
         self._assembly = Assembly()
         self._listed: set[str] = set()
         self._told = FeedLog(feed, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
         # Use no facts until all are there: half of them could mislead a decision.
-        state.learn(Facts(complete=True))
+        state.send(NamespacesChanged(Facts(complete=True)))
         state.probes.append(self.check)
         metrics.watches.add(feed)
-        metrics.registry.register(NamespaceWaits(self._arrivals))
+        metrics.registry.register(PendingFactsMetric(self._pending))
 
     def start(self) -> None:
         """Start the feed; call this in the event loop."""
@@ -70,9 +70,9 @@ class ClusterFacts:
         changed = self._assembly.take(batches)
         if not self.synced:
             return
-        self._state.learn_namespaces(self._assembly.facts)
-        self._state.arrivals = self._arrivals
-        self._arrivals.tell(changed)
+        self._state.send(NamespacesChanged(self._assembly.facts))
+        self._state.pending_facts = self._pending
+        self._pending.arrived(changed)
 
     @property
     def synced(self) -> bool:
@@ -87,15 +87,15 @@ class ClusterFacts:
         """Report the current state: one line for each change."""
         self._told.tell(metrics, log, synced=self.synced)
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready once there has been a list of each kind.
 
         Old facts are better than none: the line says that they are old, but the server stays ready.
         """
         problem = self._told.problem
         if not self.synced:
-            return Check("facts", False, problem or "some lists have not been read yet")
-        return Check("facts", True, self._told.current(NAMESPACES))
+            return ReadinessCheck("facts", False, problem or "some lists have not been read yet")
+        return ReadinessCheck("facts", True, self._told.current(NAMESPACES))
 
 
 def facts_of(
@@ -106,7 +106,9 @@ def facts_of(
     A process outside a cluster, without a kubeconfig, knows nothing about namespaces.
     """
     if options.facts is not None:
-        state.learn(load_facts(options.facts))
+        facts = load_facts(options.facts)
+        state.send(NamespacesChanged(facts))
+        state.send(NodesChanged(facts.nodes, {}))
         return ()
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if options.dev or not options.watch or not reachable:

@@ -10,14 +10,15 @@ into use in a moment get one, too: they were prepared with the nodes of before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 
+from webhook.app.former import Inventories, Nodes
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.feed_log import FeedLog
-from webhook.app.state import Check, Inventories, State
+from webhook.app.state import NodesChanged, ReadinessCheck, State
 from webhook.decision.nodes import Node, inventory_of
 from webhook.defect import defect
 from webhook.fabric.records import Fabrics
@@ -87,7 +88,12 @@ class ClusterNodes:
     @property
     def _is_behind(self) -> bool:
         """Whether fabrics lack an inventory of the nodes as they are now."""
-        return self._changed or bool(self._state.without(self._state.nodes))
+        return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
+
+    def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
+        """Return the fabrics that have no inventory of these nodes, by the configuration's hash."""
+        live = self._state.snapshot.live
+        return {each.config_hash: each.fabrics for each in live if each.nodes is not nodes}
 
     def _begin(self) -> None:
         if self._is_behind and self._making is None:
@@ -104,14 +110,14 @@ class ClusterNodes:
             self._making = None
 
     async def _make(self) -> None:
-        nodes = dict(self._nodes) if self._changed else self._state.nodes
+        nodes = dict(self._nodes) if self._changed else self._state.snapshot.facts.nodes
         self._changed = False
         try:
-            made = await asyncio.to_thread(_inventories, nodes, self._state.without(nodes))
+            made = await asyncio.to_thread(_inventories, nodes, self._without(nodes))
         except Exception as error:  # noqa: BLE001 -- the next change is then still waited for
             self._defects.append(error)
         else:
-            self._state.learn_nodes(nodes, made)
+            self._state.send(NodesChanged(nodes, made))
 
     def poll(self) -> bool:
         """Return whether there is something to report; reads no files."""
@@ -126,15 +132,17 @@ class ClusterNodes:
             metrics.internal_errors.inc()
             log.write("error", "internal error", **defect(self._defects.pop(0)))
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`, which does not depend on the nodes."""
         problem = self._told.problem
         if not self.synced:
-            return Check("nodes", True, f"not read yet{problem and f', because: {problem}'}")
+            return ReadinessCheck(
+                "nodes", True, f"not read yet{problem and f', because: {problem}'}"
+            )
         if problem and not self._nodes:
-            return Check("nodes", True, f"none known, because: {problem}")
-        return Check("nodes", True, self._told.current(NODES))
+            return ReadinessCheck("nodes", True, f"none known, because: {problem}")
+        return ReadinessCheck("nodes", True, self._told.current(NODES))
 
 
-def _inventories(nodes: Mapping[str, Node], wanted: Iterable[Fabrics]) -> Inventories:
-    return [(fabrics, inventory_of(nodes, fabrics)) for fabrics in wanted]
+def _inventories(nodes: Nodes, wanted: Mapping[str, Fabrics]) -> Inventories:
+    return {config_hash: inventory_of(nodes, fabrics) for config_hash, fabrics in wanted.items()}

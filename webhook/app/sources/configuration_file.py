@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
-from webhook.app.state import Check, Snapshot, State
+from webhook.app.state import ReadinessCheck, State
 from webhook.config.watch import ConfigWatch
 
 
@@ -16,7 +17,7 @@ class FileConfiguration:
         self._watch = watch
         self._in_use = in_use
         self._applied = 0
-        self._prepared: Snapshot | None = None
+        self._prepared: PreparedConfiguration | None = None
         self._not_usable = f"{watch.path} is not usable, for the reason in the webhook's log"
         self._no_fabrics = f"{watch.path} has none: add them below spec.fabrics"
         state.probes.append(self.check)
@@ -50,12 +51,12 @@ class FileConfiguration:
         """Why there are no fabrics to decide by, as one line; "" if there are."""
         if self._watch.loaded is None:
             return self._watch.error.partition("\n")[0] or "not read yet"
-        return self._in_use.lacking
+        return self._in_use.missing
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready once there has been one valid configuration."""
         ready = self._in_use.loaded is not None
-        return Check("configuration", ready, self._in_use.detail if ready else self._why())
+        return ReadinessCheck("configuration", ready, self._in_use.detail if ready else self._why())
 
     def _why(self) -> str:
         return "; ".join(self._watch.error.splitlines()) or "not read yet"

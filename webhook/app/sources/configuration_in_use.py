@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Snapshot, State
+from webhook.app.state import ConfigurationApplied, ConfigurationMissing, State
 from webhook.app.writes.pod_events import TellBroken
 from webhook.config.load import Loaded
 
@@ -33,36 +34,39 @@ class ConfigurationInUse:
         self._tell_broken = tell_broken
 
     @property
-    def lacking(self) -> str:
+    def missing(self) -> str:
         """Why no pod can be decided, and what to do; "" if there are fabrics."""
-        return "" if self._state.snapshot else self._state.lacking
+        return self._state.snapshot.missing
 
     @property
     def detail(self) -> str:
         """One line for `/readyz`."""
         error = "; ".join(self.error.splitlines())
         if self.loaded is None:
-            return error or self.lacking
+            return error or self.missing
         used = self.loaded.fabrics
-        names = _named(list(used.fabrics)) or self.lacking
+        names = _named(list(used.fabrics)) or self.missing
         detail = f"generation {self.generation}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
         return detail
 
-    def prepare(self, loaded: Loaded) -> Snapshot | None:
-        """Return what decisions by a configuration depend on; None if it has no fabrics.
+    def prepare(self, loaded: Loaded) -> PreparedConfiguration | None:
+        """Prepare a configuration with the latest nodes; return None if it has no fabrics.
 
         May take 0.1 s, and may be called in any thread.
         """
         if not loaded.fabrics.fabrics:
             return None
-        return self._state.prepare(loaded.fabrics, loaded.source)
+        nodes = self._state.snapshot.facts.nodes
+        return PreparedConfiguration.of(loaded.fabrics, nodes, loaded.source)
 
-    def use(self, loaded: Loaded, prepared: Snapshot | None, *, without_fabrics: str) -> None:
+    def use(
+        self, loaded: Loaded, prepared: PreparedConfiguration | None, *, without_fabrics: str
+    ) -> None:
         """Decide by a configuration from now on, which was prepared; by none if it has no fabrics.
 
-        `without_fabrics`: the state's `lacking` in that case.
+        `without_fabrics`: why no pod can be decided in that case.
         """
         self.loaded, self.error = loaded, ""
         self.generation += 1
@@ -76,15 +80,15 @@ class ConfigurationInUse:
         )
         self._metrics.configuration.reloaded.set(time.time())
         if prepared is not None:
-            self._state.configure(prepared)
+            self._state.send(ConfigurationApplied(prepared))
             self._measure()
         else:
-            self._lack(without_fabrics)
+            self._use_none(without_fabrics)
 
     def refuse(self, error: str, *, without: str) -> None:
         """Report that the present configuration cannot be used; the last good one stays in use.
 
-        `without`: the state's `lacking` if there is none.
+        `without`: why no pod can be decided if there is none.
         """
         if error == self.error:
             return
@@ -92,7 +96,7 @@ class ConfigurationInUse:
         self._log.write("error", "configuration not usable", problem=error)
         self._tell_broken(self.generation, error)
         if self.loaded is None:
-            self._state.lacking = without
+            self._state.send(ConfigurationMissing(without))
         self._measure()
 
     def repaired(self) -> None:
@@ -100,22 +104,21 @@ class ConfigurationInUse:
         self.error = ""
         self._measure()
 
-    def lose(self, lacking: str) -> None:
+    def lose(self, reason: str) -> None:
         """Decide by no configuration from now on."""
         self.loaded, self.error = None, ""
-        self._lack(lacking)
+        self._use_none(reason)
 
-    def _lack(self, lacking: str) -> None:
-        self._state.unconfigure()
-        self._state.lacking = lacking
-        self._log.write("warning", "no fabrics", problem=lacking)
-        self._tell_broken(self.generation, lacking)
+    def _use_none(self, reason: str) -> None:
+        self._state.send(ConfigurationMissing(reason))
+        self._log.write("warning", "no fabrics", problem=reason)
+        self._tell_broken(self.generation, reason)
         self._measure()
 
     def _measure(self) -> None:
-        used = self._state.snapshot
-        self._metrics.configuration.configured.set(used is not None)
-        self._metrics.configuration.used(used.fabrics.config_hash if used else "")
+        current = self._state.snapshot.current
+        self._metrics.configuration.configured.set(current is not None)
+        self._metrics.configuration.used(current.config_hash if current else "")
         self._metrics.configuration.generation.set(self.generation)
         self._metrics.configuration.successful.set(not self.error)
 

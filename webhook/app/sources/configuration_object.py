@@ -17,11 +17,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
 from webhook.app.sources.feed_log import ProblemLog
-from webhook.app.state import Check, Snapshot, State
+from webhook.app.state import ConfigurationLearnt, ReadinessCheck, State
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_object
 from webhook.config.object_form import OBJECT
@@ -69,8 +70,8 @@ class _Learnt(NamedTuple):
     due: float
     #: Puts it to use, in the event loop.
     use: Callable[[], None]
-    #: What decisions will depend on, if the change brings fabrics.
-    prepared: Snapshot | None = None
+    #: The configuration, if the change brings fabrics.
+    prepared: PreparedConfiguration | None = None
 
 
 class ObjectConfiguration:
@@ -138,8 +139,10 @@ class ObjectConfiguration:
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
-    def _reading(self, item: Mapping[str, Any]) -> tuple[Callable[[], None], Snapshot | None]:
-        """Return what puts the object to use, and what decisions will depend on then."""
+    def _reading(
+        self, item: Mapping[str, Any]
+    ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
+        """Return what puts the object to use, and the configuration that it brings."""
         self._lacked = ""
         self.observed, prepared = self._read(item)
         loaded, problem = self.observed.loaded, self.observed.problem
@@ -148,7 +151,7 @@ class ObjectConfiguration:
             return use, prepared
         return partial(self._in_use.refuse, problem, without=NOT_USABLE), None
 
-    def _read(self, item: Mapping[str, Any]) -> tuple[Observed, Snapshot | None]:
+    def _read(self, item: Mapping[str, Any]) -> tuple[Observed, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = item["metadata"].get("generation", 0)
         try:
@@ -173,7 +176,7 @@ class ObjectConfiguration:
         self._waiting += learnt
         for one in learnt:
             if one.prepared is not None:
-                self._state.expect(one.prepared)
+                self._state.send(ConfigurationLearnt(one.prepared))
         self.use_due()
 
     def use_due(self) -> None:
@@ -204,9 +207,9 @@ class ObjectConfiguration:
     @property
     def missing(self) -> str:
         """Why there are no fabrics to decide by, as one line; "" if there are."""
-        return self._in_use.lacking
+        return self._in_use.missing
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready once the object was looked for, even if there is none.
 
         Without it, failurePolicy decides on each pod that opted in, and no other replica could do
@@ -214,12 +217,14 @@ class ObjectConfiguration:
         """
         problem = self._problem
         if not self._synced:
-            return Check("configuration", False, problem or f"{OBJECT} has not been read yet")
+            return ReadinessCheck(
+                "configuration", False, problem or f"{OBJECT} has not been read yet"
+            )
         if self._clock() < self._ready_at:
             said = f"{OBJECT} was written a moment ago: waiting until every replica uses it"
-            return Check("configuration", False, said)
+            return ReadinessCheck("configuration", False, said)
         old = f"; not current: {problem}" if problem else ""
-        return Check("configuration", True, f"{self._in_use.detail}{old}")
+        return ReadinessCheck("configuration", True, f"{self._in_use.detail}{old}")
 
 
 def _without_time(item: Mapping[str, Any]) -> Mapping[str, Any]:

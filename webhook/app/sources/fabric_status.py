@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from webhook.app.former import Nodes, PreparedConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.configuration_object import ObjectConfiguration, Observed
-from webhook.app.state import Snapshot, State
+from webhook.app.state import State
 from webhook.app.writes.configuration_status import (
     Condition,
     Stated,
@@ -20,7 +21,6 @@ from webhook.app.writes.configuration_status import (
 )
 from webhook.app.writes.pod_events import POD
 from webhook.config.load import Loaded
-from webhook.decision.nodes import Node
 from webhook.fabric.records import Fabrics
 from webhook.inventory.fabric_inventory import FabricHoldings, take_inventory
 
@@ -73,7 +73,7 @@ def fabric_status_of(
     on_nodes = OnNodes()
     writer = StatusWriter(
         lambda: _connect(options.kubeconfig, space, replica),
-        lambda: stated(configuration.observed, state.snapshot, on_nodes),
+        lambda: stated(configuration.observed, state.snapshot.current, on_nodes),
         failed,
     )
     return (FabricStatus(writer),)
@@ -87,7 +87,9 @@ def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusL
     return Lease(client, space, LEASE, replica), client
 
 
-def stated(observed: Observed | None, used: Snapshot | None, on_nodes: OnNodes) -> Stated | None:
+def stated(
+    observed: Observed | None, used: PreparedConfiguration | None, on_nodes: OnNodes
+) -> Stated | None:
     """Return what the status says; None without an object."""
     if observed is None:
         return None
@@ -110,15 +112,15 @@ def _warnings(loaded: Loaded) -> Iterator[str]:
         yield left_out
 
 
-def _active(observed: Observed, used: Snapshot | None) -> Condition:
+def _active(observed: Observed, used: PreparedConfiguration | None) -> Condition:
     if used is None:
         said = "No fabrics are in use, so pods that opted in are left to failurePolicy."
         return Condition("Active", False, "NothingInUse", said)
-    in_use = f"config {used.fabrics.config_hash}"
+    in_use = f"config {used.config_hash}"
     if observed.loaded is None:
         said = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", said)
-    if observed.loaded.fabrics.config_hash != used.fabrics.config_hash:
+    if observed.loaded.fabrics.config_hash != used.config_hash:
         said = f"It comes into use in a moment; until then, the last one is ({in_use})."
         return Condition("Active", False, "ComesIntoUse", said)
     return Condition("Active", True, "InUse", f"Pods are decided by it ({in_use}).")
@@ -128,28 +130,28 @@ class OnNodes:
     """What the status says of nodes, computed only where nodes or fabrics are other objects."""
 
     def __init__(self) -> None:
-        self._nodes: Mapping[str, Node] | None = None
+        self._nodes: Nodes | None = None
         self._fabrics: Fabrics | None = None
         self._told: Mapping[str, Any] = {}
 
-    def of(self, used: Snapshot | None) -> Mapping[str, Any]:
+    def of(self, used: PreparedConfiguration | None) -> Mapping[str, Any]:
         """Return what the nodes offer on each fabric; nothing while they are not known."""
-        if used is None or not used.facts.nodes:
+        if used is None or not used.nodes:
             return {}
-        nodes, fabrics = used.facts.nodes, used.fabrics
+        nodes, fabrics = used.nodes, used.fabrics
         if nodes is not self._nodes or fabrics is not self._fabrics:
             self._told = _on_nodes(nodes, fabrics)
             self._nodes, self._fabrics = nodes, fabrics
         return self._told
 
 
-def _on_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> dict[str, Any]:
+def _on_nodes(nodes: Nodes, fabrics: Fabrics) -> dict[str, Any]:
     held = take_inventory(nodes, fabrics).fabrics
     members = {node for one in held for node in one.nodes}
     return {"nodes": len(members), "fabrics": [_row(one, nodes) for one in held]}
 
 
-def _row(held: FabricHoldings, known: Mapping[str, Node]) -> dict[str, Any]:
+def _row(held: FabricHoldings, known: Nodes) -> dict[str, Any]:
     return {
         "name": held.name,
         "nodes": len(held.nodes),

@@ -17,7 +17,7 @@ from certs.installation import WebhookConfiguration
 from webhook.app.observe.log import Log
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions, configurations
-from webhook.app.state import Check, State
+from webhook.app.state import ReadinessCheck, State
 from webhook.errors import ClusterError
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.dry_changes import Sends, Tried, try_patches
@@ -101,15 +101,15 @@ class GuardProof:
         elif not _changeable(now) and now.keys() == set(self._guarded):
             log.write("info", "guarded", configurations=[str(one) for one in now])
 
-    def check(self) -> Check:
+    def check(self) -> ReadinessCheck:
         """Report to `/readyz`, always ready: a replica that may do too much still serves pods."""
         known, problem = self._found
         if _changeable(known):
-            return Check("guard", True, f"warning: {_problem(known)}")
+            return ReadinessCheck("guard", True, f"warning: {_problem(known)}")
         if problem:
-            return Check("guard", True, f"not known: {problem}")
+            return ReadinessCheck("guard", True, f"not known: {problem}")
         names = " and ".join(map(str, known))
-        return Check("guard", True, f"this account may change at most caBundle of {names}")
+        return ReadinessCheck("guard", True, f"this account may change at most caBundle of {names}")
 
 
 def _changeable(known: _Known) -> list[str]:

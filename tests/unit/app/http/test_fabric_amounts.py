@@ -6,10 +6,12 @@ import json
 import pytest
 
 from tests.builders import V100, fabrics
+from tests.server_state import configured, prepared
+from webhook.app.former import PreparedConfiguration
 from webhook.app.http import fabric_amounts
 from webhook.app.http.fabric_amounts import FabricAmounts
 from webhook.app.refusal import RequestError
-from webhook.app.state import Snapshot, State
+from webhook.app.state import ConfigurationApplied, State
 from webhook.decision.facts import Facts
 from webhook.render.fabrics_formats import FABRICS_FORMATS
 
@@ -26,9 +28,7 @@ def facts(*names: str) -> Facts:
 
 def state_of(*names: str) -> State:
     """Return the state of a server that knows these nodes."""
-    state = State()
-    state.snapshot = Snapshot.of(fabrics(V100), facts(*names))
-    return state
+    return configured(fabrics(V100), facts(*names))
 
 
 def test_amounts_and_no_names() -> None:
@@ -69,19 +69,18 @@ def test_no_format_names_a_node(form: str) -> None:
     stray = {"kind": "Node", "metadata": {"name": "secret-9"}}
     status = {"allocatable": {"nvidia.com/v100": "8"}}
     known = facts("secret-1").extended([{**stray, "status": status}], "")
-    state = State()
-    state.snapshot = Snapshot.of(fabrics(V100), known)
+    state = configured(fabrics(V100), known)
     assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
 
 
 def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many may ask at once; new nodes are a new inventory."""
-    made: list[Snapshot] = []
+    made: list[PreparedConfiguration] = []
     compute = fabric_amounts._written
 
-    def counted(snapshot: Snapshot) -> dict[str, bytes]:
-        made.append(snapshot)
-        return compute(snapshot)
+    def counted(current: PreparedConfiguration) -> dict[str, bytes]:
+        made.append(current)
+        return compute(current)
 
     monkeypatch.setattr(fabric_amounts, "_written", counted)
     state = state_of("a")
@@ -90,7 +89,7 @@ def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch)
         amounts = FabricAmounts(state)
         forms = ("json", "text") * 10
         first = await asyncio.gather(*(amounts.written(form) for form in forms))
-        state.snapshot = Snapshot.of(fabrics(V100), facts("a", "b"))
+        state.send(ConfigurationApplied(prepared(fabrics(V100), facts("a", "b").nodes)))
         return [*first, await amounts.written("json")]
 
     *first, last = asyncio.run(ask())

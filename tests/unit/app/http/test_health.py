@@ -7,23 +7,23 @@ import pytest
 from tests.unit.app.client import call
 from webhook.app.http.health import Health
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Check, State
+from webhook.app.state import ReadinessCheck, State
 
 
-def _health(*checks: Check, draining: bool = False) -> Health:
+def _health(*checks: ReadinessCheck, draining: bool = False) -> Health:
     state = State()
-    state.probes.extend(partial(Check, *check) for check in checks)
+    state.probes.extend(partial(ReadinessCheck, *check) for check in checks)
     state.draining = draining
     return Health(state, Metrics())
 
 
-CONFIGURATION = Check("configuration", True, "generation 1 (ib)")
-CERTIFICATE = Check("certificate", True, "valid until 2030-01-01T00:00:00Z")
+CONFIGURATION = ReadinessCheck("configuration", True, "generation 1 (ib)")
+CERTIFICATE = ReadinessCheck("certificate", True, "valid until 2030-01-01T00:00:00Z")
 
 
 def test_alive_whatever_the_checks_say() -> None:
     """Liveness is about the event loop only, since a restart does not repair a configuration."""
-    answer = call(_health(Check("x", False, "broken"), draining=True), "GET", "/healthz")
+    answer = call(_health(ReadinessCheck("x", False, "broken"), draining=True), "GET", "/healthz")
 
     assert (answer.status, answer.text) == (200, "ok\n")
 
@@ -45,7 +45,9 @@ def test_ready_with_a_line_for_each_check() -> None:
 
 def test_one_check_that_fails_makes_unready() -> None:
     """The line of that check says why."""
-    answer = call(_health(CONFIGURATION, Check("certificate", False, "expired")), "GET", "/readyz")
+    answer = call(
+        _health(CONFIGURATION, ReadinessCheck("certificate", False, "expired")), "GET", "/readyz"
+    )
 
     assert answer.status == 503
     assert "[-] certificate: expired\n" in answer.text

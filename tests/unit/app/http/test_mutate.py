@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.server_state import use
 from tests.unit.app.client import JSON, Answer, Lines, call
 from webhook.app.http.asgi import BODY_LIMIT
 from webhook.app.http.mutate import NOT_CONFIGURED, Mutate
 from webhook.app.http.review_body import DEPTH, OBJECTS, SMALL, VALUES
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import Snapshot, State
+from webhook.app.state import ConfigurationMissing, State
 from webhook.decision.outcome import Decision, PatchOp, Reason
 from webhook.decision.scope import Context
 from webhook.fabric.records import Fabric, RdmaResource, index
@@ -41,7 +42,7 @@ class Server:
         self.metrics = Metrics()
         self.state = State()
         if configured:
-            self.state.snapshot = Snapshot.of(FABRICS)
+            use(self.state, FABRICS)
         self.app = Mutate(self.state, self.metrics, self.lines.log, decide)
 
     def post(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:
@@ -364,7 +365,7 @@ def test_decision_that_raises_is_a_500_too() -> None:
 def test_without_configuration_failure_policy_decides() -> None:
     """Without fabrics nothing can be decided: the answer is a 503 that says why."""
     server = Server(configured=False)
-    server.state.lacking = "apply them"
+    server.state.send(ConfigurationMissing("apply them"))
     answer = server.post(_body())
 
     status = json.loads(answer.body)

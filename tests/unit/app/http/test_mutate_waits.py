@@ -13,11 +13,12 @@ import pytest
 
 from tests.api_server import review_of
 from tests.builders import amounts, fabric, fabrics, gpu, pod
+from tests.server_state import configured, use
 from tests.unit.app.client import JSON, Answer, Lines, request
 from webhook.app.http.mutate import Mutate
-from webhook.app.namespace_waits import Arrivals, claim_arrival
+from webhook.app.namespace_waits import PendingFacts, claim_key
 from webhook.app.observe.metrics import Metrics
-from webhook.app.state import State
+from webhook.app.state import ClaimsChanged, NamespacesChanged
 from webhook.decision.claim_facts import ClaimFacts, KnownClaims
 from webhook.decision.facts import Facts
 from webhook.decision.outcome import Decision
@@ -34,10 +35,8 @@ class Server:
 
     def __init__(self, seconds: float) -> None:
         self.decided = 0
-        self.state = State()
-        self.state.learn(Facts(complete=True))
-        self.state.configure(self.state.prepare(fabrics()))
-        self.state.arrivals = Arrivals(seconds)
+        self.state = configured(fabrics(), Facts(complete=True))
+        self.state.pending_facts = PendingFacts(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 
     def _decide(self, asked: Any, context: Context) -> Decision:
@@ -63,9 +62,9 @@ class Server:
                 },
             ]
         )
-        self.state.learn(Facts.from_objects(items))
-        if self.state.arrivals is not None:
-            self.state.arrivals.tell({name})
+        self.state.send(NamespacesChanged(Facts.from_objects(items)))
+        if self.state.pending_facts is not None:
+            self.state.pending_facts.arrived({name})
 
 
 def why_kept(answer: Answer) -> list[str]:
@@ -126,8 +125,8 @@ def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
 
     async def run() -> None:
         server = Server(seconds=600)
-        server.state.arrivals = None
-        server.state.learn(Facts(complete=complete))
+        server.state.pending_facts = None
+        server.state.send(NamespacesChanged(Facts(complete=complete)))
         answer = await server.ask()
         assert answer.response["allowed"]
         assert server.decided == 1
@@ -153,7 +152,7 @@ class ClaimServer(Server):
 
     def __init__(self, seconds: float, *, arriving: bool = True) -> None:
         super().__init__(seconds)
-        self.state.configure(self.state.prepare(fabrics(NICS)))
+        use(self.state, fabrics(NICS))
         self.bring()
         self.know(arriving=arriving)
 
@@ -161,9 +160,10 @@ class ClaimServer(Server):
         """Know ResourceClaims of the namespace, each with the class that it requests."""
         known = {name: {"": (one,)} for name, one in claims.items()}
         facts = ClaimFacts(templates={"nics": {}}, claims=known, complete=True)
-        self.state.claims = KnownClaims({"lab": facts}, ClaimFacts(complete=True), arriving)
-        assert self.state.arrivals is not None
-        self.state.arrivals.tell(claim_arrival("lab", name) for name in claims)
+        others = ClaimFacts(complete=True)
+        self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, others, arriving)))
+        assert self.state.pending_facts is not None
+        self.state.pending_facts.arrived(claim_key("lab", name) for name in claims)
 
 
 def codes(answer: Answer, key: str) -> list[str]:

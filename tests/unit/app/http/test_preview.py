@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.fabrics_file import one_fabric
+from tests.server_state import learn, use
 from tests.unit.app.client import Answer, Lines, request
 from webhook.app.http.preview import EACH_PENDING, PENDING, PODS, PreviewApp
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child
 from webhook.app.preview_worker.supervisor import Worker
-from webhook.app.state import Snapshot, State
+from webhook.app.state import State
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.decision.facts import Facts
 
@@ -59,7 +60,8 @@ class Server:
         if configured:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
             fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
-            self.state.snapshot = Snapshot.of(fabrics, facts, FabricsText(FABRICS))
+            learn(self.state, facts)
+            use(self.state, fabrics, FabricsText(FABRICS))
         self.app = PreviewApp(
             self.state, self.metrics, self.lines.log, self.worker, example=example
         )

@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.server_state import prepared
 from tests.unit.app.client import Lines
+from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.metrics import Metrics
 from webhook.app.preview_worker import child, supervisor
 from webhook.app.preview_worker.child import NICEST
 from webhook.app.preview_worker.supervisor import Job, Worker
 from webhook.app.refusal import RequestError
-from webhook.app.state import Snapshot
 from webhook.config.load import FabricsText, Loaded, parse_fabrics, parse_object
 from webhook.preview.worker.frames import HEAD_BYTES
 
@@ -74,9 +75,9 @@ class Bench:
         self.metrics = Metrics()
         self.worker = Worker(self.metrics, self.lines.log, seconds=120.0)
 
-    async def ask(self, program: str, snapshot: Snapshot | None = None) -> bytes:
+    async def ask(self, program: str, configuration: PreparedConfiguration | None = None) -> bytes:
         """Have the child run a program, and return the body of the answer."""
-        answer = await self.worker.ask(_job(program), snapshot or _snapshot())
+        answer = await self.worker.ask(_job(program), configuration or _configuration())
         return b"".join(answer.pieces)
 
     async def refused(self, program: str) -> tuple[int, str]:
@@ -97,11 +98,11 @@ class Bench:
         return next(line for line in self.lines.read() if line["msg"] == "preview worker ended")
 
 
-def _snapshot(name: str = "ib") -> Snapshot:
+def _configuration(name: str = "ib") -> PreparedConfiguration:
     """Make a configuration whose last line has its hash for the program above."""
     text = FABRICS % name
     fabrics = parse_fabrics(text, "fabrics").fabrics
-    return Snapshot.of(fabrics, source=FabricsText(f"{text}#{fabrics.config_hash}"))
+    return prepared(fabrics, source=FabricsText(f"{text}#{fabrics.config_hash}"))
 
 
 @asynccontextmanager
@@ -420,11 +421,11 @@ def test_the_configuration_is_sent_when_it_has_changed(run: Callable[[Test], Non
     program = f'say({{"status": 200}}, {names}.encode())'
 
     async def test(bench: Bench) -> None:
-        assert await bench.ask(program, _snapshot("aa")) == b'["aa"]'
-        assert await bench.ask(program, _snapshot("aa")) == b'["aa"]'
-        assert await bench.ask(program, _snapshot("bb")) == b'["aa", "bb"]'
+        assert await bench.ask(program, _configuration("aa")) == b'["aa"]'
+        assert await bench.ask(program, _configuration("aa")) == b'["aa"]'
+        assert await bench.ask(program, _configuration("bb")) == b'["aa", "bb"]'
         await bench.refused("sys.exit()")
-        assert await bench.ask(program, _snapshot("bb")) == b'["bb"]'
+        assert await bench.ask(program, _configuration("bb")) == b'["bb"]'
 
     run(test)
 
@@ -433,7 +434,7 @@ def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test]
     """A child that computes another hash decides nothing, and the server records a defect."""
 
     async def test(bench: Bench) -> None:
-        wrong = Snapshot.of(_snapshot().fabrics, source=FabricsText("#000000000000"))
+        wrong = prepared(_configuration().fabrics, source=FabricsText("#000000000000"))
         with pytest.raises(RequestError, match="cannot use the configuration"):
             await bench.ask(PID, wrong)
         messages = [line["msg"] for line in bench.lines.read()]
@@ -473,7 +474,7 @@ def test_the_real_child_makes_the_same_hash(
 
     async def ask() -> None:
         loaded = _loaded(is_object=is_object)
-        snapshot = Snapshot.of(loaded.fabrics, source=loaded.source)
+        configuration = prepared(loaded.fabrics, source=loaded.source)
         async with _bench() as bench:
             parameters = {
                 "namespace": "a",
@@ -485,8 +486,8 @@ def test_the_real_child_makes_the_same_hash(
             }
             body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"
             job = Job("preview", parameters, body, "preview", "")
-            answer = await bench.worker.ask(job, snapshot)
+            answer = await bench.worker.ask(job, configuration)
             assert answer.status == 200
-            assert snapshot.fabrics.config_hash.encode() in b"".join(answer.pieces)
+            assert configuration.config_hash.encode() in b"".join(answer.pieces)
 
     asyncio.run(ask())

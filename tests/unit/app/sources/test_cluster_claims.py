@@ -8,13 +8,14 @@ import pytest
 
 from tests import waiting
 from tests.builders import V100, fabric, fabrics, pod
+from tests.server_state import prepared, use
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import Cluster, refused
-from webhook.app.namespace_waits import Arrivals, claim_arrival
+from webhook.app.namespace_waits import PendingFacts, claim_key
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.cluster_claims import ClusterClaims, _ClaimWatch
-from webhook.app.state import State
+from webhook.app.state import ConfigurationLearnt, State
 from webhook.decision.claim_facts import ClaimFacts
 from webhook.errors import ClusterError
 from webhook.fabric.records import DeviceClaim, Fabrics
@@ -73,7 +74,7 @@ class Server:
 
     def use(self, configuration: Fabrics) -> None:
         """Put a configuration to use."""
-        self.state.configure(self.state.prepare(configuration))
+        use(self.state, configuration)
 
     def run(self, *steps: Callable[[], Any]) -> None:
         """Run until each of the conditions has become true, in this order."""
@@ -270,8 +271,8 @@ def test_a_kind_that_may_not_be_read_hides_no_other(path: str, known: ClaimFacts
     server = Server(cluster)
     server.use(BY_CLAIM)
     server.run(lambda: server.knows() == known, lambda: "claims not current" in server.told())
-    assert server.state.claims is not None
-    assert server.state.claims.arriving is (path == PATH)
+    assert server.state.snapshot.claims is not None
+    assert server.state.snapshot.claims.arriving is (path == PATH)
 
 
 def test_who_waits_for_a_claim_goes_on_when_it_comes() -> None:
@@ -279,11 +280,11 @@ def test_who_waits_for_a_claim_goes_on_when_it_comes() -> None:
     cluster = Cluster()
     server = Server(cluster)
     server.use(BY_CLAIM)
-    server.state.arrivals = waiting = Arrivals(seconds=600)
+    server.state.pending_facts = waiting = PendingFacts(seconds=600)
     asked: list[asyncio.Task[bool]] = []
 
     def asks() -> bool:
-        asked.append(asyncio.create_task(waiting.of([claim_arrival("lab", "mine")], 0)))
+        asked.append(asyncio.create_task(waiting.wait_for([claim_key("lab", "mine")], 0)))
         return True
 
     def comes() -> bool:
@@ -291,7 +292,11 @@ def test_who_waits_for_a_claim_goes_on_when_it_comes() -> None:
         return True
 
     server.run(
-        lambda: server.state.claims and server.state.claims.arriving and cluster.streams,
+        lambda: (
+            server.state.snapshot.claims
+            and server.state.snapshot.claims.arriving
+            and cluster.streams
+        ),
         asks,
         comes,
         lambda: asked[0].done() and asked[0].result(),
@@ -363,5 +368,5 @@ def test_a_configuration_that_is_about_to_be_used_counts() -> None:
     cluster = Cluster()
     server = Server(cluster)
     server.use(fabrics(V100))
-    server.state.expect(server.state.prepare(BY_CLAIM))
-    server.run(lambda: server.state.claims is not None)
+    server.state.send(ConfigurationLearnt(prepared(BY_CLAIM)))
+    server.run(lambda: server.state.snapshot.claims is not None)

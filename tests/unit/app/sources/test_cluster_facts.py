@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import fabrics
+from tests.server_state import configured
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import (
@@ -16,7 +17,7 @@ from tests.unit.kube.cluster import (
     limit_range,
     namespace,
 )
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import PendingFacts
 from webhook.app.observe.metrics import Metrics
 from webhook.app.options import ServeOptions
 from webhook.app.sources.cluster_facts import ClusterFacts, facts_of
@@ -35,8 +36,7 @@ class Server:
         self.now = 1000.0
         self.lines = Lines()
         self.metrics = Metrics()
-        self.state = State()
-        self.state.configure(self.state.prepare(fabrics()))
+        self.state = configured(fabrics())
         feed = Feed(lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now)
         self.facts = ClusterFacts(feed, self.state, self.metrics)
 
@@ -56,7 +56,6 @@ class Server:
 
     def knows(self, name: str) -> NamespaceFacts:
         """Return what a decision would know about a namespace."""
-        assert self.state.snapshot is not None
         return self.state.snapshot.facts.namespace(name)
 
     def metric(self, name: str, resource: str = "namespaces") -> float | None:
@@ -74,7 +73,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     before = server.facts.check()
     assert (before.ready, before.detail) == (False, "some lists have not been read yet")
     assert server.knows("lab") == NamespaceFacts(name="lab", known=False)
-    waits = server.state.arrivals
+    waits = server.state.pending_facts
     assert waits is None
 
     server.run(server.synced)
@@ -82,7 +81,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     assert (after.ready, after.detail) == (True, "1 namespaces, last update 0 s ago")
     assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
     assert server.knows("other").known is False
-    assert isinstance(server.state.arrivals, Arrivals)
+    assert isinstance(server.state.pending_facts, PendingFacts)
     assert server.poll() == ["facts synced"]
     assert server.poll() == []
 
@@ -118,7 +117,7 @@ def test_a_change_becomes_a_new_snapshot() -> None:
         cluster.put(NAMESPACES, namespace("lab", labels=baseline))
         return True
 
-    seen: list[Snapshot | None] = []
+    seen: list[Snapshot] = []
     server.run(
         server.synced,
         change,
@@ -126,10 +125,8 @@ def test_a_change_becomes_a_new_snapshot() -> None:
     )
     (before,) = seen
     after = server.state.snapshot
-    assert before is not None
-    assert after is not None
     assert before.facts.namespace("lab").enforced_pod_security == ""
-    assert after.inventory is before.inventory
+    assert after.current is before.current
 
 
 def test_facts_stay_while_the_api_server_is_gone() -> None:
@@ -225,7 +222,5 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     state = State()
     options = ServeOptions(facts=file)
     assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
-    state.configure(state.prepare(fabrics()))
-    assert state.snapshot is not None
     assert state.snapshot.facts.namespace("lab").labels == {"a": "b"}
-    assert state.arrivals is None
+    assert state.pending_facts is None

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, fabrics
+from tests.builders import fabrics
+from tests.server_state import prepared, use
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import NODES, Cluster, gone, node, refused
@@ -15,7 +16,7 @@ from webhook.app.observe.metrics import Metrics
 from webhook.app.sources import cluster_nodes
 from webhook.app.sources.cluster_nodes import ClusterNodes
 from webhook.app.sources.feed_log import STALE
-from webhook.app.state import Snapshot, State
+from webhook.app.state import ConfigurationApplied, ConfigurationLearnt, NamespacesChanged, State
 from webhook.decision.facts import Facts, NamespaceFacts
 from webhook.decision.nodes import NodeInventory, inventory_of
 from webhook.errors import ClusterError
@@ -36,7 +37,7 @@ class Server:
         self.metrics = Metrics()
         self.state = State()
         if configured:
-            self.state.configure(self.state.prepare(fabrics()))
+            use(self.state, fabrics())
         feed = Feed(
             lambda: cluster, lambda: iter([PAUSE] * 10_000), lambda: self.now, [kinds.NODES]
         )
@@ -49,8 +50,8 @@ class Server:
     @property
     def inventory(self) -> NodeInventory:
         """What decisions know of the nodes."""
-        assert self.state.snapshot is not None
-        return self.state.snapshot.inventory
+        assert self.state.snapshot.current is not None
+        return self.state.snapshot.current.inventory
 
     def knows(self, *names: str) -> bool:
         """Return whether decisions know exactly these nodes, by name."""
@@ -235,80 +236,76 @@ def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.Mon
     assert "MainThread" not in threads
 
 
-def test_an_inventory_made_by_former_fabrics_is_not_used() -> None:
-    """The configuration changed while it was made: the last one by the same fabrics stays."""
-    state = State()
-    former, now = fabrics(V100), fabrics(V100, H100)
-    nodes = {"a": kinds.NODES.project(node("a", VOLTA, v100="8"))}
-    state.configure(state.prepare(now))
-    before = state.snapshot
-    assert before is not None
-    state.learn_nodes(nodes, [(former, inventory_of(nodes, former))])
-    assert state.snapshot is before
-    assert (state.nodes, state.without(nodes)) == (nodes, [now])
-    made = inventory_of(nodes, now)
-    state.learn_nodes(nodes, [(former, NodeInventory()), (now, made)])
-    assert state.snapshot == replace(before, facts=Facts(nodes=nodes), inventory=made)
-    assert state.without(nodes) == []
-
-
 def test_a_configuration_that_comes_gets_new_nodes_too() -> None:
     """Until it is in use, and then: it had been prepared with the nodes of before."""
-    cluster = equipped("a")
-    server = Server(cluster, configured=False)
-    coming = replace(fabrics(), config_hash="ba9876543210")
-    server.state.configure(server.state.prepare(fabrics()))
-    server.state.expect(server.state.prepare(coming))
+    server = Server(equipped("a"))
+    coming = prepared(replace(fabrics(), config_hash="ba9876543210"))
+    server.state.send(ConfigurationLearnt(coming))
 
-    def use() -> bool:
-        assert server.state.without(server.state.nodes) == []
-        server.state.configure(Snapshot.of(coming))
+    def use_it() -> bool:
+        server.state.send(ConfigurationApplied(coming))
         return True
 
-    server.run(lambda: server.knows("a"), use)
-    assert server.state.snapshot is not None
-    assert server.state.snapshot.fabrics is coming
-    assert server.state.without(server.state.nodes) == []
+    server.run(lambda: server.knows("a"), use_it)
+    snapshot = server.state.snapshot
+    assert snapshot.current is not None
+    assert snapshot.current.fabrics is coming.fabrics
+    assert snapshot.current.nodes is snapshot.facts.nodes
     assert server.knows("a")
+    assert server.poll() == ["nodes synced"]
 
 
 def test_a_configuration_prepared_with_older_nodes_is_caught_up_with() -> None:
     """No node has to change for it; until then, decisions know the older ones."""
     server = Server(equipped("a"))
-    late = Snapshot.of(replace(fabrics(), config_hash="ba9876543210"))
+    late = prepared(replace(fabrics(), config_hash="ba9876543210"))
 
-    def use() -> bool:
-        server.state.configure(late)
+    def use_it() -> bool:
+        server.state.send(ConfigurationApplied(late))
         assert server.knows()
         assert "nodes synced" in server.poll()
         return True
 
-    server.run(lambda: server.knows("a") and server.watching(), use, lambda: server.knows("a"))
-    assert server.state.snapshot is not None
-    assert server.state.snapshot.fabrics is late.fabrics
+    server.run(lambda: server.knows("a") and server.watching(), use_it, lambda: server.knows("a"))
+    assert server.state.snapshot.current is not None
+    assert server.state.snapshot.current.fabrics is late.fabrics
     assert server.poll() == []
+
+
+def test_a_configuration_that_is_about_to_be_used_is_caught_up_with() -> None:
+    """No node has to change for it: it has the nodes before it is in use."""
+    server = Server(equipped("a"))
+    late = prepared(replace(fabrics(), config_hash="ba9876543210"))
+
+    def announce() -> bool:
+        server.state.send(ConfigurationLearnt(late))
+        return True
+
+    def caught_up() -> bool:
+        server.poll()
+        snapshot = server.state.snapshot
+        return snapshot.upcoming["ba9876543210"].nodes is snapshot.facts.nodes
+
+    server.run(lambda: server.knows("a") and server.watching(), announce, caught_up)
+    assert server.state.snapshot.upcoming["ba9876543210"].inventory == server.inventory
 
 
 def test_nodes_come_before_the_configuration() -> None:
     """They count as soon as there are fabrics."""
     server = Server(equipped("a"), configured=False)
-    server.run(lambda: bool(server.state._facts.nodes))
-    server.state.configure(server.state.prepare(fabrics()))
+    server.run(lambda: bool(server.state.snapshot.facts.nodes))
+    use(server.state, fabrics())
     assert server.knows("a")
 
 
 def test_namespaces_and_nodes_are_learnt_apart() -> None:
-    """Changes of one do not take the other away, and namespaces make no new inventory."""
+    """Changes of one do not take the other away."""
     server = Server(equipped("a"))
-    server.run(lambda: server.knows("a"))
-    before = server.inventory
     lab = NamespaceFacts(name="lab", labels={"x": "y"})
-    server.state.learn_namespaces(Facts(namespaces={"lab": lab}, complete=True))
-    assert server.inventory is before
-    assert server.state.snapshot is not None
-    server.state.learn_nodes({}, [(server.state.snapshot.fabrics, NodeInventory())])
+    server.state.send(NamespacesChanged(Facts(namespaces={"lab": lab}, complete=True)))
+    server.run(lambda: server.knows("a"))
     assert server.state.snapshot.facts.namespace("lab") == lab
-    assert server.knows()
+    assert list(server.state.snapshot.facts.nodes) == ["a"]
 
 
 def test_a_defect_is_told_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

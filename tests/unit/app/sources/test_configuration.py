@@ -8,15 +8,16 @@ from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from certs.serving import CertificateFiles, ServingContext
 from tests.fabrics_file import below_spec
+from tests.server_state import learn
 from tests.unit.app.client import Lines
+from webhook.app import former
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources.certificate_sources import FileCertificate
 from webhook.app.sources.configuration_file import FileConfiguration
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
-from webhook.app.state import Check, State
+from webhook.app.state import ReadinessCheck, State
 from webhook.config import EXAMPLE
 from webhook.config.watch import ConfigWatch
-from webhook.decision import facts as decision_facts
 from webhook.decision.facts import Facts
 from webhook.decision.nodes import Node
 
@@ -58,11 +59,12 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
     assert (missing, server.configuration.missing) == (before.detail, "")
-    assert server.state.snapshot is not None
-    used = server.state.snapshot.fabrics.config_hash
+    current = server.state.snapshot.current
+    assert current is not None
+    used = current.config_hash
     detail = f"generation 1, config {used} (v100-ib, a100-ib)"
-    assert server.configuration.check() == Check("configuration", True, detail)
-    assert list(server.state.snapshot.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert server.configuration.check() == ReadinessCheck("configuration", True, detail)
+    assert list(current.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 1]
     assert [line["msg"] for line in server.lines.read()] == [
         "configuration not usable",
@@ -75,12 +77,12 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.file.write_text(GOOD)
     server.poll()
-    good, detail = server.state.snapshot, server.configuration.check().detail
+    good, detail = server.state.snapshot.current, server.configuration.check().detail
     server.file.write_text(GOOD.replace("rateGbps: 100", "rateGbps: fast"))
     server.poll()
     broken = server.configuration.check()
 
-    assert server.state.snapshot is good
+    assert server.state.snapshot.current is good
     assert broken.ready
     assert broken.detail.startswith(f"{detail}; still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
@@ -109,13 +111,12 @@ def test_facts_go_into_the_snapshot(tmp_path: Path) -> None:
     namespace = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"a": "b"}}}
     server = Server(tmp_path)
     server.file.write_text(GOOD)
-    server.state.learn(Facts.from_objects([namespace]))
+    learn(server.state, Facts.from_objects([namespace]))
     server.poll()
 
-    used = server.state.snapshot
-    assert used is not None
-    assert used.facts.namespace("lab").labels == {"a": "b"}
-    assert used.facts.namespace("other").known is False
+    facts = server.state.snapshot.facts
+    assert facts.namespace("lab").labels == {"a": "b"}
+    assert facts.namespace("other").known is False
 
 
 def test_a_file_is_prepared_where_it_is_read(
@@ -124,14 +125,15 @@ def test_a_file_is_prepared_where_it_is_read(
     """That is not in the event loop, which thousands of nodes would hold up."""
     server = Server(tmp_path)
     server.file.write_text(GOOD)
-    server.state.learn(Facts(nodes={"n1": Node(labels={}, resources={})}))
+    learn(server.state, Facts(nodes={"n1": Node(labels={}, resources={})}))
     assert server.configuration.poll()
     with monkeypatch.context() as only:
-        only.setattr(decision_facts, "inventory_of", None)
+        only.setattr(former, "inventory_of", None)
         server.configuration.apply(server.metrics, server.lines.log)
 
-    assert server.state.snapshot is not None
-    assert server.state.snapshot.inventory.by_node == {"n1": frozenset()}
+    current = server.state.snapshot.current
+    assert current is not None
+    assert current.inventory.by_node == {"n1": frozenset()}
 
 
 def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> None:
@@ -143,8 +145,8 @@ def test_a_file_without_fabrics_is_valid_and_decides_nothing(tmp_path: Path) -> 
     server.poll()
     check, lacking = server.configuration.check(), f"{server.file} has none: add them below spec"
 
-    assert server.state.snapshot is None
-    assert server.state.lacking == server.configuration.missing == f"{lacking}.fabrics"
+    assert server.state.snapshot.current is None
+    assert server.state.snapshot.missing == server.configuration.missing == f"{lacking}.fabrics"
     assert (check.ready, check.detail.endswith(f" ({lacking}.fabrics)")) == (True, True)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
     assert server.broken == [(2, f"{lacking}.fabrics")]
@@ -157,7 +159,8 @@ def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> 
     server.poll()
 
     reason = f"{server.file} is not usable, for the reason in the webhook's log"
-    assert (server.state.snapshot, server.state.lacking) == (None, reason)
+    snapshot = server.state.snapshot
+    assert (snapshot.current, snapshot.missing) == (None, reason)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
 
 

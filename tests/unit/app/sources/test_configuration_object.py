@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from tests.builders import pod
+from tests.server_state import learn
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.stepping import PAUSE, run_steps
 from tests.unit.kube.cluster import Cluster, refused
+from webhook.app import former
 from webhook.app.observe.metrics import Metrics
 from webhook.app.sources import configuration_object
 from webhook.app.sources.configuration_in_use import ConfigurationInUse
@@ -30,7 +32,6 @@ from webhook.app.state import State
 from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
 from webhook.config.object_form import OBJECT
-from webhook.decision import facts as decision_facts
 from webhook.decision.facts import Facts
 from webhook.decision.nodes import Node, NodeInventory, inventory_of
 from webhook.errors import ClusterError
@@ -114,7 +115,7 @@ class Server:
 
     def rate(self) -> float | None:
         """Return the rate of the first fabric that is in use."""
-        used = self.state.snapshot
+        used = self.state.snapshot.current
         return None if used is None else used.fabrics.fabrics["v100-ib"].rate_gbps
 
     def poll(self) -> list[str]:
@@ -155,8 +156,9 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     before = server.source.check()
     server.run(server.watching)
     check = server.source.check()
-    assert server.state.snapshot is not None
-    used = server.state.snapshot.fabrics.config_hash
+    current = server.state.snapshot.current
+    assert current is not None
+    used = current.config_hash
 
     assert before == ("configuration", False, f"{OBJECT} has not been read yet")
     assert check == (
@@ -224,13 +226,13 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
         threads.append(threading.current_thread().name)
         return inventory_of(*given)
 
-    monkeypatch.setattr(decision_facts, "inventory_of", noted)
+    monkeypatch.setattr(former, "inventory_of", noted)
     node = Node(
         labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2"}, resources={"nvidia.com/v100": 8}
     )
-    server.state.learn(Facts(nodes={"n1": node}))
+    learn(server.state, Facts(nodes={"n1": node}))
     server.run(server.watching, server.put(written(200)), server.later(DELAY))
-    used = server.state.snapshot
+    used = server.state.snapshot.current
     assert used is not None
     assert (server.rate(), used.inventory.by_node) == (200, {"n1": frozenset({"v100-ib"})})
     assert threads == ["fabricconfigurations"] * 2
@@ -246,7 +248,7 @@ def test_a_defect_in_sorting_nodes_leaves_the_last_good_one(
 
     def fail(*, now: bool) -> Callable[[], bool]:
         def step() -> bool:
-            monkeypatch.setattr(decision_facts, "inventory_of", broken if now else inventory_of)
+            monkeypatch.setattr(former, "inventory_of", broken if now else inventory_of)
             return True
 
         return step
@@ -426,9 +428,9 @@ def test_without_a_good_one_an_unusable_object_is_as_none() -> None:
     server.run(server.watching)
     check = server.source.check()
 
-    assert (check.ready, server.state.snapshot) == (True, None)
+    assert (check.ready, server.state.snapshot.current) == (True, None)
     assert check.detail.startswith(f"{OBJECT}: spec.fabrics[0].rateGbps: ")
-    assert server.state.lacking == server.source.missing == NOT_USABLE
+    assert server.state.snapshot.missing == server.source.missing == NOT_USABLE
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [0, 0]
     assert server.logged() == ["configuration not usable"]
 
@@ -442,8 +444,8 @@ def test_an_object_without_fabrics_is_as_none(server: Server) -> None:
     )
     check = server.source.check()
 
-    assert server.state.snapshot is None
-    assert server.state.lacking == NO_FABRICS
+    assert server.state.snapshot.current is None
+    assert server.state.snapshot.missing == NO_FABRICS
     assert (check.ready, check.detail.endswith(f" ({NO_FABRICS})")) == (True, True)
     assert server.value("configured") == 0
     assert server.value("config_last_reload_successful") == 1
@@ -462,8 +464,8 @@ def test_a_deleted_object_decides_no_more(server: Server) -> None:
     )
     check = server.source.check()
     assert rates == [100]
-    assert server.state.snapshot is None
-    assert server.state.lacking == NO_OBJECT
+    assert server.state.snapshot.current is None
+    assert server.state.snapshot.missing == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
     assert [one.failures for one in server.source._feed.reflectors] == [0]
@@ -542,7 +544,7 @@ def test_a_kind_that_goes_takes_its_object_along(server: Server) -> None:
     server.run(
         server.watching, drop, lambda: bool(server.source._waiting), server.later(DELAY),
     )  # fmt: skip
-    assert server.state.snapshot is None
+    assert server.state.snapshot.current is None
     assert server.source.check().detail == NO_KIND
 
 
@@ -556,7 +558,7 @@ def test_a_missing_right_is_not_taken_for_a_missing_object() -> None:
 
     assert (check.ready, check.detail) == (False, "the API server answered 403: no")
     assert server.poll() == ["configuration not current"]
-    assert server.state.lacking == State().lacking
+    assert server.state.snapshot.missing == State().snapshot.missing
 
 
 def test_an_outage_changes_nothing_but_the_line(server: Server) -> None:

@@ -9,15 +9,17 @@ import pytest
 
 from tests import waiting
 from tests.builders import fabrics
+from tests.server_state import configured, prepared
 from tests.unit.app.client import Lines
 from tests.unit.app.sources.test_configuration_object import Server, written
 from tests.unit.kube.cluster import Cluster
 from tests.waiting import until
+from webhook.app.former import PreparedConfiguration
 from webhook.app.options import ServeOptions
 from webhook.app.sources import fabric_status
 from webhook.app.sources.configuration_object import Observed
 from webhook.app.sources.fabric_status import OnNodes, fabric_status_of, stated
-from webhook.app.state import Snapshot, State
+from webhook.app.state import State
 from webhook.app.writes import configuration_status
 from webhook.app.writes.configuration_status import Condition
 from webhook.config.findings import Finding, More
@@ -37,7 +39,7 @@ def loaded(used: Fabrics, *findings: Finding, more: More | None = None) -> Loade
     return Loaded(used, findings, FabricsText(""), more or More())
 
 
-def conditions(observed: Observed, used: Snapshot | None) -> dict[str, Condition]:
+def conditions(observed: Observed, used: PreparedConfiguration | None) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
     found = stated(observed, used, OnNodes())
     assert found is not None
@@ -47,7 +49,7 @@ def conditions(observed: Observed, used: Snapshot | None) -> dict[str, Condition
 def test_a_configuration_in_use() -> None:
     """It is valid and active; the names of its fabrics are what kubectl shows."""
     used = fabrics()
-    found = stated(Observed(7, loaded(used), ""), Snapshot.of(used), OnNodes())
+    found = stated(Observed(7, loaded(used), ""), prepared(used), OnNodes())
     assert found is not None
     assert (found.generation, found.more["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = found.conditions
@@ -80,7 +82,7 @@ def test_one_that_cannot_be_used() -> None:
             "No fabrics are in use, so pods that opted in are left to failurePolicy.",
         ),
     }
-    active = conditions(observed, Snapshot.of(fabrics()))["Active"]
+    active = conditions(observed, prepared(fabrics()))["Active"]
     said = "The last good configuration stays in use (config 0123456789ab)."
     assert active == Condition("Active", False, "LastGoodInUse", said)
     found = stated(observed, None, OnNodes())
@@ -92,7 +94,7 @@ def test_one_that_comes_into_use_in_a_moment() -> None:
     """For three seconds, the one before it decides."""
     before = fabrics()
     after = replace(before, config_hash="ba9876543210")
-    active = conditions(Observed(2, loaded(after), ""), Snapshot.of(before))["Active"]
+    active = conditions(Observed(2, loaded(after), ""), prepared(before))["Active"]
     assert (active.holds, active.reason) == (False, "ComesIntoUse")
     assert "config 0123456789ab" in active.message
 
@@ -117,8 +119,8 @@ def test_what_the_nodes_offer_is_told() -> None:
     """Added up for each fabric, with what is wrong; nothing while no node is known."""
     used = fabrics()
     known = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
-    snapshot = Snapshot.of(used, Facts(nodes=known))
-    found = stated(Observed(1, loaded(used), ""), snapshot, OnNodes())
+    configuration = prepared(used, known)
+    found = stated(Observed(1, loaded(used), ""), configuration, OnNodes())
     assert found is not None
     assert found.more["nodes"] == 3
     first, second = found.more["fabrics"]
@@ -130,7 +132,7 @@ def test_what_the_nodes_offer_is_told() -> None:
     }
     assert any("n2" in problem for problem in first["problems"])
     assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
-    without = stated(Observed(1, loaded(used), ""), Snapshot.of(used), OnNodes())
+    without = stated(Observed(1, loaded(used), ""), prepared(used), OnNodes())
     assert without is not None
     assert without.more.keys() == {"fabricNames"}
 
@@ -149,7 +151,7 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
     on_nodes = OnNodes()
 
     def nodes(used: Fabrics, known: Mapping[str, Node]) -> int:
-        told = on_nodes.of(Snapshot.of(used, Facts(nodes=known)))
+        told = on_nodes.of(prepared(used, known))
         many: int = told["nodes"]
         return many
 
@@ -163,7 +165,7 @@ def test_what_is_known_already_is_not_added_up_again(monkeypatch: pytest.MonkeyP
 
 def test_without_an_object_nothing_is_told() -> None:
     """There is nothing to write to."""
-    assert stated(None, Snapshot.of(fabrics()), OnNodes()) is None
+    assert stated(None, prepared(fabrics()), OnNodes()) is None
 
 
 def test_what_the_watch_delivered_last_is_known() -> None:
@@ -180,7 +182,9 @@ def test_what_the_watch_delivered_last_is_known() -> None:
         return True
 
     server.run(
-        lambda: CONFIGURATIONS.path in cluster.streams and server.state.snapshot is not None,
+        lambda: (
+            CONFIGURATIONS.path in cluster.streams and server.state.snapshot.current is not None
+        ),
         lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
         lambda: server.source.observed != seen[0],
         lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
@@ -250,9 +254,9 @@ def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fabric_status, "_RELEASE", waiting.PATIENCE)
     monkeypatch.setattr("webhook.kube.client.Client", api.client)
     monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
-    server, state = Server(Cluster()), State()
+    facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
+    server, state = Server(Cluster()), configured(used, facts)
     server.source.observed = Observed(7, loaded(used), "")
-    state.snapshot = Snapshot.of(used, Facts(nodes={"n1": node(v100=8, rdma=2)}))
     options = ServeOptions(kubeconfig=File("admin.conf"))
     api.problem = "no token"
     (made,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)

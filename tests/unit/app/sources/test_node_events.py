@@ -10,11 +10,12 @@ from typing import Any
 
 from tests.api_server import review_of
 from tests.builders import H100, V100, amounts, container, fabrics, pod
+from tests.server_state import configured, learn, use
 from tests.unit.app.client import JSON, Answer, Lines, request
 from tests.unit.app.sources.test_cluster_nodes import Server
 from tests.unit.kube.cluster import NODES, Cluster, gone, node
 from webhook.app.http.mutate import Mutate
-from webhook.app.namespace_waits import Arrivals
+from webhook.app.namespace_waits import PendingFacts
 from webhook.app.observe.metrics import Metrics
 from webhook.app.state import State
 from webhook.decision.facts import Facts
@@ -59,9 +60,7 @@ def application(state: State) -> Mutate:
 def expected(product: str) -> bytes:
     """Return the answer for a pod on a node of this product, by a state that knows the nodes."""
     items = [*LASTING, *([equipped("n0", product)] if product else [])]
-    state = State()
-    state.learn(replace(FACTS, nodes=known(items)))
-    state.configure(state.prepare(FABRICS))
+    state = configured(FABRICS, replace(FACTS, nodes=known(items)))
     return application(state).answer(asked("n0")).body
 
 
@@ -89,9 +88,9 @@ class Rolling:
         self.cluster.put(NODES, *LASTING)
         self.server = Server(self.cluster, configured=False)
         state = self.server.state
-        state.learn(FACTS)
-        state.arrivals = Arrivals(seconds=600)
-        state.configure(state.prepare(FABRICS))
+        learn(state, FACTS)
+        state.pending_facts = PendingFacts(seconds=600)
+        use(state, FABRICS)
         self._app = application(state)
         self.products = dict.fromkeys(NAMES, "")
         self.answers: list[tuple[str, Answer]] = []

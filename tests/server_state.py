@@ -1,0 +1,44 @@
+"""Short ways to bring the state of a server into a configuration, by the events of its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from webhook.app.former import PreparedConfiguration
+from webhook.app.state import ConfigurationApplied, NamespacesChanged, NodesChanged, State
+from webhook.config.load import FabricsText
+from webhook.decision.facts import Facts
+from webhook.decision.nodes import Node
+from webhook.fabric.records import Fabrics
+
+_NO_NODES: Mapping[str, Node] = {}
+_NO_TEXT = FabricsText("")
+
+
+def prepared(
+    fabrics: Fabrics, nodes: Mapping[str, Node] = _NO_NODES, source: FabricsText = _NO_TEXT
+) -> PreparedConfiguration:
+    """Prepare a configuration, by default without nodes and without its text."""
+    return PreparedConfiguration.of(fabrics, nodes, source)
+
+
+def learn(state: State, facts: Facts) -> None:
+    """Deliver facts on namespaces and nodes, as a facts file does."""
+    state.send(NamespacesChanged(facts))
+    state.send(NodesChanged(facts.nodes, {}))
+
+
+def use(state: State, fabrics: Fabrics, source: FabricsText = _NO_TEXT) -> None:
+    """Prepare a configuration with the latest nodes, and put it to use."""
+    nodes = state.snapshot.facts.nodes
+    state.send(ConfigurationApplied(PreparedConfiguration.of(fabrics, nodes, source)))
+
+
+def configured(
+    fabrics: Fabrics, facts: Facts | None = None, source: FabricsText = _NO_TEXT
+) -> State:
+    """Make the state of a server that uses these fabrics and facts."""
+    state = State()
+    learn(state, facts or Facts())
+    use(state, fabrics, source)
+    return state
