@@ -241,6 +241,16 @@ def test_a_port_of_two_is_written_with_its_number() -> None:
     assert entries(discovered(nodes))["rdma-ib"]["hcas"] == ["mlx4_0:1"]
 
 
+def test_a_port_that_topo_does_not_list_stays() -> None:
+    """A distance that is not known is no reason to leave out a port of the fabric's card."""
+    cells = [near("GPU0", "mlx5_0"), near("GPU0", "mlx5_1", "SYS")]
+    ports = map(port, ("mlx5_0", "mlx5_1", "mlx5_2"))
+    found = discovered({"n1": seen(*ports, cells, gpus())})
+    assert entries(found)["a100-ib"]["hcas"] == ["mlx5_0", "mlx5_2"]
+    left_out = [line for line in found.text.splitlines() if "left out" in line]
+    assert left_out == ["  # left out: mlx5_1: no GPU is near it (nvidia-smi topo -m: SYS)"]
+
+
 def test_cards_near_gpus_are_the_fabrics() -> None:
     """Storage has the same cards, but no GPU behind the same switch."""
     cells = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_1", "PXB"), near("GPU0", "mlx5_2", "SYS")]

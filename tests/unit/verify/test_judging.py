@@ -67,6 +67,24 @@ def test_small_messages(size: int, qps: int, code: str) -> None:
     assert the_only(bandwidth(row(50, size), qps=qps)).code == code
 
 
+@pytest.mark.parametrize(
+    ("largest", "verdict", "code"),
+    [
+        (8 << 20, "fail", "FarBelowRate"),
+        (1 << 20, "fail", "FarBelowRate"),
+        (512 << 10, "inconclusive", "SmallMessages"),
+    ],
+)
+def test_a_table_of_many_sizes_is_judged_by_its_large_messages(
+    largest: int, verdict: str, code: str
+) -> None:
+    """`-a` begins with 2 bytes: a slow link is still slow if one row had messages of 1 MiB."""
+    rows = [row(0.1, 2), row(40, 65536), row(50, largest)]
+    for table in (rows, rows[::-1]):
+        found = the_only(bandwidth("\n".join(table)))
+        assert (found.verdict, found.code, found.gbps) == (verdict, code, 50)
+
+
 def test_small_messages_that_are_fast_enough() -> None:
     """If they fill the link all the same, it is good."""
     assert the_only(bandwidth(row(95, 65536))).code == "AtRate"
