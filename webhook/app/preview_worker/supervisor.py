@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from certs.backoff import LONGEST, delays
 from webhook.app.former import PreparedConfiguration
 from webhook.app.observe.log import Log
-from webhook.app.observe.metrics import Metrics
-from webhook.app.observe.worker_metrics import WorkerEnd
+from webhook.app.observe.metrics import Metrics, WorkerEnd
 from webhook.app.preview_worker.child import Child, WorkerAnswer
 from webhook.app.refusal import RequestError
 from webhook.preview.worker.frames import FrameError, Operation

@@ -15,8 +15,7 @@ from certs.backoff import delays
 from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
 from webhook import __version__
 from webhook.app.namespace_waits import Arrivals, NamespaceWaits
-from webhook.app.observe.metrics import Metrics
-from webhook.app.observe.worker_metrics import WORKER_ENDS
+from webhook.app.observe.metrics import WORKER_ENDS, Metrics
 from webhook.decision.outcome import Decision, Outcome, Reason, Status, Verdict
 from webhook.errors import ClusterError
 from webhook.kube import kinds
