@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from tests.integration.command_desk import Desk, command_desk
@@ -16,7 +17,6 @@ from webhook.config import EXAMPLE
 from webhook.render.fabrics_json import fabrics_output_schema
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-SITE = "/api/v1/namespaces/rdma-webhook/configmaps/rdma-webhook-fabrics"
 OBJECT = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
 VALIDATOR = Draft202012Validator(json.loads(fabrics_output_schema()))
 
@@ -51,8 +51,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     """Serve a cluster whose fabrics are those of the example."""
     answers = {
         HOOKS: listed(SHIPPED),
-        OBJECT: 404,
-        SITE: {"data": {"fabrics.yaml": EXAMPLE.read_text()}},
+        OBJECT: yaml.safe_load(EXAMPLE.read_text()),
         "/api/v1/nodes": listed(*V100, *A100),
         "/api/v1/pods": listed(POD),
     }
@@ -106,7 +105,6 @@ def test_who_may_not_read_nodes_is_told(desk: Desk) -> None:
 
 def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
     """The error says why they could not be read, and what to give."""
-    del desk.api.answers[SITE]
     desk.api.answers[OBJECT] = 403
     answer = desk.run()
     assert answer.code == 2

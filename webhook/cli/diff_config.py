@@ -141,7 +141,7 @@ def _cluster(arguments: argparse.Namespace, known: Sequence[Fabrics | None]) -> 
         claims=any(one.by_template for one in known if one is not None),
     )
     arguments.namespace = usual
-    fabrics = reading.fabrics.loaded.fabrics if reading.fabrics else None
+    fabrics = reading.configuration.fabrics if reading.configuration else None
     if given is not None:
         return given._replace(live=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
     assert templates is not None

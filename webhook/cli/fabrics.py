@@ -113,8 +113,8 @@ def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
     from webhook.preview.live_facts import read_live  # noqa: PLC0415 -- slow to import
 
     reading = read_live(reads, (), fabrics_instead=_GIVE)
-    if reading.fabrics is None:
+    if reading.configuration is None:
         raise DocumentError(
             "\n".join(["the cluster's fabrics are not known", *reading.facts.notes])
         )
-    return reading.fabrics.loaded.fabrics
+    return reading.configuration.fabrics

@@ -141,16 +141,16 @@ def _read_cluster(arguments: argparse.Namespace, documents: Sequence[Document]) 
         fabrics_instead="" if arguments.config else instead,
         claims=bool(arguments.config and path and load_fabrics(path).fabrics.by_template),
     )
-    if reading.fabrics is None:
+    if reading.configuration is None:
         _refuse_example(arguments, reading.facts.notes)
     return reading
 
 
 def _options(arguments: argparse.Namespace, reading: LiveReading | None) -> PreviewOptions:
-    live = reading.fabrics if reading else None
+    live = reading.configuration if reading else None
     path = _fabrics_file(arguments)
     return PreviewOptions(
-        fabrics=live.loaded.fabrics if live else load_fabrics(path or EXAMPLE).fabrics,
+        fabrics=live.fabrics if live else load_fabrics(path or EXAMPLE).fabrics,
         example=live is None and path is None,
         facts=load_facts(Path(arguments.facts)) if arguments.facts else None,
         live=reading.facts if reading else LiveFacts(),

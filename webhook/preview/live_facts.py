@@ -8,35 +8,33 @@ told in a note, with what is assumed in its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from webhook.admission.registration import (
-    OWN_NAMESPACE,
-    WEBHOOK_NAME,
-    WebhookSetup,
-    webhooks_in,
-)
-from webhook.config.object_form import OBJECT
+from webhook.admission.registration import WEBHOOK_NAME, WebhookSetup, webhooks_in
+from webhook.config.load import Loaded, parse_object
+from webhook.config.object_form import NAME, OBJECT
 from webhook.decision.annotations import ENABLE
+from webhook.kube.kinds import CONFIGURATIONS
 from webhook.kube.permitted_facts import UNRESTRICTED, PermittedFacts
-from webhook.kube.permitted_reads import NOT_FOUND
 from webhook.kube.requests import ObjectReads
 from webhook.pod.manifest import at
-from webhook.preview.cluster_fabrics import ClusterFabrics, FabricsPlace, cluster_fabrics
 from webhook.preview.input_facts import LiveFacts
 from webhook.workloads.templates import templates_of
 from webhook.yamltext.documents import Document
 
 #: The most namespaces that are read, with three requests each.
 MOST_NAMESPACES = 100
-_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+_REGISTRATIONS = "mutatingwebhookconfigurations"
+_REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
+_REGISTERED = "assumed: the webhook is registered as its manifests do it"
+_FABRICS_PATH = f"{CONFIGURATIONS.path}/{NAME}"
 
 
 class LiveReading(NamedTuple):
-    """What was read of a cluster, and its fabrics: None if not wanted, or not to be read."""
+    """What was read of a cluster, and its configuration: None if not wanted, or not to be read."""
 
     facts: LiveFacts
-    fabrics: ClusterFabrics | None = None
+    configuration: Loaded | None = None
 
 
 def namespaces_of(documents: Iterable[Document], usual: str, *, enable: bool = False) -> list[str]:
@@ -69,9 +67,8 @@ def read_live(
     none follows. Raises InvalidConfiguration if the cluster's fabrics cannot be used.
     """
     known = PermittedFacts(reads)
-    ours = _Webhooks(known)
-    webhooks = ours.registered()
-    fabrics = ours.fabrics(_home(webhooks), fabrics_instead) if fabrics_instead else None
+    webhooks = _registered(known)
+    configuration = _configuration(known, fabrics_instead) if fabrics_instead else None
     for name in namespaces[:MOST_NAMESPACES]:
         known.read_namespace(name)
     if len(namespaces) > MOST_NAMESPACES:
@@ -79,12 +76,12 @@ def read_live(
         known.notes.append(
             f"{more} more namespaces: not read, as they are too many; {UNRESTRICTED}"
         )
-    if claims or (fabrics is not None and fabrics.loaded.fabrics.by_template):
+    if claims or (configuration is not None and configuration.fabrics.by_template):
         for name in namespaces[:MOST_NAMESPACES]:
             known.read_claims(name)
     if namespaces:
         known.read_nodes()
-    return LiveReading(_facts(known, webhooks), fabrics)
+    return LiveReading(_facts(known, webhooks), configuration)
 
 
 def _facts(known: PermittedFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
@@ -97,64 +94,29 @@ def _facts(known: PermittedFacts, webhooks: tuple[WebhookSetup, ...] | None) -> 
     )
 
 
-def _home(webhooks: Iterable[WebhookSetup] | None) -> str:
-    """Return the namespace that the webhook runs in."""
-    for one in webhooks or ():
-        found = at(one.webhook, ("clientConfig", "service", "namespace"))
-        if isinstance(found, str):
-            return found
-    return OWN_NAMESPACE
+def _registered(known: PermittedFacts) -> tuple[WebhookSetup, ...] | None:
+    """Return the webhooks of ours that are registered; None if they cannot be read."""
+    items = known.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
+    if items is None:
+        known.note(f"list {_REGISTRATIONS}", _REGISTERED)
+        return None
+    setups = webhooks_in(items)
+    known.notes += filter(None, map(_without_bundle, setups))
+    return setups
 
 
-_REGISTERED = "assumed: the webhook is registered as its manifests do it"
-
-
-class _UnreadError(Exception):
-    """An object could not be read, and a note says why."""
-
-
-class _Webhooks:
-    """Reads how the webhook is registered, and its fabrics."""
-
-    def __init__(self, known: PermittedFacts) -> None:
-        self._known = known
-
-    def registered(self) -> tuple[WebhookSetup, ...] | None:
-        """Return the webhooks of ours that are registered."""
-        what = "mutatingwebhookconfigurations"
-        found = self._known.permitted.list(_CONFIGURATIONS, what)
-        if found is None:
-            self._known.note(f"list {what}", _REGISTERED)
-            return None
-        setups = webhooks_in(found)
-        self._known.notes += filter(None, map(_without_bundle, setups))
-        return setups
-
-    def fabrics(self, namespace: str, instead: str) -> ClusterFabrics | None:
-        """Return the fabrics of the webhook in a namespace."""
-        try:
-            found = cluster_fabrics(lambda place: self._place(place, instead), namespace)
-        except _UnreadError:
-            return None
-        notes = self._known.notes
-        if found is None:
-            notes.append(f"{OBJECT}: not there; {instead}")
-            return None
-        names = ", ".join(found.loaded.fabrics.fabrics) or "none"
-        notes.append(f"fabrics: those of the cluster, {found.source}: {names}")
-        if found.outdated:
-            notes.append(f"{found.source}: {found.outdated}")
-        return found
-
-    def _place(self, place: FabricsPlace, instead: str) -> dict[str, Any] | None:
-        """Return an object that may have the fabrics; None if it is not there."""
-        if self._known.is_silent():
-            raise _UnreadError
-        found = self._known.permitted.get(place.path, place.name)
-        if found is None and self._known.permitted.unread[-1].code != NOT_FOUND:
-            self._known.note(f"get {place.resource}", instead)
-            raise _UnreadError
-        return found
+def _configuration(known: PermittedFacts, instead: str) -> Loaded | None:
+    """Return the configuration of the cluster; None if it cannot be read."""
+    if known.is_silent():
+        return None
+    item = known.permitted.get(_FABRICS_PATH, OBJECT)
+    if item is None:
+        known.note(f"get {CONFIGURATIONS.resource}", instead)
+        return None
+    loaded = parse_object(item, OBJECT)
+    names = ", ".join(loaded.fabrics.fabrics) or "none"
+    known.notes.append(f"fabrics: those of the cluster, {OBJECT}: {names}")
+    return loaded
 
 
 def _without_bundle(setup: WebhookSetup) -> str:

@@ -26,13 +26,10 @@ from webhook.yamltext.documents import read_documents
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-MAPS = "/api/v1/namespaces/rdma-webhook/configmaps/"
 NODES = "/api/v1/nodes"
 RESOURCE = "/apis/resource.k8s.io/v1/namespaces/lab"
 TEMPLATES, CLAIMS = f"{RESOURCE}/resourceclaimtemplates", f"{RESOURCE}/resourceclaims"
-SITE, SHIPPED = f"{MAPS}rdma-webhook-fabrics", f"{MAPS}rdma-webhook-fabrics-default"
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
-NO_FABRICS = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nspec: {fabrics: []}\n"
 INSTEAD = "used: the fabrics of mine.yaml"
 
 
@@ -110,8 +107,8 @@ def test_with_all_rights() -> None:
         "ResourceQuota",
     ]
     assert [one.name for one in found.facts.webhooks or ()] == ["zz"]
-    assert found.fabrics is not None
-    assert list(found.fabrics.loaded.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert found.configuration is not None
+    assert list(found.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert found.facts.notes == (
         ("fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: v100-ib, a100-ib"),
     )
@@ -120,10 +117,10 @@ def test_with_all_rights() -> None:
 
 
 def test_with_no_rights() -> None:
-    """Each right is told, in one line, with what is assumed; no ConfigMap takes its place."""
+    """Each right is told, in one line, with what is assumed."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
     found = read_live(api, ["lab"], fabrics_instead=INSTEAD)
-    assert (found.facts.objects, found.facts.webhooks, found.fabrics) == ((), None, None)
+    assert (found.facts.objects, found.facts.webhooks, found.configuration) == ((), None, None)
     assert found.facts.notes == (
         (
             "mutatingwebhookconfigurations: not read, as you lack the right to list "
@@ -152,7 +149,6 @@ def test_with_no_rights() -> None:
         ),
     )
     assert found.facts.nodes == {}
-    assert not {SITE, SHIPPED} & {*api.asked}
 
 
 def test_what_is_not_there() -> None:
@@ -202,73 +198,26 @@ def test_no_request_follows_one_without_an_answer(at: str, silence: Any) -> None
 def test_fabrics_that_are_not_wanted() -> None:
     """With -c, those of the cluster are not read."""
     api = PreparedReads(everything())
-    assert read_live(api, []).fabrics is None
+    assert read_live(api, []).configuration is None
     assert api.asked == [HOOKS]
 
 
-@pytest.mark.parametrize("site", [404, {}, {"data": {"other.yaml": "x"}}, {"data": None}], ids=str)
-def test_the_fabrics_of_the_first_manifests(site: Any) -> None:
-    """They count until the site has its own, as in the volume of the first version's Deployment."""
-    shipped = {"data": {"fabrics.yaml": NO_FABRICS}}
-    found = read({**everything(), FABRICS: 404, SITE: site, SHIPPED: shipped})
-    assert found.fabrics is not None
-    assert found.fabrics.source == "ConfigMap rdma-webhook/rdma-webhook-fabrics-default"
-    assert found.facts.notes[0].endswith("rdma-webhook-fabrics-default: none")
-
-
-def test_the_fabrics_of_the_first_version() -> None:
-    """A ConfigMap counts where there is no object, with the commands that make it one."""
-    site = {"data": {"fabrics.yaml": EXAMPLE.read_text()}}
-    found = read({**everything(), FABRICS: 404, SITE: site})
-    assert found.fabrics is not None
-    assert list(found.fabrics.loaded.fabrics.fabrics) == ["v100-ib", "a100-ib"]
-    assert found.facts.notes == (
-        (
-            "fabrics: those of the cluster, ConfigMap rdma-webhook/rdma-webhook-fabrics: v100-ib, "
-            "a100-ib"
-        ),
-        (
-            "ConfigMap rdma-webhook/rdma-webhook-fabrics: this version of the webhook reads "
-            "fabricconfigurations.rdma.lab/default instead: kubectl -n rdma-webhook get configmap "
-            "rdma-webhook-fabrics -o yaml | rdma-webhook check-config --convert - | kubectl apply "
-            "-f -"
-        ),
+def test_a_configuration_without_fabrics() -> None:
+    """It is the cluster's all the same: nothing is decided by other fabrics."""
+    without = {**everything()[FABRICS], "spec": {"fabrics": []}}
+    reading = read({**everything(), FABRICS: without})
+    assert reading.configuration is not None
+    assert dict(reading.configuration.fabrics.fabrics) == {}
+    assert reading.facts.notes[0] == (
+        "fabrics: those of the cluster, fabricconfigurations.rdma.lab/default: none"
     )
-    assert "ConfigMap" not in str(read({**everything(), SITE: site}).facts.notes)
 
 
-@pytest.mark.parametrize(
-    ("answers", "name"),
-    [
-        ({FABRICS: {"kind": "FabricConfiguration"}}, "fabricconfigurations.rdma.lab/default: "),
-        (
-            {FABRICS: 404, SITE: {"data": {"fabrics.yaml": "kind: FabricConfiguration"}}},
-            'ConfigMap rdma-webhook/rdma-webhook-fabrics data["fabrics.yaml"]:',
-        ),
-    ],
-    ids=["object", "ConfigMap"],
-)
-def test_fabrics_that_cannot_be_used(answers: dict[str, Any], name: str) -> None:
+def test_fabrics_that_cannot_be_used() -> None:
     """Every error is told, with its place; nothing is decided by other fabrics."""
     with pytest.raises(InvalidConfiguration) as caught:
-        read({**everything(), **answers})
-    assert str(caught.value).startswith(name)
-
-
-@pytest.mark.parametrize(
-    ("client", "home"),
-    [
-        ({"service": {"namespace": "platform"}}, "platform"),
-        ({"service": None, "url": "https://host.lab/mutate"}, "rdma-webhook"),
-        ({"service": {"namespace": 7}}, "rdma-webhook"),
-    ],
-    ids=["another namespace", "no Service", "nonsense"],
-)
-def test_the_namespace_of_the_webhook(client: dict[str, Any], home: str) -> None:
-    """It is that of the Service which the API server calls, if there is one."""
-    api = PreparedReads({HOOKS: hook(**client)})
-    read_live(api, [], fabrics_instead=INSTEAD)
-    assert api.asked[2] == f"/api/v1/namespaces/{home}/configmaps/rdma-webhook-fabrics"
+        read({**everything(), FABRICS: {"kind": "FabricConfiguration"}})
+    assert str(caught.value).startswith("fabricconfigurations.rdma.lab/default: ")
 
 
 def test_a_webhook_that_cannot_be_called() -> None:
@@ -416,8 +365,8 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     """What the cluster has is the same to both, so the whole decision is."""
     document = (GPU % gpu).encode()
     reading = read(everything() | {NODES: listed(*nodes)})
-    assert reading.fabrics is not None
-    fabrics = reading.fabrics.loaded.fabrics
+    assert reading.configuration is not None
+    fabrics = reading.configuration.fabrics
     options = PreviewOptions(fabrics=fabrics, live=reading.facts)
     (previewed,) = preview_documents(read_documents(document), options).previews
 

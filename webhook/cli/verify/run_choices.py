@@ -41,8 +41,8 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     path = configured(None)
     instead = f"used: the fabrics of {path}" if path else _INSTEAD
     reading = read_live(reads, (), fabrics_instead=instead)
-    if reading.fabrics is not None:
-        return FabricSource(reading.fabrics.loaded.fabrics, reading.fabrics.source)
+    if reading.configuration is not None:
+        return FabricSource(reading.configuration.fabrics, reading.configuration.name)
     for note in reading.facts.notes:
         say("note", note)
     if path is None:
