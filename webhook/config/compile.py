@@ -41,17 +41,13 @@ def config_hash(model: FabricConfigurationSpec) -> str:
     Comments and the order of keys do not matter.
 
     What equals a default is left out, so that a version with a new field hashes old files alike.
-    `socketInterface` is always hashed where it has an effect, since it once had no default, and
-    `memlock: default` counts as `unknown`, its name today.
+    Only `socketInterface` is always hashed where it has an effect: if its default changed, each pod
+    would get another interface.
     """
-    if model.defaults.memlock == "default":
-        defaults = model.defaults.model_copy(update={"memlock": "unknown"})
-        model = model.model_copy(update={"defaults": defaults})
     meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
             written["socketInterface"] = fabric.socket_interface
-    # The first version had the first two in the model.
     whole = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **meant}
     meaning = json.dumps(whole, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
@@ -65,7 +61,7 @@ def _defaults(entry: DefaultsEntry) -> Defaults:
         config_files=entry.config_files,
         on_ambiguous=entry.on_ambiguous,
         pod_security=entry.pod_security,
-        memlock="unknown" if entry.memlock == "default" else entry.memlock,
+        memlock=entry.memlock,
         nodes=entry.nodes,
         non_root_images=Globs(tuple(entry.non_root_images)),
     )

@@ -156,12 +156,12 @@ class DefaultsEntry(Entry):
     IPC_LOCK would get the pod rejected: `skip` leaves it out, `deny` rejects the pod with a message
     that says so."""
 
-    memlock: Literal[Memlock, "default"] = "unknown"
+    memlock: Memlock = "unknown"
     """How much memory a process may lock where IPC_LOCK has no effect (a user other than root,
     `hostUsers: false`, Pod Security): `limited` to containerd's 8 MiB, `unlimited` where containerd
     has `LimitMEMLOCK=infinity`, `nri` where the nodes run the NRI ulimit-adjuster, whose
     annotations are then added to such pods. With `unlimited` and `nri`, such pods get no warning,
-    and `podSecurity: deny` rejects none. `default` is the former name of `unknown`."""
+    and `podSecurity: deny` rejects none."""
 
     nodes: Nodes = "elastic"
     """Whether nodes come and go: `elastic` if they do, `static` if they do not. The verdict on pods

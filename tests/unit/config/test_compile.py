@@ -334,29 +334,16 @@ def hash_of(**fields: Any) -> str:
 RELEASE = "webhook.config.compile.VERSION"
 
 
-def test_the_hash_of_a_file_that_names_its_interface_is_that_of_older_versions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """`socketInterface` had no default once: a file that has `eth0` still hashes alike."""
+def test_a_written_default_hashes_as_an_absent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written down here stays: another hash makes every pod one of other fabrics."""
     monkeypatch.setattr(RELEASE, 1)
     assert hash_of(socketInterface="eth0") == "af7987eb94dd"
     assert hash_of() == hash_of(socketInterface="eth0")
     assert hash_of(socketInterface="") != hash_of()
     assert hash_of(mode="host-network") == "eef57d9b9020"
-
-
-def test_the_former_name_of_a_setting_hashes_as_today_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`memlock: default` is `unknown`; the hashes of older files stay the same."""
-    monkeypatch.setattr(RELEASE, 1)
-    one = fabric(socketInterface="eth0")
-    for written, meant, expected in (
-        ("default", "unknown", "af7987eb94dd"),
-        ("unknown", "unknown", "af7987eb94dd"),
-        ("unlimited", "unlimited", "7db75087a28b"),
-    ):
-        loaded = parse_fabrics(text(one, defaults={"memlock": written}), "f").fabrics
-        assert loaded.config_hash == expected
-        assert loaded.defaults.memlock == meant
+    for memlock, expected in (("unknown", "af7987eb94dd"), ("unlimited", "7db75087a28b")):
+        loaded = parse_fabrics(text(fabric(), defaults={"memlock": memlock}), "f").fabrics
+        assert (loaded.config_hash, loaded.defaults.memlock) == (expected, memlock)
 
 
 def test_each_release_of_the_decisions_has_hashes_of_its_own(

@@ -482,13 +482,13 @@ def test_pydantics_findings_are_in_our_words(fields: dict[str, Any], said: tuple
 
 
 def test_a_wrong_default_is_one_error() -> None:
-    """A field that also reads a former word is reported once, at its own path."""
+    """It is reported once, at its own path."""
     assert findings(text(fabric(), defaults={"memlock": "unlimted"})) == [
         (
             "error",
             "spec.defaults.memlock",
             (
-                "'unlimted' must be one of unknown, limited, unlimited, nri, default (did you mean "
+                "'unlimted' must be one of unknown, limited, unlimited, nri (did you mean "
                 "unlimited?)"
             ),
         )

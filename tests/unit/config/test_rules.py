@@ -25,9 +25,6 @@ BROKEN = {
         text(fabric("v100-ib"), defaults={"fabric": "v100"}),
         text(defaults={"fabric": "v100"}),
     ],
-    "old_memlock": [
-        text(fabric(), defaults={"memlock": "default"}),
-    ],
     "image_globs": [
         text(fabric(), defaults={"nonRootImages": [" ", "https://quay.io/lab/ray"]}),
         text(fabric(), defaults={"nonRootImages": ["lab/ray, lab/jupyter"]}),

@@ -24,7 +24,6 @@ RULES: tuple[Rule, ...] = (
     Rule("error", naming.fabric_names, alone=True),
     Rule("error", naming.unique_names, alone=True),
     Rule("error", naming.default_fabric, alone=True),
-    Rule("warning", defaults.old_memlock, alone=True),
     Rule("error", defaults.image_globs, alone=True),
     Rule("warning", defaults.images_without_effect, alone=True),
     Rule("error", naming.resource_names, alone=True),

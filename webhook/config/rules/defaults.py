@@ -10,15 +10,6 @@ from webhook.config.rules.rule import Parts, Problem
 _SCHEME = "://"
 
 
-def old_memlock(parts: Parts) -> Iterator[Problem]:
-    """Warn of `memlock: default`, the former name of `unknown`.
-
-    A warning: it means the same, but the next version will not read it.
-    """
-    if parts.model.defaults.memlock == "default":
-        yield Problem(("defaults", "memlock"), "'default' has been renamed: write unknown")
-
-
 def image_globs(parts: Parts) -> Iterator[Problem]:
     """Reject globs in `nonRootImages` that no image can match.
 
