@@ -20,8 +20,7 @@ _LIFETIMES = Lifetimes()
 class ServeOptions:
     """The options of `rdma-webhook serve`."""
 
-    #: The fabrics file; None: INSTALLED if it exists, an example with `dev`, or else, in a cluster,
-    #: the object.
+    #: The fabrics file; None: an example with `dev`, the object in a cluster, INSTALLED elsewhere.
     config: Path | None = None
     facts: Path | None = None
     #: Watch namespaces and their rules, in a cluster or with a kubeconfig, and without `facts`.

@@ -55,8 +55,8 @@ _DEV_HELP = (
 _PREVIEW_HELP = "serve the preview (default: on)"
 _DRAIN_HELP = f"how long to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
 _CONFIG_HELP = (
-    f"the fabrics file (default: ${CONFIG_VARIABLE}, else {INSTALLED} if it exists, else, in a "
-    "cluster, the object fabricconfigurations.rdma.lab/default)"
+    f"the fabrics file (default: ${CONFIG_VARIABLE}, else in a cluster the object "
+    f"fabricconfigurations.rdma.lab/default, elsewhere {INSTALLED})"
 )
 
 

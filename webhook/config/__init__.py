@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: Where the manifests mount the ConfigMap, and where a machine may have its site's fabrics.
+#: Where a machine may have its site's fabrics.
 INSTALLED = Path("/etc/rdma-webhook/fabrics.yaml")
 #: Two InfiniBand fabrics, for a first look at what the webhook does.
 EXAMPLE = Path(__file__).parent / "examples" / "lab-two-infiniband.yaml"

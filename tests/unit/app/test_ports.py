@@ -61,7 +61,7 @@ def test_dev_refuses_another_host() -> None:
 
 
 def test_fabrics_file() -> None:
-    """The default is the ConfigMap's mount, with --dev an example; --config overrides both."""
+    """The default is the site's file of a machine, with --dev an example; --config overrides it."""
     assert ServeOptions().fabrics == INSTALLED
     assert ServeOptions(dev=True).fabrics == EXAMPLE
     assert ServeOptions(dev=True, config=INSTALLED).fabrics == INSTALLED

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from certs.backoff import delays
@@ -40,17 +38,12 @@ def configuration_source(
 ) -> Configuration:
     """Choose by the options, and add its check to `/readyz`.
 
-    In a cluster it is the object, unless a file was given. Older manifests mount one where it is
-    looked for outside a cluster: it is still used, so that a new image runs with them.
+    In a cluster it is the object, unless a file was given.
     """
-    given = options.config is not None or options.dev or _is_there(options.fabrics)
+    given = options.config is not None or options.dev
     reachable = options.kubeconfig is not None or IN_CLUSTER in environment
     if given or not reachable:
         return FileConfiguration(ConfigWatch(options.fabrics), state, in_use)
     feed = Feed(partial(connect_reads, options.kubeconfig), delays, kinds=(CONFIGURATIONS,))
     metrics.watches.add(feed)
     return ObjectConfiguration(feed, state, in_use)
-
-
-def _is_there(file: Path) -> bool:
-    return os.path.exists(file)  # noqa: PTH110 -- unlike Path.exists, False where it may not look

@@ -57,10 +57,11 @@ def test_the_object(options: ServeOptions, environment: dict[str, str]) -> None:
     assert chosen(options, environment) == (ObjectConfiguration, ["fabricconfigurations"])
 
 
-def test_a_file_that_older_manifests_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes before the object, so that a new image works with them."""
-    mounted = tmp_path / "fabrics.yaml"
-    monkeypatch.setattr("webhook.app.options.INSTALLED", mounted)
+def test_a_file_where_one_is_looked_for_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cluster, only a file that was named counts."""
+    monkeypatch.setattr("webhook.app.options.INSTALLED", tmp_path / "fabrics.yaml")
+    (tmp_path / "fabrics.yaml").write_text("")
     assert chosen(ServeOptions(), IN_POD)[0] is ObjectConfiguration
-    mounted.write_text("")
-    assert chosen(ServeOptions(), IN_POD)[0] is FileConfiguration
+    assert chosen(ServeOptions(), {})[0] is FileConfiguration
