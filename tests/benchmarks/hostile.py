@@ -40,7 +40,7 @@ def files() -> list[tuple[str, str]]:
 
 def _largest(make: Callable[[int], str]) -> str:
     each = (_values(make(200)) - _values(make(100))) / 100
-    fabrics = make(100).count("\n- ") / 100 if each > 1 else 0  # each begins a line
+    fabrics = make(100).count("\n  - ") / 100 if each > 1 else 0  # each begins a line
     most = min(0.95 * LIMITS.nodes / max(each, 1), 0.99 * MOST_FABRICS / max(fabrics, 0.1))
     return make(int(most))
 

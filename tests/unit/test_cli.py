@@ -605,17 +605,14 @@ def test_check_config_of_a_valid_file(shell: Shell) -> None:
     assert shell("check-config", "fabrics.yaml", "-f", "fabrics.yaml") == expected
 
 
-def test_check_config_of_a_config_map(shell: Shell) -> None:
-    """The file inside is checked, and lines are those of the ConfigMap."""
-    inside = "".join(f"    {line}\n" for line in FABRICS.replace("hcas", "hca").splitlines())
-    held = f"kind: ConfigMap\ndata:\n  fabrics.yaml: |\n{inside}"
-    shell.file("map.yaml", held)
-    answer = shell("check-config", "map.yaml")
-    assert answer.code == 1
-    warning, error, *_ = answer.out.splitlines()
-    assert warning.startswith("map.yaml:4: warning: a ConfigMap is not read by the webhook of ")
-    assert error == "map.yaml:12: error: spec.fabrics[0].hca: unknown field (did you mean hcas?)"
-    assert held.splitlines()[11] == "        hca: [mlx5_0]"
+def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
+    """What belongs in it is an error like any other, and the exit code is that of one."""
+    shell.file("flat.yaml", FABRICS.replace("spec:\n", "").replace("\n  ", "\n"))
+    message = "fabrics: is a field of spec: put it below `spec:`, indented"
+    lines = f"flat.yaml:3: error: {message}\n✘ flat.yaml: 1 error, 0 warnings\n"
+    assert shell("check-config", "flat.yaml") == (1, lines, "")
+    refused = (2, "", f"rdma-webhook: error: flat.yaml:3: {message}\n")
+    assert shell("preview", "-c", "flat.yaml", "pod.yaml") == refused
 
 
 def test_check_config_of_what_is_not_yaml(shell: Shell) -> None:
@@ -706,29 +703,6 @@ def test_check_config_strict_takes_warnings_for_errors(shell: Shell) -> None:
     assert answer.out.splitlines()[-1] == "! odd.yaml: 1 fabric, 0 errors, 2 warnings"
     assert " 0 warnings" not in answer.out
     assert shell("check-config", "--strict", "odd.yaml").code == 1
-
-
-def test_check_config_converts_the_form_of_the_first_version(shell: Shell) -> None:
-    """The result is printed; it is valid, without the warning that the old form gets."""
-    flat = FABRICS.replace("spec:\n", "").replace("\n  ", "\n")
-    shell.file("old.yaml", flat)
-    old = shell("check-config", "old.yaml")
-    assert (old.code, "--convert" in old.out.splitlines()[0]) == (0, True)
-    converted = shell("check-config", "--convert", "old.yaml")
-    assert (converted.code, converted.err) == (0, "")
-    assert converted.out == FABRICS.replace("spec:", "metadata:\n  name: default\nspec:")
-    shell.file("new.yaml", converted.out)
-    assert shell("check-config", "--strict", "new.yaml").code == 0
-    assert shell("check-config", "--convert", "new.yaml").out == converted.out
-
-
-def test_check_config_converts_one_file(shell: Shell) -> None:
-    """Several files, a file of another kind, and a missing file give one line each."""
-    shell.file("pod.yaml", "kind: Pod\n")
-    for code, *files in ((2, "fabrics.yaml", "pod.yaml"), (1, "pod.yaml"), (2, "missing.yaml")):
-        answer = shell("check-config", "--convert", *files)
-        assert (answer.code, answer.out) == (code, "")
-        assert answer.err.startswith("rdma-webhook: error: ")
 
 
 def test_check_config_of_a_file_that_is_not_there(shell: Shell) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webhook.cli.common_options import add_files, add_form, given_files
-from webhook.cli.output import say, write, write_json, write_lines
+from webhook.cli.output import say, write_json, write_lines
 from webhook.cli.stdin import read_stdin
 from webhook.config.findings import Finding, InvalidConfiguration, More, Severity, refused
-from webhook.config.load import LIMITS, Loaded, object_text, parse_fabrics
+from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.config.yaml_file import decode, read_file
-from webhook.errors import DocumentError
 from webhook.visible import visible
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
@@ -22,7 +21,6 @@ _STDIN = "<stdin>"
 _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl get fabrics default -o yaml | rdma-webhook check-config -
-  rdma-webhook check-config --convert old.yaml > fabrics.yaml
 
 exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warnings),
 2 wrong usage, or a file that cannot be read
@@ -47,17 +45,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `check-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add_files(command, "a fabrics file, a ConfigMap of the first version, or - for standard input")
+    add_files(command, "a fabrics file, or - for standard input")
     add("--strict", action="store_true", help="treat warnings as errors")
-    add("--convert", action="store_true", help="print the file in the form of this version")
     add_form(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings in fabrics files, and return the exit code."""
     files = given_files(arguments, "rdma-webhook check-config")
-    if arguments.convert:
-        return _convert(files)
     checked = [found for given in files if (found := _checked(given))]
     readable = len(checked) == len(files)
     if checked and arguments.output == "json":
@@ -70,39 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     return _INVALID if wrong else _VALID
 
 
-def _convert(files: Sequence[str]) -> int:
-    """Print one file in the form of this version, and return the exit code."""
-    if len(files) > 1:
-        raise DocumentError(f"--convert takes one file, not {len(files)}")
-    (given,) = files
-    text = _text(given)
-    if text is None:
-        return _UNREADABLE
-    try:
-        write(object_text(text, _name(given)))
-    except InvalidConfiguration as error:
-        say("error", str(error))
-        return _INVALID
-    return _VALID
-
-
-def _name(given: str) -> str:
-    return _STDIN if given == "-" else given
-
-
-def _text(given: str) -> str | None:
-    """Return the text of a file; if it cannot be read, print why and return None."""
-    try:
-        return decode(_data(given), _name(given))
-    except InvalidConfiguration as error:
-        say("error", str(error))
-        return None
-
-
 def _checked(given: str) -> _Checked | None:
     """Check one file; if it cannot be read, print why and return None."""
-    name, text = _name(given), _text(given)
-    if text is None:
+    name = _STDIN if given == "-" else given
+    try:
+        text = decode(_data(given), name)
+    except InvalidConfiguration as error:
+        say("error", str(error))
         return None
     try:
         found: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
@@ -110,7 +79,7 @@ def _checked(given: str) -> _Checked | None:
         found = error
     fabrics = len(found.fabrics.fabrics) if isinstance(found, Loaded) else None
     in_order = tuple(sorted(found.findings, key=lambda one: one.line or 0))
-    return _Checked(found.name, fabrics, in_order, found.more)
+    return _Checked(name, fabrics, in_order, found.more)
 
 
 def _data(given: str) -> bytes:

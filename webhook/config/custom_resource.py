@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from webhook.config.model import API_VERSION, KIND
-from webhook.config.object_form import CONVERT, FIELDS, NAME
+from webhook.config.object_form import FIELDS, NAME
 from webhook.config.schema import json_schema
 from webhook.config.status_schema import STATUS_SCHEMA
 from webhook.config.structural import PRESERVED, Schema, structural
@@ -37,8 +37,7 @@ _RULES = (
     },
     {
         "rule": "has(self.spec)",
-        "message": f"{', '.join(FIELDS[:-1])} and {FIELDS[-1]} belong in it; "
-        f"`{CONVERT} FILE` rewrites a file that has them at the top level",
+        "message": f"{', '.join(FIELDS[:-1])} and {FIELDS[-1]} belong in it",
         "reason": "FieldValueRequired",
         "fieldPath": ".spec",
     },

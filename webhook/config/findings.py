@@ -58,7 +58,6 @@ class InvalidConfiguration(ConfigError):  # noqa: N818 - it names a state of the
     """A file cannot be used; `str()` lists the errors, `findings` also the warnings."""
 
     def __init__(self, name: str, findings: Iterable[Finding], more: More = _NO_MORE) -> None:
-        self.name = name
         self.findings = tuple(findings)
         self.more = more
         errors = [found.text(name) for found in self.findings if found.severity == "error"]

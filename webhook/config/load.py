@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path as File
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,8 +10,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
-from webhook.config.config_map import Held, held_file
-from webhook.config.convert import converted
 from webhook.config.explain import brief, explain, intended, shown
 from webhook.config.findings import (
     Finding,
@@ -29,7 +27,7 @@ from webhook.config.model import (
     FabricConfigurationSpec,
     FabricEntry,
 )
-from webhook.config.object_form import CONVERT, Misplaced, ObjectForm, foreign, object_form
+from webhook.config.object_form import foreign, object_errors
 from webhook.config.rules import RULES, Parts, Rule
 from webhook.config.sent_types import rejected
 from webhook.config.yaml_file import LocatedData, decode, parse_yaml, read_file
@@ -40,7 +38,7 @@ from webhook.pod.path import Path, dotted
 from webhook.yamltext.documents import read_documents
 from webhook.yamltext.tree import TextLimits
 
-#: A ConfigMap cannot be larger than 1 MiB; 35,000 values are about a thousand fabrics.
+#: etcd takes no object above 1.5 MiB; 35,000 values are about a thousand fabrics.
 LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 #: A cluster has a few fabrics; a file with this many is still checked within a second.
 MOST_FABRICS = 4_000
@@ -48,14 +46,6 @@ MOST_FABRICS = 4_000
 _LONGEST = 500
 #: The most unknown fields that are compared with known ones before anything is shown.
 _MOST_UNKNOWN = 100
-_FLAT = (
-    "has its fields at the top level, where the next version does not read them: "
-    f"`{CONVERT} FILE` puts them below spec"
-)
-_MAPPED = (
-    f"a ConfigMap is not read by the webhook of this version: `{CONVERT} FILE` prints the object "
-    "for kubectl apply"
-)
 _Entry = TypeVar("_Entry", bound=Entry)
 #: A fabrics file as text, with lines, or as an object of the API server, without.
 _Document = LocatedData | JsonData
@@ -108,14 +98,13 @@ def load_fabrics(path: File) -> Loaded:
 
 
 def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
-    """Load fabrics from a text, or from a ConfigMap that holds it; messages give name and line.
+    """Load fabrics from a text; messages give name and line.
 
     `applied`: also warn of what the API server would reject if the text were applied.
     """
-    held, document = _fabrics_document(text, name)
-    told = [] if held.text is text else [_Told("warning", (), _MAPPED)]
-    sent = _sent(held.text) if applied else None
-    return _loaded(document, FabricsText(text), held.name, told, sent)
+    document = _only_document(text, name)
+    sent = _sent(text) if applied else None
+    return _loaded(document, FabricsText(text), name, sent)
 
 
 def _sent(text: str) -> Any:
@@ -134,30 +123,20 @@ def parse_object(item: Mapping[str, Any], name: str) -> Loaded:
     """
     own = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     document = JsonData({**own, "metadata": {"name": at(item, ("metadata", "name"))}}, name, LIMITS)
-    told = [*_misplaced(foreign(document.data))]
-    if told:
-        raise InvalidConfiguration(name, *_in_order(document, told))
     return _loaded(document, FabricsText(document.text, is_object=True), name)
 
 
-def _loaded(
-    document: _Document,
-    source: FabricsText,
-    name: str,
-    told: Iterable[_Told] = (),
-    sent: Any = None,
-) -> Loaded:
+def _loaded(document: _Document, source: FabricsText, name: str, sent: Any = None) -> Loaded:
     """Judge a document; `sent`: what kubectl would send of its `spec`, None if that is all one."""
-    form = object_form(document.data)
-    told = [*told, *_misplaced(form.errors)]
-    if form.spec is None:
+    other = [*foreign(document.data)]
+    told = [_Told("error", *one) for one in other or object_errors(document.data)]
+    spec = document.data.get("spec")
+    if other or not isinstance(spec, dict):
         raise InvalidConfiguration(name, *_in_order(document, told))
-    _refuse_too_many(form, document, name)
-    if not form.home:
-        told.append(_Told("warning", (), _FLAT))
-    readings, found = _judged(form.spec)
+    _refuse_too_many(spec, document, name)
+    readings, found = _judged(spec)
     found += _types(sent, found)
-    told += [one._replace(path=(*form.home, *one.path)) for one in found]
+    told += [one._replace(path=("spec", *one.path)) for one in found]
     findings, more = _in_order(document, told)
     if any(found.severity == "error" for found in findings):
         raise InvalidConfiguration(name, findings, more)
@@ -174,16 +153,12 @@ def _types(sent: Any, found: Iterable[_Told]) -> list[_Told]:
     ]
 
 
-def _refuse_too_many(form: ObjectForm, document: _Document, name: str) -> None:
+def _refuse_too_many(spec: dict[str, Any], document: _Document, name: str) -> None:
     """Refuse a file whose check would take longer than a second."""
-    listed = form.spec.get("fabrics") if form.spec else None
+    listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MOST_FABRICS:
         what = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
-        raise refused(name, what, document.line((*form.home, "fabrics")))
-
-
-def _misplaced(errors: Iterable[Misplaced]) -> Iterator[_Told]:
-    return (_Told("error", path, message) for path, message in errors)
+        raise refused(name, what, document.line(("spec", "fabrics")))
 
 
 def _judged(spec: dict[str, Any]) -> tuple[_Readings, list[_Told]]:
@@ -202,34 +177,10 @@ def _judged(spec: dict[str, Any]) -> tuple[_Readings, list[_Told]]:
     return readings, told
 
 
-def object_text(text: str, name: str) -> str:
-    """Return the text of a fabrics file, or of the one that a ConfigMap holds, as an object.
-
-    Only the form of the first version is changed; see `webhook.config.convert`. Raises
-    InvalidConfiguration if it is not a fabrics file.
-    """
-    held, _ = _fabrics_document(text, name)
-    return converted(held.text, LIMITS)
-
-
-def _fabrics_document(text: str, name: str) -> tuple[Held, LocatedData]:
-    """Read the fabrics file; return its text, its name for messages, and its content."""
-    held = Held(text, name)
-    document = _only_document(held)
-    inner = held_file(document, text, name)
-    if inner is not None:
-        held, document = inner, _only_document(inner)
-    told = [*_misplaced(foreign(document.data))]
-    if told:
-        raise InvalidConfiguration(held.name, *_in_order(document, told))
-    return held, document
-
-
-def _only_document(held: Held) -> LocatedData:
+def _only_document(text: str, name: str) -> LocatedData:
     """Read the only document of a file; raise InvalidConfiguration if it is not a mapping."""
-    text, name, shift = held
     documents = [
-        document for document in parse_yaml(text, name, LIMITS, shift) if document.data is not None
+        document for document in parse_yaml(text, name, LIMITS) if document.data is not None
     ]
     if not documents:
         raise refused(

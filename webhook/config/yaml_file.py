@@ -15,7 +15,7 @@ from typing import Any
 from webhook.config.findings import Finding, InvalidConfiguration, foremost, refused
 from webhook.pod.path import Path
 from webhook.yamltext.mistakes import hint_on, mistake_of
-from webhook.yamltext.positions import LineIndex, Shift
+from webhook.yamltext.positions import LineIndex
 from webhook.yamltext.scalars import literal_value
 from webhook.yamltext.tree import (
     TAG,
@@ -32,7 +32,6 @@ from webhook.yamltext.tree import (
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.
 _Places = dict[int, dict[str | int, int]]
-_NOT_SHIFTED = Shift()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +85,9 @@ def decode(content: bytes, name: str) -> str:
         raise refused(name, f"byte 0x{wrong:02x} is not UTF-8: save it as UTF-8", line) from None
 
 
-def parse_yaml(
-    text: str, name: str, limits: TextLimits, shift: Shift = _NOT_SHIFTED
-) -> list[LocatedData]:
-    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong.
-
-    `shift`: where the text stands in its file.
-    """
-    lines = LineIndex(text, shift)
+def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
+    """Read every document of a YAML text; raise InvalidConfiguration if anything is wrong."""
+    lines = LineIndex(text)
     findings: list[Finding] = []
     try:
         documents = [_Reading(lines, findings).document(root) for root in roots_of(text, limits)]

@@ -37,7 +37,7 @@ def build(dice: Dice, *, large: bool) -> Parts:
 
 
 def configuration(dice: Dice, *, large: bool, spoil: bool) -> Any:
-    """Make an object from valid ones, mostly in the form that Kubernetes has."""
+    """Make an object from valid ones."""
     value: Any = orjson.loads(dice.one(_values()))
     for _ in range(dice.few(6)):
         _fill(dice, value["spec"])
@@ -46,7 +46,7 @@ def configuration(dice: Dice, *, large: bool, spoil: bool) -> Any:
         value = spoilt(dice, value)
     if large and dice.chance(1.5):
         _many(dice, value["spec"], dice.one(_SIZES))
-    return _flat(value) if dice.chance(4) else value
+    return value
 
 
 #: Fields of a fabric, with valid, odd and wrong values.
@@ -107,14 +107,6 @@ FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ),
     ("x-unknown", (1, None)),
 )
-
-
-def _flat(value: Any) -> Any:
-    """Return a file in the form of the first version; one without a spec as it is."""
-    spec = value.get("spec") if isinstance(value, dict) else None
-    if not isinstance(spec, dict):
-        return value
-    return {key: one for key, one in value.items() if key != "spec"} | spec
 
 
 def _fill(dice: Dice, spec: dict[str, Any]) -> None:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import indent
 
-from tests.fabrics_file import HEAD
+from tests.fabrics_file import below_spec
 
-ONE = f"{HEAD}fabrics:\n- name: a\n"
-_ITEMS = f"{HEAD}fabrics:\n"
+_ITEMS = below_spec("fabrics:\n")
+ONE = below_spec("fabrics:\n- name: a\n")
 
 
 def _each(unit: str) -> Callable[[int], str]:
     """Make a function that writes `n` fabrics; `N` stands for the number of each."""
-    return lambda n: _ITEMS + "".join(unit.replace("N", str(place)) for place in range(n))
+    return _joined(_ITEMS, indent(unit, "  "))
 
 
 def _list(head: str, item: str) -> Callable[[int], str]:
     """Make a function that writes one fabric with a list or mapping of `n` lines."""
-    return lambda n: ONE + head + "".join(item.replace("N", str(place)) for place in range(n))
+    return _joined(ONE + indent(head, "  "), indent(item, "  "))
 
 
-def _flow(head: str, item: str, tail: str) -> Callable[[int], str]:
-    return lambda n: head + ",".join(item.replace("N", str(place)) for place in range(n)) + tail
+def _joined(head: str, item: str, between: str = "", tail: str = "") -> Callable[[int], str]:
+    return lambda n: head + between.join(item.replace("N", str(at)) for at in range(n)) + tail
 
 
 #: Name → a function that makes a file with `n` of something, with few values each.
@@ -37,14 +38,16 @@ MANY: dict[str, Callable[[int], str]] = {
         "- {name: fN, hcaPrefixes: [m]}\n- {name: gN, hcas: [m, mN]}\n"
     ),
     "prefixes of one fabric": lambda n: (
-        f"{ONE}- name: b\n  hcaPrefixes: [{'m, ' * n}m]\n- {{name: c, hcas: [{'m, ' * n}m]}}\n"
+        f"{ONE}  - name: b\n    hcaPrefixes: [{'m, ' * n}m]\n"
+        f"  - {{name: c, hcas: [{'m, ' * n}m]}}\n"
     ),
-    "own prefixes": lambda n: f"{ONE}  hcaPrefixes: [{'m, ' * n}m]\n  hcas: [{'m, ' * n}m]\n",
+    "own prefixes": lambda n: f"{ONE}    hcaPrefixes: [{'m, ' * n}m]\n    hcas: [{'m, ' * n}m]\n",
     "a default like many names": lambda n: (
-        f"{_each('- {name: fabric-N}' + chr(10))(n)}defaults: {{fabric: fabrik}}\n"
+        f"{_each('- {name: fabric-N}' + chr(10))(n)}  defaults: {{fabric: fabrik}}\n"
     ),
     "unknown fields": _list("", "  gpuResourceN: 1\n"),
-    "unknown fields at the top": _list("", "gpuResourceN: 1\n"),
+    "unknown fields of the spec": _list("", "gpuResourceN: 1\n"),
+    "unknown fields around the spec": _joined(ONE, "fabricN: 1\n"),
     "unknown fields of many": _each("- {name: fN, x: {a: {b: 1}}}\n"),
     "wrong words": _list("  libraries:\n", "  - ncclN\n"),
     "wrong types": _list("  match:\n    nodeLabels:\n", "      kN: [{}, []]\n"),
@@ -65,18 +68,19 @@ MANY: dict[str, Callable[[int], str]] = {
     "variables": _list("  env:\n", "    NCCL_N: ' '\n"),
     "node labels": _list("  match:\n    nodeLabels:\n", "      kN: a\n"),
     "a selector": _list("  nodeSelector:\n", "    kN: ' '\n"),
-    "globs of one key": _flow(
-        f"{_ITEMS}- {{name: a, nodeSelector: {{k: q}}, match: {{nodeLabels: {{k: [",
+    "globs of one key": _joined(
+        f"{_ITEMS}  - {{name: a, nodeSelector: {{k: q}}, match: {{nodeLabels: {{k: [",
         "'*aN*b*'",
-        "]}}}\n- {name: b, match: {nodeLabels: {k: [q]}}}\n",
+        ",",
+        "]}}}\n  - {name: b, match: {nodeLabels: {k: [q]}}}\n",
     ),
     "GPU resources": _list("  match:\n    gpuResources:\n", "    - a.b/cN\n"),
-    "namespaces": lambda n: f"{ONE}nvlink:\n  allowNamespaces:\n" + "  - A\n" * n,
+    "namespaces": lambda n: f"{ONE}  nvlink:\n    allowNamespaces:\n" + "    - A\n" * n,
     "repeated keys": _list("", "  name: a\n"),
     "merge keys": _list("", "  <<: 1\n"),
     "tags": _list("", "  xN: !a b\n"),
     "anchors": _list("  hcas:\n", "  - &aN b\n"),
-    "aliases": lambda n: f"{ONE}  hcas:\n  - &a m\n" + "  - *a\n" * n,
+    "aliases": lambda n: f"{ONE}    hcas:\n    - &a m\n" + "    - *a\n" * n,
     "documents": lambda n: ONE + "--- 1\n" * n,
     "comments": lambda n: ONE + "#\n" * n,
 }
@@ -85,29 +89,29 @@ MANY: dict[str, Callable[[int], str]] = {
 LONG: dict[str, Callable[[int], str]] = {
     name: lambda n, form=form, word=word: form.replace("WORD", word * (n // len(word)))  # type: ignore[misc]
     for name, form, word in (
-        ("a name", f"{_ITEMS}- name: WORD\n- name: WORD\n", "a"),
-        ("a key", f"{ONE}  ? WORD\n  : 1\n", "a"),
-        ("an unknown word", f"{ONE}  mode: WORD\n", "shared-device"),
-        ("a default", f"{_ITEMS}- name: WORD-b\ndefaults: {{fabric: WORD}}\n", "fabric-"),
+        ("a name", f"{_ITEMS}  - name: WORD\n  - name: WORD\n", "a"),
+        ("a key", f"{ONE}    ? WORD\n    : 1\n", "a"),
+        ("an unknown word", f"{ONE}    mode: WORD\n", "shared-device"),
+        ("a default", f"{_ITEMS}  - name: WORD-b\n  defaults: {{fabric: WORD}}\n", "fabric-"),
         ("a kind", "apiVersion: rdma.lab/v1alpha1\nkind: WORD\n", "Fabric"),
-        ("a resource", f"{ONE}  resources: [{{name: WORD/x}}]\n", "a."),
-        ("a GPU", f'{ONE}  resources: [{{name: "nvidia.com/rtx-WORD\\n"}}]\n', "-1"),
-        ("a GPU's form", f"{ONE}  resources: [{{name: nvidia.com/h100WORD_}}]\n", "-80g"),
-        ("a network", f"{ONE}  networks: [WORD_]\n", "a-"),
-        ("a device", f"{ONE}  hcas: [mlx5_WORD]\n", "0-"),
-        ("a list of devices", f"{ONE}  env: {{NCCL_IB_HCA: 'WORD'}}\n", "mlx5_0,"),
-        ("transports", f"{ONE}  env: {{UCX_TLS: 'WORD'}}\n", "a,"),
-        ("a quantity", f"{ONE}  sharedMemory: WORD\n", "1"),
-        ("a number", f"{ONE}  rateGbps: WORD\n", "1"),
+        ("a resource", f"{ONE}    resources: [{{name: WORD/x}}]\n", "a."),
+        ("a GPU", f'{ONE}    resources: [{{name: "nvidia.com/rtx-WORD\\n"}}]\n', "-1"),
+        ("a GPU's form", f"{ONE}    resources: [{{name: nvidia.com/h100WORD_}}]\n", "-80g"),
+        ("a network", f"{ONE}    networks: [WORD_]\n", "a-"),
+        ("a device", f"{ONE}    hcas: [mlx5_WORD]\n", "0-"),
+        ("a list of devices", f"{ONE}    env: {{NCCL_IB_HCA: 'WORD'}}\n", "mlx5_0,"),
+        ("transports", f"{ONE}    env: {{UCX_TLS: 'WORD'}}\n", "a,"),
+        ("a quantity", f"{ONE}    sharedMemory: WORD\n", "1"),
+        ("a number", f"{ONE}    rateGbps: WORD\n", "1"),
         (
             "a glob",
-            f"{ONE}  match: {{gpuProducts: ['WORDb', WORD]}}\n- {{name: b}}\n",
+            f"{ONE}    match: {{gpuProducts: ['WORDb', WORD]}}\n  - {{name: b}}\n",
             "*a",
         ),
-        ("lines", f'{ONE}  mode: "WORD"\n', "a\n "),
-        ("escapes", f'{ONE}  mode: "WORD"\n', "\\x41"),
-        ("open brackets", f"{ONE}  hcas: WORD\n", "["),
-        ("dashes", f"{ONE}  hcas:\n    WORD\n", "- "),
+        ("lines", f'{ONE}    mode: "WORD"\n', "a\n "),
+        ("escapes", f'{ONE}    mode: "WORD"\n', "\\x41"),
+        ("open brackets", f"{ONE}    hcas: WORD\n", "["),
+        ("dashes", f"{ONE}    hcas:\n      WORD\n", "- "),
         ("question marks", "WORD", "? "),
     )
 }
@@ -115,13 +119,13 @@ LONG: dict[str, Callable[[int], str]] = {
 #: Short files that expand to very long ones.
 EXPANDING = {
     "a long name a thousand times": (
-        f"{_ITEMS}- {{name: &s {'x' * 500_000}}}\n" + "- {name: *s}\n" * 1000
+        f"{_ITEMS}  - {{name: &s {'x' * 500_000}}}\n" + "  - {name: *s}\n" * 1000
     ),
     "a long device a thousand times": (
-        f"{_ITEMS}- {{name: a, hcas: [&s '{'x ' * 200_000}', {'*s , ' * 1000} y]}}\n"
+        f"{_ITEMS}  - {{name: a, hcas: [&s '{'x ' * 200_000}', {'*s , ' * 1000} y]}}\n"
     ),
     "a long variable a hundred times": (
-        f"{_ITEMS}- &f {{name: a, env: {{A: {'x' * 500_000}}}}}\n" + "- *f\n" * 100
+        f"{_ITEMS}  - &f {{name: a, env: {{A: {'x' * 500_000}}}}}\n" + "  - *f\n" * 100
     ),
     "a list of lists": "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10) if n else 'x'}]\n" for n in range(11)

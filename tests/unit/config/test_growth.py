@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from tests.fabrics_file import HEAD, below_spec
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
@@ -55,6 +54,12 @@ def test_little_is_said_of_much(name: str) -> None:
     shown, _, said = judged(written)
     assert shown <= MOST
     assert len(said) <= MOST * 1000
+
+
+def test_the_fabrics_of_each_file_are_read() -> None:
+    """Outside `spec` they would be an error, and no rule would have any work."""
+    said = {name: judged(make(_FEW))[2] for name, make in hostile.MANY.items()}
+    assert [name for name, error in said.items() if "is a field of spec" in error] == []
 
 
 @pytest.mark.parametrize("name", hostile.EXPANDING)
@@ -201,13 +206,12 @@ def test_a_file_is_bounded() -> None:
     values = f"{hostile.ONE}x: [{'a,' * 35_000}]"
     fabrics = hostile.MANY["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
-    assert judged(values)[2] == "f.yaml:5: contains more than 35,000 values, the maximum"
-    assert judged(fabrics)[2] == "f.yaml:3: has 4,001 fabrics: the maximum is 4,000"
+    assert judged(values)[2] == "f.yaml:6: contains more than 35,000 values, the maximum"
+    assert judged(fabrics)[2] == "f.yaml:4: has 4,001 fabrics: the maximum is 4,000"
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, of which a hundred are shown."""
-    flat = hostile.MANY["fabrics on one GPU resource"](4000)
-    loaded = parse_fabrics(below_spec(flat.removeprefix(HEAD)), "f.yaml")
+    loaded = parse_fabrics(hostile.MANY["fabrics on one GPU resource"](4000), "f.yaml")
     assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST)
     assert loaded.more == More(warnings=2 * 4000 - 1 - MOST)

@@ -197,7 +197,7 @@ def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> No
 
 
 def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
-    """The base manifests have `fabrics: []`, which gives no finding and no fabric."""
+    """`fabrics: []` gives no finding and no fabric."""
     loaded = parse_fabrics(below_spec("fabrics: []\n"), "f.yaml")
     assert (loaded.findings, dict(loaded.fabrics.fabrics)) == ((), {})
 

@@ -96,14 +96,6 @@ def test_only_of_a_file_that_is_meant_to_be_applied() -> None:
     assert warned("env: {NCCL_CROSS_NIC: 1}", applied=False) == []
 
 
-def test_the_first_version_is_converted_before_it_is_applied() -> None:
-    """Of its form, there is one warning."""
-    lines = (FILE % "env: {NCCL_CROSS_NIC: 1}").splitlines()
-    flat = "\n".join(line[2:] if line[:2] == "  " else line for line in lines if line != "spec:")
-    (only,) = parse_fabrics(flat, "f.yaml", applied=True).findings
-    assert "check-config --convert" in only.message
-
-
 def test_an_error_is_told_alone() -> None:
     """What is wrong in any case needs no warning about its type."""
     with pytest.raises(InvalidConfiguration) as caught:

@@ -21,7 +21,7 @@ from webhook.yamltext.edit.cause import cause_of
 from webhook.yamltext.edit.edits import Edits
 from webhook.yamltext.edit.ending import unended_block
 from webhook.yamltext.edit.write import Style, flow, json_lines, mapping_lines
-from webhook.yamltext.positions import LineIndex, Shift
+from webhook.yamltext.positions import LineIndex
 from webhook.yamltext.tree import UnreadableTextError, YamlNode, roots_of
 from webhook.yamltext.values import same_json
 
@@ -54,7 +54,7 @@ def splice(document: Document, value: dict[str, Any]) -> Spliced:
 def _lines(document: Document, root: YamlNode) -> LineIndex:
     """Return the lines of a document, counted in its input."""
     above = document.line - LineIndex(document.text).line(root.start)
-    return LineIndex(document.text, Shift(above))
+    return LineIndex(document.text, above)
 
 
 def _edited(document: Document, root: YamlNode, value: dict[str, Any]) -> Iterator[str]:

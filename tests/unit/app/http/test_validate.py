@@ -173,7 +173,9 @@ def test_warnings_allow_it() -> None:
 def test_a_field_beside_spec_is_named() -> None:
     """The API server keeps it, since its schema preserves unknown fields."""
     response = Server().post(review({**item(GOOD), "nvlink": {}})).response
-    assert response["status"]["message"] == "nvlink: unknown field here: it belongs in spec"
+    assert response["status"]["message"] == (
+        "nvlink: is a field of spec: put it below `spec:`, indented"
+    )
 
 
 def test_an_object_of_another_name_is_rejected() -> None:
