@@ -1,7 +1,7 @@
 """The version before this one, beside this one.
 
-No release before this one knows the kind FabricConfiguration. So the image of the version before is
-a stand-in, made of this checkout's: tests/cluster/dockerfiles/previous says what differs.
+There is no earlier release, so the image of the version before is a stand-in, made of this
+checkout's: tests/cluster/dockerfiles/previous says what differs.
 """
 
 from __future__ import annotations
