@@ -194,7 +194,8 @@ class MatchEntry(Entry):
     """What shows that a pod or a node belongs to the fabric."""
 
     gpu_resources: list[Text] = _always(["nvidia.com/gpu"])
-    """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence."""
+    """GPU resources that the fabric's nodes offer. An explicit `[]`: GPUs are no evidence. A node
+    without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
 
     device_classes: list[Text] = _always([])
     """DeviceClasses by which pods claim the fabric's GPUs through Dynamic Resource Allocation, e.g.

@@ -7,12 +7,12 @@ little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from webhook.errors import ShapeError
-from webhook.fabric.records import Fabrics
+from webhook.fabric.records import Fabric, Fabrics
 from webhook.pod.manifest import mapping, text
 from webhook.pod.path import Path, dotted
 from webhook.pod.quantity import whole
@@ -58,6 +58,8 @@ class NodeInventory:
     together: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
     inhabited: frozenset[str] = frozenset()
+    #: Names of the fabrics with a node that offers one of their GPU resources.
+    with_gpus: frozenset[str] = frozenset()
     #: Label in GPU_MODEL_LABELS, value → names of the fabrics with such a node.
     by_gpu_model: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: The keys of all labels that any node has.
@@ -105,7 +107,7 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
             labels = {
                 key: value for key, value in zip(keys, values, strict=True) if value is not None
             }
-            homes = frozenset(_homes(labels, node.resources, fabrics))
+            homes = _homes(labels, node.resources, fabrics)
             group = groups[same] = NodeGroup([], labels, node.resources, homes)
         group.names.append(name)
     return list(groups.values())
@@ -137,6 +139,7 @@ def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
         together=together,
         by_gpu_model=by_model,
         inhabited=frozenset[str]().union(*(group.homes for group in groups)),
+        with_gpus=frozenset[str]().union(*by_gpu.values()),
         label_keys=frozenset[str]().union(*(node.labels for node in nodes.values())),
     )
 
@@ -147,14 +150,33 @@ def _add(index: dict[Any, frozenset[str]], key: object, homes: frozenset[str]) -
 
 def _homes(
     labels: Mapping[str, str], resources: Mapping[str, int], fabrics: Fabrics
-) -> Iterable[str]:
-    for fabric in fabrics.fabrics.values():
-        fits = all(
-            key in labels and fabrics.by_label[key][fabric.name].match(product_of(key, labels[key]))
-            for key in fabric.node_labels
-        )
-        if fits and (not fabric.gpu_resources or fabric.gpu_resources & resources.keys()):
-            yield fabric.name
+) -> frozenset[str]:
+    """Return the fabrics whose `match` fits nodes, or else those whose own resource they offer.
+
+    The resource replaces the fabric's GPUs, never its labels: these are what the site chose.
+    """
+    labelled = [one for one in fabrics.fabrics.values() if _labels_fit(labels, one, fabrics)]
+    matching = frozenset(one.name for one in labelled if _matches(resources, one, fabrics))
+    return matching or frozenset(
+        one.name for one in labelled if not fabrics.own_resources[one.name].isdisjoint(resources)
+    )
+
+
+def _labels_fit(labels: Mapping[str, str], fabric: Fabric, fabrics: Fabrics) -> bool:
+    return all(
+        key in labels and fabrics.by_label[key][fabric.name].match(product_of(key, labels[key]))
+        for key in fabric.node_labels
+    )
+
+
+def _matches(resources: Mapping[str, int], fabric: Fabric, fabrics: Fabrics) -> bool:
+    """Return whether nodes match that the labels fit: by a GPU, or by labels alone.
+
+    A `match` without GPUs and labels is for all nodes, unless the fabric has a resource of its own.
+    """
+    if fabric.gpu_resources:
+        return not fabric.gpu_resources.isdisjoint(resources)
+    return bool(fabric.node_labels) or not fabrics.own_resources[fabric.name]
 
 
 def product_of(key: str, value: str) -> str:

@@ -142,6 +142,8 @@ class Fabrics:
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Fabric → its RDMA resources that no other fabric has, not even as an alias.
+    own_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: DeviceClass → names of the fabrics that list it.
     by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: ResourceClaimTemplate → names of the fabrics that have it.
@@ -168,6 +170,7 @@ def index(
     for fabric in fabrics:
         for key, globs in fabric.node_labels.items():
             by_label.setdefault(key, {})[fabric.name] = Globs(globs)
+    by_resource = _by(fabrics, _resource_names)
     return Fabrics(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
@@ -176,7 +179,8 @@ def index(
         foreign_annotations=Globs(foreign_annotations),
         config_hash=config_hash,
         by_gpu=_by(fabrics, lambda fabric: fabric.gpu_resources),
-        by_resource=_by(fabrics, _resource_names),
+        by_resource=by_resource,
+        own_resources={fabric.name: _own_resources(fabric, by_resource) for fabric in fabrics},
         by_class=_by(fabrics, lambda fabric: fabric.device_classes),
         by_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
         by_label=by_label,
@@ -186,6 +190,11 @@ def index(
 def _resource_names(fabric: Fabric) -> Iterable[str]:
     for resource in fabric.resources:
         yield from (resource.name, *resource.aliases)
+
+
+def _own_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    names = (resource.name for resource in fabric.resources)
+    return frozenset(name for name in names if len(by_resource[name]) == 1)
 
 
 def _by(

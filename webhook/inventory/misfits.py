@@ -63,15 +63,27 @@ def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
             yield f"label {key} is missing ({wanted})"
         elif not _fits_label(group, key, fabric, fabrics):
             yield f"label {key} is {group.labels[key]}, not {wanted}"
-    if fabric.gpu_resources and not fabric.gpu_resources & group.resources.keys():
-        yield f"{' or '.join(sorted(fabric.gpu_resources))} is not offered"
+    resources = _sufficient(fabric, fabrics)
+    if resources and not _offers(group, resources):
+        yield f"{' or '.join(resources)} is not offered"
 
 
 def _matched(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
     """Count the conditions of a fabric that nodes fulfil."""
     fabric = fabrics.fabrics[name]
     labels = sum(_fits_label(group, key, fabric, fabrics) for key in fabric.node_labels)
-    return labels + bool(fabric.gpu_resources & group.resources.keys())
+    return labels + _offers(group, _sufficient(fabric, fabrics))
+
+
+def _sufficient(fabric: Fabric, fabrics: Fabrics) -> list[str]:
+    """Return the resources of which nodes must offer any one; none if labels are enough."""
+    if fabric.node_labels and not fabric.gpu_resources:
+        return []
+    return [*sorted(fabric.gpu_resources), *sorted(fabrics.own_resources[fabric.name])]
+
+
+def _offers(group: NodeGroup, names: Iterable[str]) -> bool:
+    return any(name in group.resources for name in names)
 
 
 def _fits_label(group: NodeGroup, key: str, fabric: Fabric, fabrics: Fabrics) -> bool:
@@ -85,5 +97,9 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
     gpus = frozenset(group.resources).intersection(*(one.gpu_resources for one in members))
     keys = frozenset(group.labels).intersection(*(one.node_labels for one in members))
     shared = [*sorted(gpus), *(f"label {key}={group.labels[key]}" for key in sorted(keys))]
-    what = " and ".join(shared) if shared else "nothing in their match tells them apart"
-    return f"{what} {'fits' if len(shared) == 1 else 'fit'} all of them" if shared else what
+    if shared:
+        return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
+    offered = [sorted(fabrics.own_resources[name] & group.resources.keys()) for name in fits]
+    if all(offered):
+        return f"a resource of each is offered: {', '.join(names[0] for names in offered)}"
+    return "nothing in their match tells them apart"

@@ -305,6 +305,7 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
             ("nvidia.com/gpu.product", "Tesla-V100-PCIE"): none,
         },
         inhabited=v100 | h100,
+        with_gpus=v100 | h100,
         label_keys=frozenset({"nvidia.com/gpu.product", "kubernetes.io/hostname"}),
     )
 

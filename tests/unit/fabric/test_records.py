@@ -37,7 +37,24 @@ def test_fabrics_are_found_by_name_and_by_resource() -> None:
             "rdma/south": frozenset({"south"}),
             "rdma/shared": frozenset({"south"}),
         },
+        own_resources={
+            "north": frozenset({"rdma/north"}),
+            "south": frozenset({"rdma/south", "rdma/shared"}),
+        },
     )
+
+
+def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
+    """Neither as its resource nor as its alias; an alias of the fabric itself does not count."""
+    other = Fabric(
+        name="other",
+        resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
+    )
+    assert index((NORTH, SOUTH, other)).own_resources == {
+        "north": frozenset(),
+        "south": frozenset({"rdma/shared"}),
+        "other": frozenset(),
+    }
 
 
 def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:

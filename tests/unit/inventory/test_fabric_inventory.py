@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.builders import H100, V100, container, fabric, fabrics
@@ -184,8 +185,9 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     assert misfit(found) == Misfits(("p9", "p10"), (), "v100-ib", why)
     assert (found.nodes, found.others) == (2, 0)
     assert misfit(taken({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
-    assert misfit(taken({"p": node(VOLTA)})).why == "nvidia.com/v100 is not offered"
-    both = f"label {PRODUCT} is missing (Tesla-V100-*); nvidia.com/v100 is not offered"
+    neither = "nvidia.com/v100 or rdma/v100 is not offered"
+    assert misfit(taken({"p": node(VOLTA)})).why == neither
+    both = f"label {PRODUCT} is missing (Tesla-V100-*); {neither}"
     assert misfit(taken({"p": node(gpu=1)})) == Misfits(("p",), (), "v100-ib", both)
 
 
@@ -198,9 +200,40 @@ def test_a_node_with_rdma_and_no_gpu_is_meant_for_a_fabric() -> None:
         resources=V100.resources,
     )
     assert misfit(taken({"n": node(rdma=1)}, fabrics(two))).why == (
-        f"label {PRODUCT} is missing (Tesla-V100-* or {VOLTA}); "
-        "nvidia.com/gpu or nvidia.com/v100 is not offered"
+        f"label {PRODUCT} is missing (Tesla-V100-* or {VOLTA})"
     )
+
+
+def test_a_node_without_gpus_belongs_to_the_fabric_whose_resource_it_offers() -> None:
+    """Then it counts as any other node of the fabric, with nothing wrong."""
+    loose = fabric("loose", gpu_resources=V100.gpu_resources, resources=V100.resources)
+    found = taken({"c": node(rdma=63), "g": node(v100=8, rdma=63)}, fabrics(loose))
+    (only,) = found.fabrics
+    assert (only.nodes, only.resources, found.well) == (("c", "g"), {"rdma/v100": 126}, True)
+
+
+def test_a_resource_of_several_fabrics_brings_no_node_to_any() -> None:
+    """The GPU is what is missing, since the resource could be that of each."""
+    twins = [
+        fabric(name, gpu_resources=V100.gpu_resources, resources=V100.resources) for name in "ab"
+    ]
+    found = taken({"c": node(rdma=63)}, fabrics(*twins))
+    assert misfit(found) == Misfits(("c",), (), "a", "nvidia.com/v100 is not offered")
+
+
+def test_a_fabric_without_match_misses_its_resource() -> None:
+    """Nothing else leads a node to it."""
+    loose = fabric("loose", resources=V100.resources)
+    assert misfit(taken({"g": node(gpu=8)}, fabrics(loose))).why == "rdma/v100 is not offered"
+
+
+def test_of_two_fabrics_as_near_the_one_whose_resource_is_there() -> None:
+    """The fabric's own resource counts as a condition that is met, as its GPU does."""
+    first = fabric("first", gpu_resources=frozenset({"nvidia.com/x"}))
+    second = fabric("second", node_labels={"net": ("ib",)}, gpu_resources=V100.gpu_resources)
+    second = replace(second, resources=V100.resources)
+    found = taken({"n": node(rdma=1)}, fabrics(first, second))
+    assert misfit(found) == Misfits(("n",), (), "second", "label net is missing (ib)")
 
 
 def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
@@ -237,6 +270,15 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     assert misfit(found).why == "label net=ib fits all of them"
     loose = fabric("loose")
     found = taken({"n": good()}, fabrics(V100, loose))
+    assert misfit(found).why == "nothing in their match tells them apart"
+    north, south = (
+        fabric("north", resources=V100.resources),
+        fabric("south", resources=H100.resources),
+    )
+    found = taken({"n": node(rdma=1, rail=8)}, fabrics(north, south))
+    offered = "a resource of each is offered: rdma/v100, nvidia.com/rail0"
+    assert misfit(found) == Misfits(("n",), ("north", "south"), "", offered)
+    found = taken({"n": good()}, fabrics(V100, loose, replace(loose, name="tight")))
     assert misfit(found).why == "nothing in their match tells them apart"
     twice = [
         fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)

@@ -107,7 +107,7 @@ def test_without_any_fabric_the_message_says_so() -> None:
 NODE = NodeInventory(
     by_node={"n1": frozenset({"south"}), "n2": frozenset({"north"})},
     by_gpu={"nvidia.com/gpu": frozenset({"south"})},
-    inhabited=frozenset({"north", "south"}),
+    with_gpus=frozenset({"north", "south"}),
 )
 
 
@@ -351,12 +351,13 @@ def test_several_that_fit_are_ambiguous() -> None:
     )
 
 
-def test_a_fabric_without_nodes_keeps_a_gpu_resource_ambiguous() -> None:
-    """It may be scaled to zero, and still be the one that is meant."""
+def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
+    """They may be scaled to zero, and be meant; nodes without GPUs do not change that."""
     nodes = NodeInventory(
         by_node={"n2": frozenset({"north"})},
         by_gpu={"nvidia.com/gpu": frozenset({"north"})},
-        inhabited=frozenset({"north"}),
+        inhabited=frozenset({"north", "south"}),
+        with_gpus=frozenset({"north"}),
     )
     assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
         why=FABRIC_AMBIGUOUS,

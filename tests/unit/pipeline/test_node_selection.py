@@ -190,7 +190,6 @@ INVENTORY = NodeInventory(
         "cpu": frozenset(),
     },
     by_gpu={"nvidia.com/gpu": frozenset({"north"})},
-    inhabited=frozenset({"north", "south"}),
 )
 BY_NODE = "the node that the pod names"
 HOSTNAME = "kubernetes.io/hostname"
@@ -226,7 +225,7 @@ def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) 
 
 
 @pytest.mark.parametrize(
-    ("inhabited", "evidence"),
+    ("with_gpus", "evidence"),
     [
         ({"north", "south"}, [("the nodes that offer nvidia.com/gpu", named("north"))]),
         ({"north"}, []),
@@ -234,12 +233,12 @@ def test_a_named_node_tells_the_fabric(manifest: dict[str, Any], evidence: Any) 
     ],
     ids=case_name,
 )
-def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
-    inhabited: set[str], evidence: Any
+def test_the_gpu_resource_tells_where_every_fabric_has_gpus(
+    with_gpus: set[str], evidence: Any
 ) -> None:
-    """A fabric that has no nodes at the moment could be the one that is meant."""
+    """A fabric that has no nodes with GPUs at the moment could be the one that is meant."""
     inventory = NodeInventory(
-        by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, inhabited=frozenset(inhabited)
+        by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
     )
     assert list(from_inventory(pod(), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
 
@@ -247,7 +246,7 @@ def test_the_gpu_resource_tells_where_every_fabric_has_nodes(
 def test_a_gpu_that_no_node_offers_tells_nothing() -> None:
     """The fabric has nodes, but they do not offer this GPU resource any more."""
     inventory = NodeInventory(
-        by_node=INVENTORY.by_node, by_gpu={}, inhabited=frozenset({"north", "south", "east"})
+        by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
     )
     assert list(from_inventory(pod(), ["nvidia.com/l40"], FABRICS, inventory)) == []
 

@@ -71,8 +71,8 @@ def from_inventory(
 ) -> Iterator[tuple[str, Narrowing]]:
     """Look up, in the inventory, the node that the pod names, and the nodes with its GPU resource.
 
-    The GPU resource is evidence only if every fabric that claims it has a node: the user may mean
-    a fabric that is scaled to zero.
+    The GPU resource is evidence only if every fabric that claims it has a node with GPUs: the user
+    may mean a fabric that is scaled to zero.
     """
     if not inventory.by_node:
         return
@@ -82,7 +82,7 @@ def from_inventory(
         homes = frozenset[str]().union(*known)
         yield "the node that the pod names", _only(homes, fabrics)
     for gpu in gpus:
-        if fabrics.by_gpu[gpu] <= inventory.inhabited and inventory.by_gpu.get(gpu):
+        if fabrics.by_gpu[gpu] <= inventory.with_gpus and inventory.by_gpu.get(gpu):
             yield f"the nodes that offer {gpu}", Narrowing(named=inventory.by_gpu[gpu])
 
 
