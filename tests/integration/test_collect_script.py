@@ -54,6 +54,8 @@ FILES = {
     f"{CARD}/device": "0x1021",
     f"{CARD}/current_link_speed": "32.0 GT/s PCIe",
     f"{CARD}/current_link_width": "16",
+    "sys/bus/pci/devices/0000:17:00.0/class": "0x030200",
+    "sys/bus/pci/devices/0000:17:00.0/vendor": "0x10de",
     "sys/bus/pci/devices/0000:00:02.0/class": "0x060400",
     "sys/bus/pci/devices/0000:00:02.0/vendor": "0x8086",
     "sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002",
@@ -153,7 +155,7 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
         for name, text in FILES.items()
         for line in text.splitlines()
         if not name.startswith(("proc/sys/kernel/hostname", "proc/77", "proc/self", "proc/4321"))
-        and "0000:00:02.0" not in name
+        and not name.startswith(("sys/bus/pci/devices/0000:17", "sys/bus/pci/devices/0000:00"))
         and not line.startswith(("xfs", "IRQ", "0000:0000"))
     }
     modules, _ = FILES["proc/modules"].splitlines()
@@ -192,6 +194,43 @@ def test_what_is_printed_is_understood(node: Node) -> None:
         "product": "DGXH100",
         "vendor": "NVIDIA",
     }
+
+
+NO_GPU = "/sys/bus/pci/devices:no GPU"
+
+
+@pytest.mark.parametrize(
+    ("pci_class", "vendor", "absent"),
+    [
+        pytest.param("0x030200", "0x10de", False, id="3D controller"),
+        pytest.param("0x030200", "0x1234", False, id="3D controller of any vendor"),
+        pytest.param("0x120000", "0x1002", False, id="accelerator"),
+        pytest.param("0x030000", "0x10de", False, id="NVIDIA display"),
+        pytest.param("0x038000", "0x1002", False, id="AMD display"),
+        pytest.param("0x030000", None, False, id="display of an unknown vendor"),
+        pytest.param("0x030000", "0x1a03", True, id="display of a BMC"),
+        pytest.param("0x040300", "0x10de", True, id="NVIDIA audio"),
+        pytest.param("0x020000", None, True, id="network card of an unknown vendor"),
+    ],
+)
+def test_a_machine_without_a_gpu_is_told(
+    node: Node, pci_class: str, vendor: str | None, absent: bool
+) -> None:
+    """By its PCI functions; one that may be a GPU is enough to say nothing."""
+    function = node.root / "sys/bus/pci/devices/0000:17:00.0"
+    (function / "class").write_text(f"{pci_class}\n")
+    if vendor is None:
+        (function / "vendor").unlink()
+    else:
+        (function / "vendor").write_text(f"{vendor}\n")
+    assert (NO_GPU in node.run(node.script()).splitlines()) is absent
+
+
+def test_without_pci_functions_gpus_are_unknown(node: Node) -> None:
+    """Then /sys shows none, or cannot be read."""
+    for function in (node.root / "sys/bus/pci/devices").iterdir():
+        (function / "class").unlink()
+    assert NO_GPU not in node.run(node.script())
 
 
 def test_tools_are_shown_with_their_status(node: Node) -> None:

@@ -60,14 +60,22 @@ files '/sys/class/dmi/id' . /sys/class/dmi/id/product_name /sys/class/dmi/id/sys
   /sys/class/dmi/id/chassis_asset_tag
 files '/proc/sys/kernel' . /proc/sys/kernel/osrelease
 
-# Network cards
+# Network cards, and whether there is any GPU: NVIDIA's and AMD's displays, all 3D controllers and
+# accelerators. The display of a BMC is none.
+gpus=unknown
 for device in /sys/bus/pci/devices/*; do
   { read -r class <"$device/class"; } 2>/dev/null || continue
+  { read -r vendor <"$device/vendor"; } 2>/dev/null || vendor=unknown
+  [ "$gpus" = some ] || gpus=none
+  case $class-$vendor in
+    0x0302* | 0x12* | 0x03*-0x10de | 0x03*-0x1002 | 0x03*-unknown) gpus=some ;;
+  esac
   case $class in 0x02* | 0x0c06*) ;; *) continue ;; esac
   files "$device" . "$device/class" "$device/vendor" "$device/device" "$device/numa_node" \
     "$device/current_link_speed" "$device/current_link_width" "$device/max_link_speed" \
     "$device/max_link_width" "$device/sriov_totalvfs" "$device/physfn/device"
 done
+[ "$gpus" != none ] || ran "ls /sys/bus/pci/devices" 0 "/sys/bus/pci/devices:no GPU"
 tool lspci -Dnn
 tool mst status -v
 

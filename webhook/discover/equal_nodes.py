@@ -68,7 +68,9 @@ def _ports(choice: NodeChoice, plan: FabricPlan) -> tuple[SeenPort, ...]:
 
 
 def gpu_words(node: FoundNode) -> str:
-    """Return the GPUs of a node for people."""
+    """Return the GPUs of a node for people; "" if unknown."""
+    if node.without_gpus:
+        return "no GPU"
     return ", ".join(
         f"{gpu.number or '?'} {gpu.product or 'of unknown product'}" for gpu in node.gpus
     )

@@ -57,4 +57,4 @@ def _with_card(group: Group) -> str:
 def _gpus(group: Group) -> str:
     if group.product:
         return short_product(group.product)
-    return "cpu" if all(not of.node.gpus and of.node.kube for of in group.choices) else "rdma"
+    return "cpu" if group.without_gpus else "rdma"

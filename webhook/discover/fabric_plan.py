@@ -47,11 +47,22 @@ class Refused(NamedTuple):
 def plan_fabrics(groups: Sequence[Group], wishes: Wishes) -> list[FabricPlan | Refused]:
     """Plan a fabric for each group."""
     names = names_for(groups)
-    found = matches(groups)
+    found = matches(
+        groups, [_resource_names(*one, wishes) for one in zip(names, groups, strict=True)]
+    )
     return [
         _plan(name, group, match, wishes)
         for name, group, match in zip(names, groups, found, strict=True)
     ]
+
+
+def _resource_names(name: str, group: Group, wishes: Wishes) -> frozenset[str]:
+    """Return the resources that the fabric of a group lists."""
+    mode, _ = _mode(group, wishes)
+    if mode == "dra" and claimable_of(group) is not None:
+        return frozenset()
+    listed, _ = _resources(name, group, devices_of(group), mode, wishes)
+    return frozenset(one["name"] for one in listed)
 
 
 def _plan(name: str, group: Group, match: Match, wishes: Wishes) -> FabricPlan | Refused:
@@ -187,10 +198,11 @@ def _many(devices: Devices) -> int:
 def _about(group: Group) -> str:
     """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
     many = f"{len(group.nodes)} node{'s' * (len(group.nodes) > 1)}"
-    what = [group.product or "GPUs unknown", group.model or "card unknown"]
+    gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
     link = f"{group.card.link_layer} {gbps(group.rate)}"
     apart = f"; apart since {group.apart}" if group.apart else ""
-    return f"{many} ({listed_nodes(group.nodes)}): {', '.join(what)}, {link}{apart}"
+    what = f"{gpus}, {group.model or 'card unknown'}, {link}"
+    return f"{many} ({listed_nodes(group.nodes)}): {what}{apart}"
 
 
 def _used(devices: Devices) -> str:

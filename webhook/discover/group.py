@@ -29,6 +29,11 @@ class Group(NamedTuple):
         return tuple(choice.node.name for choice in self.choices)
 
     @property
+    def without_gpus(self) -> bool:
+        """Whether none of the nodes has a GPU; false if that is unknown of any."""
+        return all(choice.node.without_gpus for choice in self.choices)
+
+    @property
     def model(self) -> str | None:
         """The model of the cards for people."""
         models = {port.model for choice in self.choices for port in choice.ports if port.model}

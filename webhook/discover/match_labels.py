@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,10 +33,13 @@ class Match(NamedTuple):
     reasons: Mapping[str, str]
 
 
-def matches(groups: Sequence[Group]) -> list[Match]:
-    """Return the match of each group; labels are added where GPUs do not tell groups apart."""
+def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> list[Match]:
+    """Return the match of each group, whose fabric lists the RDMA resources at the same place.
+
+    Labels are added to all where neither GPUs nor resources of its own tell a group.
+    """
     found = [_by_gpus(group) for group in groups]
-    if not _confused(found):
+    if not _share_gpus(found) and not _nameless(found, resources):
         return found
     key, because = _telling_label(groups)
     return [
@@ -60,24 +64,34 @@ def _by_gpus(group: Group) -> Match:
 
 
 def _resources(group: Group) -> tuple[str, ...] | None:
+    """Return what the nodes offer, () if they have no GPU; None if that is unknown."""
+    if group.without_gpus:
+        return ()
     kubes = [choice.node.kube for choice in group.choices]
     if not all(kubes):
         return None
     found = {name for kube in kubes if kube for name in kube.gpu_resources}
-    if not found and group.product:
+    if not found and any(choice.node.gpus for choice in group.choices):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(found))
 
 
-def _confused(found: Sequence[Match]) -> bool:
+def _share_gpus(found: Sequence[Match]) -> bool:
     """Return whether two groups claim the same GPU resource, and no product tells them apart."""
     products: dict[str, list[str | None]] = {}
     for one in found:
         for resource in _claimed(one):
             products.setdefault(resource, []).append(one.product)
+    return any(len(of) > 1 and (not all(of) or len(set(of)) < len(of)) for of in products.values())
+
+
+def _nameless(found: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
+    """Return whether nothing leads to a group: no GPU, and no RDMA resource but those of others."""
+    listed = Counter(name for names in resources for name in names)
     return any(
-        len(of) > 1 and (not all(of) or len(set(of)) < len(of)) for of in products.values()
-    ) or any(not _claimed(one) for one in found)  # else nothing would lead to it
+        not _claimed(match) and all(listed[name] > 1 for name in names)
+        for match, names in zip(found, resources, strict=True)
+    )
 
 
 def _claimed(match: Match) -> tuple[str, ...]:

@@ -123,6 +123,11 @@ class KubeNode(NamedTuple):
         return tuple(sorted(name for name, many in self.resources.items() if many and _gpu(name)))
 
     @property
+    def claimable_gpus(self) -> int:
+        """How many GPUs a DRA driver offers on it."""
+        return self.claimable.gpus if self.claimable else 0
+
+    @property
     def rdma_resources(self) -> tuple[str, ...]:
         """The resources of the RDMA shared device plugin that it offers."""
         found = (name for name, many in self.resources.items() if many and name[:5] == "rdma/")
@@ -152,6 +157,15 @@ class FoundNode(NamedTuple):
         """The product of its GPUs; None if unknown, or if it has several."""
         products = {gpu.product for gpu in self.gpus}
         return products.pop() if len(products) == 1 else None
+
+    @property
+    def without_gpus(self) -> bool:
+        """Whether it has no GPU, by the API server or by its PCI functions; false if unknown."""
+        if self.gpus:
+            return False
+        if self.kube is not None:
+            return not self.kube.gpu_resources and not self.kube.claimable_gpus
+        return self.settings.get("gpus") == "none"
 
 
 def natural(name: str | None) -> tuple[tuple[int, str], ...]:

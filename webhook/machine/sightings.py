@@ -199,8 +199,18 @@ class CounterSighting(NamedTuple):
 #: vendor       its maker, as DMI names it: "NVIDIA"
 #: asset-tag    of its chassis, as DMI names it: clouds write their name there
 #: hostname     as `hostname` prints it
+#: gpus         "none" if no PCI function is a GPU
 Setting = Literal[
-    "memlock", "netns", "driver", "peermem", "kernel", "product", "vendor", "asset-tag", "hostname"
+    "memlock",
+    "netns",
+    "driver",
+    "peermem",
+    "kernel",
+    "product",
+    "vendor",
+    "asset-tag",
+    "hostname",
+    "gpus",
 ]
 
 

@@ -173,6 +173,71 @@ def test_a_label_that_a_node_lacks_does_not_tell() -> None:
     assert found["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
 
 
+NO_GPU = setting("gpus", "none")
+
+
+def test_nodes_without_gpus_have_no_gpu_resource() -> None:
+    """By their PCI functions; their fabric's resource leads to them, so no label is needed."""
+    nodes = {name: seen(port("mlx5_0"), NO_GPU) for name in ("c1", "c2")}
+    found = discovered({**nodes, "n1": seen(port("mlx5_0"), gpus())})
+    assert entries(found)["cpu-ib"]["match"] == {"gpuResources": []}
+    assert entries(found)["a100-ib"]["match"] == {"gpuProducts": ["NVIDIA-A100-SXM4-40GB"]}
+    assert "# 2 nodes (c1, c2): no GPU, ConnectX-6, InfiniBand 200 Gb/s" in found.text
+
+
+def test_nodes_that_may_have_gpus_keep_the_usual_gpu_resource() -> None:
+    """Of one node of two, nothing shows whether it has any; or a tool shows them."""
+    unknown = discovered({"c1": seen(port("mlx5_0"), NO_GPU), "c2": seen(port("mlx5_0"))})
+    assert "match" not in entries(unknown)["rdma-ib"]
+    assert "2 nodes (c1, c2): GPUs unknown" in unknown.text
+    shown = discovered({"n1": seen(port("mlx5_0"), NO_GPU, near("GPU0", "mlx5_0"))})
+    assert "match" not in entries(shown)["rdma-ib"]
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "match"),
+    [
+        pytest.param(KubeNode("n", {}, {"rdma/x": 1}), "cpu-ib", {"gpuResources": []}, id="no GPU"),
+        pytest.param(
+            KubeNode("n", {}, {"nvidia.com/gpu": 8}),
+            "rdma-ib",
+            {"gpuResources": ["nvidia.com/gpu"]},
+            id="GPUs of an unknown product",
+        ),
+    ],
+)
+def test_what_the_api_server_says_of_gpus_comes_first(
+    node: KubeNode, name: str, match: dict[str, Any]
+) -> None:
+    """It knows what pods can request, also where PCI functions show no GPU."""
+    found = entries(discovered({"n": seen(port("mlx5_0"), NO_GPU)}, {"n": node}))
+    assert {one: entry["match"] for one, entry in found.items()} == {name: match}
+
+
+def test_gpus_that_no_plugin_offers_yet_keep_the_usual_gpu_resource() -> None:
+    """A tool shows them, whatever their product."""
+    kube = {"n": KubeNode("n", {}, {"rdma/x": 1})}
+    found = entries(discovered({"n": seen(port("mlx5_0"), near("GPU0", "mlx5_0"))}, kube))
+    assert "match" not in found["rdma-ib"]
+
+
+def test_fabrics_without_gpus_that_offer_the_same_resource_are_told_apart_by_labels() -> None:
+    """A node that offers it could belong to each."""
+    nodes = {"c1": seen(port("mlx5_0")), "c2": seen(port("mlx5_0", rate_gbps=100.0))}
+    kube = {
+        name: KubeNode(name, {"cloud.google.com/gke-nodepool": name}, {"rdma/hca": 1})
+        for name in nodes
+    }
+    found = entries(discovered(nodes, kube))
+    for name, fabric in (("c1", found["cpu-ib-200"]), ("c2", found["cpu-ib-100"])):
+        assert fabric["resources"] == [{"name": "rdma/hca"}]
+        labels = {"cloud.google.com/gke-nodepool": [name]}
+        assert fabric["match"] == {"gpuResources": [], "nodeLabels": labels}
+    kube["c2"] = kube["c2"]._replace(resources={"rdma/other": 1})
+    apart = entries(discovered(nodes, kube))
+    assert [one["match"] for one in apart.values()] == [{"gpuResources": []}] * 2
+
+
 def test_fabrics_without_a_rate_are_told_apart_by_their_cards() -> None:
     """Their ports are down everywhere, and nothing says how fast they would be."""
     nodes = {

@@ -204,3 +204,25 @@ def test_drivers_without_claims_are_said() -> None:
         "the DRA driver disk.lab offers devices, but none is known as an RDMA device",
     ]
     assert cluster_findings([NICS, NIC_CLASS]) == []
+
+
+def unnamed(*items: Any) -> dict[str, Any]:
+    """Return the only fabric of a node that no tool shows a GPU of, and whose label names none."""
+    kube = {name: one._replace(labels={}) for name, one in nodes(*items).items()}
+    (entry,) = discovered({"n1": seen(port("mlx5_0"))}, kube).entries
+    return entry
+
+
+def test_claims_without_gpus_need_a_label() -> None:
+    """Neither a GPU nor a resource leads to the nodes."""
+    entry = unnamed(NICS, NIC_CLASS)
+    hostname = {"kubernetes.io/hostname": ["n1"]}
+    assert entry["name"] == "cpu-ib"
+    assert entry["match"] == {"gpuResources": [], "nodeLabels": hostname}
+
+
+def test_gpus_that_can_be_claimed_are_gpus() -> None:
+    """A node that offers none by a device plugin is not one without GPUs."""
+    entry = unnamed(NICS, NIC_CLASS, GPUS, GPU_CLASS)
+    assert entry["name"] == "rdma-ib"
+    assert (entry["match"]["gpuResources"], entry["match"]["deviceClasses"]) == ([], ["gpus"])

@@ -4,9 +4,11 @@
     /sys/module/mlx5_core/version:24.10-0.7.0
     /sys/module/ib_core/parameters/netns_mode:Y
     /proc/sys/kernel/osrelease:5.15.0-134-generic
+    /sys/bus/pci/devices:no GPU
 
-This is what `grep -r . PATH` writes, and `rdma-webhook discover script`. netns_mode is Y where
-containers share the host's RDMA devices (Linux, drivers/infiniband/core/device.c).
+This is what `grep -r . PATH` writes, and `rdma-webhook discover script`; only the script, which
+looks at all PCI functions, writes the last line. netns_mode is Y where containers share the host's
+RDMA devices (Linux, drivers/infiniband/core/device.c).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ _HOST_SYSFS = "sysfs"
 
 _HOST_SYSFS_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
 _NETNS = {"Y": "shared", "N": "exclusive"}
+_GPUS = {"no GPU": "none"}
 
 
 def _as_shown(value: str) -> str | None:
@@ -42,6 +45,7 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
     "/sys/module/ib_core/parameters/netns_mode": ("netns", _NETNS.get),
     "/sys/module/nvidia_peermem/initstate": ("peermem", _loaded),
     "/sys/module/nv_peer_mem/initstate": ("peermem", _loaded),
+    "/sys/bus/pci/devices": ("gpus", _GPUS.get),
     "/proc/sys/kernel/osrelease": ("kernel", _as_shown),
     "/proc/sys/kernel/hostname": ("hostname", _as_shown),
 }
@@ -55,7 +59,7 @@ def _host_sysfs_row(line: Line) -> RowReading | None:
     setting, meaning = _FILES[file[1]]
     value = meaning(file[2])
     if value is None:
-        return RowReading(understood=setting not in {"netns", "driver"})
+        return RowReading(understood=setting not in {"netns", "driver", "gpus"})
     return RowReading((SettingSighting(Origin(_HOST_SYSFS, line.number), setting, value),))
 
 
