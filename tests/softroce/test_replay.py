@@ -93,6 +93,7 @@ def fabric(
     transcript.add("# the plugin's configuration", configuration)
     node.start_plugin(configuration)
     (found,) = yaml.safe_load(ran.stdout)["spec"]["fabrics"]
+    assert found["match"] == {"gpuResources": []}
     assert found["hostSocketInterface"] == "eth0"
     (resource,) = found["resources"]
     cluster.processes.until(
