@@ -51,10 +51,11 @@ def require() -> None:
     """
     line = missing()
     if line is not None:
-        _give_up(line)
+        give_up(line)
 
 
-def _give_up(line: str) -> NoReturn:
+def give_up(line: str) -> NoReturn:
+    """Skip the test, or end the run as failed in CI; the line says what is missing."""
     if os.environ.get("CI"):
         pytest.exit(line, returncode=1)
     pytest.skip(line)

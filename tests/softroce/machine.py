@@ -8,9 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from tests.cluster import progress
+from tests.cluster.missing import give_up
 from tests.softroce.disk import disk
 
 #: Each program that an experiment runs on this machine, and its Debian package.
@@ -39,10 +38,13 @@ def missing() -> str | None:
 
 
 def require() -> None:
-    """Skip the test if something is missing. Only a test or a fixture may call it."""
+    """Skip the test if something is missing; in CI, end the run as failed.
+
+    Only a test or a fixture may call it.
+    """
     line = missing()
     if line is not None:
-        pytest.skip(line)
+        give_up(line)
 
 
 def prepare(share: Path, experiment: str) -> None:

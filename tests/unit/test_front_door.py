@@ -48,6 +48,16 @@ def test_the_workflow_calls_targets_that_exist(file: Path) -> None:
         _recipe(target)
 
 
+def test_the_experiments_run_each_night() -> None:
+    """What is too long for a pull request is not left to whoever remembers it."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8"))
+    # YAML 1.1 takes `on` for a boolean.
+    (schedule,) = workflow[True]["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* \*", schedule["cron"])
+    steps = workflow["jobs"]["experiments"]["steps"]
+    assert steps[-1]["run"].split()[-1] == "experiments"
+
+
 def test_hooks_call_what_make_lint_calls() -> None:
     """Hooks call every tool of `make lint`, from .venv, so that each has only one version."""
     tools = {line.split()[0] for line in re.findall(r"\$\(BIN\)/(.*)", _recipe("lint"))}

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cluster import missing as subject
 from tests.cluster.missing import PROGRAMS, missing, require
+from tests.softroce import machine as emulation
 
 MAKEFILE = Path(__file__).parents[3] / "Makefile"
 
@@ -125,6 +126,8 @@ def test_skip_or_failure(
     monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome.Exception, match="a cluster needs root"):  # type: ignore[attr-defined]
         require()
+    with pytest.raises(outcome.Exception, match="an emulated machine needs"):  # type: ignore[attr-defined]
+        emulation.require()
 
 
 def test_make_installs_what_is_asked_for() -> None:
