@@ -14,7 +14,7 @@ import pytest
 from certs.backoff import delays
 from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
 from webhook import __version__
-from webhook.app.namespace_waits import Arrivals, NamespaceWaits
+from webhook.app.namespace_waits import PendingFacts, PendingFactsMetric
 from webhook.app.observe.metrics import WORKER_ENDS, Metrics
 from webhook.decision.outcome import Decision, Outcome, Reason, Status, Verdict
 from webhook.errors import ClusterError
@@ -163,9 +163,9 @@ def _watches(metrics: Metrics) -> None:
     for reflector in (namespaces, quotas, nodes, nodes):
         reflector.attempt()
     namespaces.heard = 39.75
-    arrivals = Arrivals()
-    metrics.registry.register(NamespaceWaits(arrivals))
-    arrivals.counts[False] += 3
+    pending = PendingFacts()
+    metrics.registry.register(PendingFactsMetric(pending))
+    pending.counts[False] += 3
 
 
 class _Watched(Cluster):
