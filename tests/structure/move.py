@@ -1,4 +1,3 @@
-# ruff: noqa
 """Move the source files to the places that plan.txt gives them, and merge them there.
 
     python tests/structure/move.py files    moves each file whole, with every import of it
